@@ -1,11 +1,11 @@
-"""Measures what README.md and docs/benchmarks.md claim, and writes one page of it.
+"""Measures the figures of README.md and docs/benchmarks.md, and writes a page with the results.
 
     python -m benchmarks [--out DIR] [--only PART,...] [--quick]
     python -m benchmarks --from DIR/run.json [--out DIR]
 
-Writes DIR/run.json (each part's own report) and DIR/index.html (every claim beside what was measured, with plots by
-matplotlib, extra `bench`). All parts take about an hour and a half on a quiet core; --quick asks whether they run, with
-sizes of which few claims speak. A part that fails is named on the page. Exit code 1 if a claim was lost.
+Writes DIR/run.json (each part's own report) and DIR/index.html (every claim beside the measurement, with plots by
+matplotlib, extra `bench`). All parts take about an hour and a half on a quiet core; --quick is a smoke test, with sizes
+that few claims refer to. The page names parts that failed. Exit code 1 if a claim was lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ QUICK = {"quality": ["--set", "techcodes"], "calls": ["-k", "test_search and 100
 
 
 def command_of(part: str, out: Path, *, quick: bool) -> list[str]:
-    """The command line of a part, which writes its report to `out`."""
+    """Return the command line of a part, which writes its report to `out`."""
     module, full = PARTS[part]
     options = QUICK.get(part, ["--quick"]) if quick else full
     written = [f"--benchmark-json={out}"] if part == "calls" else ["--json", str(out)]
@@ -45,7 +45,7 @@ def command_of(part: str, out: Path, *, quick: bool) -> list[str]:
 
 
 def measured(parts: Sequence[str], *, quick: bool) -> dict[str, Any]:
-    """The reports of the parts by name, and under "failed" why others are missing."""
+    """Return the reports of the parts by name; "failed" has the reasons for missing ones."""
     run: dict[str, Any] = {"failed": {}}
     with tempfile.TemporaryDirectory() as folder:
         for number, part in enumerate(parts, start=1):
@@ -63,7 +63,7 @@ def measured(parts: Sequence[str], *, quick: bool) -> dict[str, Any]:
 
 
 def parts_of(text: str) -> list[str]:
-    """Names of parts, separated by commas."""
+    """Parse names of parts, separated by commas."""
     named = text.split(",")
     if unknown := [name for name in named if name not in PARTS]:
         raise argparse.ArgumentTypeError(f"expected some of {', '.join(PARTS)}, got {unknown[0]!r}")

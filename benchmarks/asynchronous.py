@@ -1,8 +1,8 @@
-"""What awaiting a search costs beside calling it: `python -m benchmarks.asynchronous [--documents N]`.
+"""The overhead of awaiting a search over calling it: `python -m benchmarks.asynchronous [--documents N]`.
 
-Three ways of the same search in turn, in one run of one event loop, so that their ratios hold on a busy machine:
-a plain call, `Index.asearch`, and a thread for each search (:func:`asyncio.to_thread`), which is what `asearch` does
-where something might wait. Medians in microseconds; the last column is the ratio to the plain call.
+Three ways of the same search in turn, in one event loop, so that their ratios hold on a busy machine: a plain call,
+`Index.asearch`, and a thread for each search (:func:`asyncio.to_thread`), which `asearch` uses if the search might
+block. Medians in microseconds; the last column is the ratio to the plain call.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def measure(index: Index, n_searches: int) -> dict[str, float]:
     taken: dict[str, list[float]] = {name: [] for name, _ in ways}
     for n in range(n_searches):
         text, vector = " ".join(rng.choice(WORDS, 3)), rng.normal(size=DIM)
-        for name, way in orders[n % len(orders)]:  # what comes first, or after a thread, finds colder caches
+        for name, way in orders[n % len(orders)]:  # the first call, and one after a thread, has colder caches
             begun = time.perf_counter()
             await way(text, vector)
             taken[name].append(time.perf_counter() - begun)

@@ -1,10 +1,10 @@
-"""What README.md and docs/benchmarks.md claim in figures, and what a run measured of it.
+"""The figures claimed in README.md and docs/benchmarks.md, and their measurements in a run.
 
-Claims are read out of the tables themselves, cell by cell, so that no second list can go stale; :data:`TABLES` says for
-each table where a run has its figures. Sentences with figures stand in :data:`SENTENCES` with their words. A test knows
-all tables and finds all sentences in the text.
+Claims are read from the tables themselves, cell by cell, so that no second list can become outdated; :data:`TABLES`
+tells for each table where a run has its figures. Sentences with figures are listed in :data:`SENTENCES`, verbatim. A
+test checks that all tables are known and that all sentences occur in the text.
 
-A run is a mapping of part -> its report, as `python -m benchmarks` writes it.
+A run maps each part to its report, as written by `python -m benchmarks`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WITHOUT_FIGURES = ("Where it has run",)
 Run = Mapping[str, Any]
 Figures = tuple[float, ...]
 Resolver = Callable[[Run, str, str], "Figures | None"]
-"""(run, label of the row, label of the column) -> the figures of the cell, in its order and units; None: not there."""
+"""(run, label of the row, label of the column) -> the figures of the cell, in its order and units, or None."""
 
 _NUMBER = re.compile(r"(?<![\w.])(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?(?![\w%])")
 _ENGINES = {
@@ -61,7 +61,7 @@ _QUALITY_MODEL = "bge_small_int8"
 
 @dataclass(frozen=True)
 class Claim:
-    """One cell or sentence. `measured` has the figures of `stated` in its order, None: this run does not have them."""
+    """One cell or sentence. `measured` has the figures in the order of `stated`; None: not in this run."""
 
     file: str
     heading: str
@@ -70,11 +70,11 @@ class Claim:
     shown: str
     measured: Figures | None
     kind: str
-    """"time" (smaller is better, and the machine's), "quality" (greater is better), "share" or "ratio"."""
+    """"time" (smaller is better, depends on the machine), "quality" (greater is better), "share" or "ratio"."""
 
     @property
     def ratio(self) -> float | None:
-        """Measured over stated, of the last figure (p95, nDCG@10)."""
+        """Return measured over stated for the last figure (p95, nDCG@10)."""
         if not self.measured or not self.stated or self.stated[-1] == 0:
             return None
         return self.measured[-1] / self.stated[-1]
@@ -91,7 +91,7 @@ class Table:
 
 
 def numbers(text: str) -> Figures:
-    """The figures of a cell, without names and versions.
+    """Return the figures of a cell, without names and versions.
 
     >>> numbers("14 / 20"), numbers(".60 / .93 ms"), numbers("1,608 / 2,501"), numbers("at once, 12 us")
     ((14.0, 20.0), (0.6, 0.93), (1608.0, 2501.0), (12.0,))
@@ -104,7 +104,7 @@ def numbers(text: str) -> Figures:
 
 
 def tables(file: str) -> Iterator[Table]:
-    """The tables of a file that have figures, in order."""
+    """Yield the tables of a file that have figures, in order."""
     heading, lines = "", (ROOT / file).read_text(encoding="utf-8").splitlines()
     place = 0
     while place < len(lines):
@@ -127,14 +127,14 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _named(label: str, names: Mapping[str, str]) -> str | None:
-    """The engine whose name a label begins with, the longest first."""
+    """Return the engine whose name is the longest prefix of a label."""
     return next(
         (names[name] for name in sorted(names, key=len, reverse=True) if label.startswith(name)), None
     )
 
 
 def hybrid_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each engine, a column for each size."""
+    """Rows are engines, columns are sizes."""
     report, engine = run.get("hybrid", {}), _named(row, _ENGINES)
     if column.startswith("a written document"):
         added = (report.get("additions") or {}).get(engine) or {}
@@ -149,7 +149,7 @@ def hybrid_cell(run: Run, row: str, column: str) -> Figures | None:
 
 
 def latency_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each workload of `benchmarks.latency`."""
+    """Rows are workloads of `benchmarks.latency`."""
     rows = {
         "1,000 memories, in a store": ("user-1k", "hybrid", 1_000),
         "10,000 memories, the same": ("user-10k", "hybrid", 10_000),
@@ -169,14 +169,14 @@ def latency_cell(run: Run, row: str, column: str) -> Figures | None:
 
 
 def quality_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each judged set, a column for each ranking: recall@10, nDCG@10."""
+    """Rows are judged sets, columns are rankings: recall@10, nDCG@10."""
     rankings = run.get("quality", {}).get(f"{_SETS.get(row)}, {_QUALITY_MODEL}", {})
     figures = rankings.get(_ARMS.get(column, ""))
     return None if figures is None else (figures["recall@10"], figures["ndcg@10"])
 
 
 def truth_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each way of asking, a column for what is true and one for what is not."""
+    """Rows are ways of asking; one column for what is true, one for what is not."""
     figures = run.get("truth-confirmed" if "--confirmed" in row else "truth", {}).get("all", {})
     when = {"at": "end", "as": "dates", "by": "recall", "the": "recall"}[row.partition(" ")[0]]
     share = figures.get(f"{when} {'wrong' if column.startswith('not') else 'kept'}")
@@ -186,7 +186,7 @@ def truth_cell(run: Run, row: str, column: str) -> Figures | None:
 
 
 def keyword_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each number of documents and kind of question (joined by a space), a column for each library."""
+    """Rows are numbers of documents and kinds of question (joined by a space), columns are libraries."""
     engine = _named(column, _LIBRARIES)
     documents, _, kind = row.partition(" ")
     for size in run.get("lexical", {}).get("sizes", ()):
@@ -198,13 +198,13 @@ def keyword_cell(run: Run, row: str, column: str) -> Figures | None:
 
 
 def vector_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each number of vectors and k (joined by a space), a column for each library; real embeddings."""
+    """Rows are numbers of vectors and k (joined by a space), columns are libraries; real embeddings."""
     n, _, k = row.partition(" ")
     return _vectors(run, "real", n, k or "10", _named(column, _LIBRARIES), "default")
 
 
 def graph_cell(run: Run, row: str, column: str) -> Figures | None:
-    """A row for each size with a graph: times and recall, ours and hnswlib's."""
+    """Rows are sizes with a graph: times and recall, ours and hnswlib's."""
     n, setting = row.split(" ", 1)[0].rstrip(","), "recall=0.93" if "0.93" in row else "default"
     engine = "hnswlib" if "hnswlib" in column else "scrubjay"
     names = ("recall",) if column.rpartition(", ")[2] == "found" else ("p50", "p95")
@@ -230,30 +230,30 @@ def _vectors(
 
 
 def elsewhere(run: Run, row: str, column: str) -> Figures | None:
-    """Figures of other machines or hours, which no run can repeat."""
+    """Figures of other machines or times, which no run can repeat."""
     return None
 
 
 TABLES: dict[tuple[str, str, str], tuple[str, int, Resolver]] = {
     # (file, heading, second column) -> kind, columns that label a row, where the figures are
     ("README.md", "Figures", "1,000 memories, p50 / p95 us"): ("time", 1, hybrid_cell),
-    ("docs/benchmarks.md", "Hybrid", "p50 / p95"): ("time", 1, latency_cell),
+    ("docs/benchmarks.md", "Scrubjay alone", "p50 / p95"): ("time", 1, latency_cell),
     ("docs/benchmarks.md", "Quality", "BM25"): ("quality", 1, quality_cell),
-    ("docs/benchmarks.md", "Quality", "WordLlama"): ("quality", 1, elsewhere),
-    ("docs/benchmarks.md", "Quality", "its own order"): ("quality", 1, elsewhere),
+    ("docs/benchmarks.md", "Known items", "WordLlama"): ("quality", 1, elsewhere),
+    ("docs/benchmarks.md", "Reranking", "its own order"): ("quality", 1, elsewhere),
     ("docs/benchmarks.md", "Truth", "true, and in force"): ("quality", 1, truth_cell),
     ("docs/benchmarks.md", "Keywords", "queries"): ("time", 2, keyword_cell),
     ("docs/benchmarks.md", "Long questions", "words of the question"): ("time", 2, elsewhere),
-    ("docs/benchmarks.md", "Long questions", "p50 / p95"): ("time", 1, elsewhere),
-    ("docs/benchmarks.md", "Long questions", "filter"): ("time", 3, elsewhere),
+    ("docs/benchmarks.md", "Ten thousand memories", "p50 / p95"): ("time", 1, elsewhere),
+    ("docs/benchmarks.md", "Many hits and filters", "filter"): ("time", 3, elsewhere),
     ("docs/benchmarks.md", "Vectors", "k"): ("time", 2, vector_cell),
-    ("docs/benchmarks.md", "Vectors", "Scrubjay, p50 / p95"): ("time", 1, graph_cell),
-    ("docs/benchmarks.md", "Vectors", "p50 / p95"): ("time", 1, elsewhere),
+    ("docs/benchmarks.md", "Graphs", "Scrubjay, p50 / p95"): ("time", 1, graph_cell),
+    ("docs/benchmarks.md", "Filtered vectors", "p50 / p95"): ("time", 1, elsewhere),
 }
 
 
 def two_threads(run: Run) -> Figures | None:
-    """Calls of two threads over those of one, at both sizes."""
+    """Calls on two threads over calls on one, at both sizes."""
     report = run.get("hybrid", {}).get("workloads", {})
     found = [
         row["threads"]["ratio"]
@@ -292,7 +292,7 @@ SENTENCES: list[tuple[str, str, str, Callable[[Run], Figures | None]]] = [
 
 
 def claims(run: Run) -> list[Claim]:
-    """Every claim in order, with what the run measured."""
+    """Return every claim in order, with its measurement in the run."""
     found = [claim for file in FILES for table in tables(file) for claim in _of_table(table, run)]
     for file, words, kind, resolver in SENTENCES:
         stated = tuple(number for number in numbers(words) if number < 1_000)
@@ -305,7 +305,7 @@ def _of_table(table: Table, run: Run) -> Iterator[Claim]:
     if known is None:
         raise KeyError(f"{table.file}, {table.heading}: no entry in TABLES for the columns {table.head}")
     kind, n_labels, resolver = known
-    columns = [  # a column of the name of an earlier one belongs to the one before it
+    columns = [  # a repeated column name belongs to the column before it
         f"{table.head[place - 1]}, {name}" if name in table.head[:place] else name
         for place, name in enumerate(table.head)
     ]
@@ -324,7 +324,7 @@ def _of_table(table: Table, run: Run) -> Iterator[Claim]:
 
 
 def against_own(found: Sequence[Claim]) -> dict[str, tuple[float, float]]:
-    """For times of peers: how many times ours at p95, stated and measured, by file and label."""
+    """Return the ratio of peers' times to ours at p95, stated and measured, by file and label."""
     times: dict[str, tuple[float, float]] = {}
     for claim in found:
         own = _own_of(claim, found)
@@ -338,7 +338,7 @@ def against_own(found: Sequence[Claim]) -> dict[str, tuple[float, float]]:
 
 
 def _own_of(claim: Claim, found: Sequence[Claim]) -> Claim | None:
-    """Scrubjay's cell in the same column (engines in rows) or the same row (engines in columns)."""
+    """Return Scrubjay's cell in the same column (engines in rows) or the same row (engines in columns)."""
     if claim.kind != "time" or len(claim.stated) != 2:
         return None
     label, _, column = claim.what.rpartition(": ")

@@ -1,7 +1,7 @@
-"""One HTML page of a run: every claim beside what was measured, plots, the calls of the micro suite, a profile.
+"""The HTML page of a run: every claim beside its measurement, plots, the calls of the micro suite, a profile.
 
-The page is one file: plots are inside it. Times depend on the machine, so what is judged is how many times faster than
-its peers Scrubjay was in the same run, and quality, which is the same everywhere.
+The page is a single file with embedded plots. Times depend on the machine, so only the ratio to peers in the same run
+is judged, and quality, which is the same everywhere.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from benchmarks.claims import Claim, Run, against_own, claims
 from benchmarks.compare.tables import machine_line
 
 LOST = 0.8
-"""Below this share of the stated ratio to a peer a claim is marked."""
+"""Below this fraction of the stated ratio to a peer, a claim is marked as lost."""
 WORSE = 0.0015
-"""By more than this below the stated third decimal, quality is marked."""
+"""Quality is marked as lost if it is lower than stated (to three decimals) by more than this."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px }
@@ -34,7 +34,7 @@ img { max-width: 100% }
 
 
 def verdict(claim: Claim, against: dict[str, tuple[float, float]]) -> str:
-    """ "held", "lost", "absent" (not measured), or "" where a figure is the machine's own."""
+    """Return "held", "lost", "absent" (not measured), or "" if the figure depends on the machine."""
     if claim.measured is None:
         return "absent"
     if claim.kind == "quality":
@@ -54,7 +54,7 @@ def key_of(claim: Claim) -> str:
 
 
 def counts(run: Run) -> dict[str, int]:
-    """How many claims held, were lost, are absent from the run, or are times of the machine."""
+    """Count the claims that held, were lost, are absent from the run, or are times of the machine."""
     found = claims(run)
     against = against_own(found)
     by = {"held": 0, "lost": 0, "absent": 0, "times": 0}
@@ -64,7 +64,7 @@ def counts(run: Run) -> dict[str, int]:
 
 
 def page(run: Run) -> str:
-    """The page as HTML."""
+    """Return the page as HTML."""
     found = claims(run)
     against = against_own(found)
     by = counts(run)
@@ -163,7 +163,7 @@ def _number(value: float) -> str:
 
 
 def pictures(run: Run, found: Sequence[Claim]) -> list[tuple[str, str]]:
-    """Title and data URL of each plot; none without matplotlib."""
+    """Return title and data URL of each plot; empty without matplotlib."""
     if importlib.util.find_spec("matplotlib") is None:
         return []
     reports = [run[name] for name in ("latency", "hybrid", "vector", "lexical") if name in run]
@@ -180,7 +180,7 @@ def _data_url(file: Path) -> str:
 
 
 def _ratios_plot(found: Sequence[Claim], file: Path) -> bool:
-    """A line from the stated to the measured ratio of each peer's time."""
+    """Draw a line from the stated to the measured ratio of each peer's time."""
     ratios = against_own(found)
     if not ratios:
         return False

@@ -1,10 +1,10 @@
-"""What the cold tier costs and saves: the first search of a scope, frozen and not, and the bytes in the database.
+"""Cost and savings of the cold tier: the first search of a scope, frozen and not, and the bytes in the database.
 
     python -m benchmarks.cold_tier [--documents 1000 10000] [--rounds 5]
 
 starts a PostgreSQL server (as the tests do), with objects in a folder beside it, texts of 60 words, 256 dimensions. All
-kinds of a size take turns in each round, so the load of the machine is the same for all, and the ratio of medians is
-what counts. CPU is this process's, without the server's.
+kinds of a size take turns in each round, so the load of the machine is the same for all, and the ratio of medians
+counts. CPU time is that of this process, without the server.
 """
 
 from __future__ import annotations
@@ -96,23 +96,23 @@ def measure(base: str, n: int, rounds: int, folder: Path) -> None:
 
 @contextmanager
 def image_put_away(url: str) -> Iterator[None]:
-    """Let there be no image for a while."""
+    """Remove the images within the block."""
     asked(url, "CREATE TABLE kept_image AS SELECT * FROM sj_image")
     asked(url, "DELETE FROM sj_image")
     yield
-    asked(url, "DELETE FROM sj_image")  # an index wrote one when it was closed
+    asked(url, "DELETE FROM sj_image")  # written by an index when it was closed
     asked(url, "INSERT INTO sj_image SELECT * FROM kept_image")
     asked(url, "DROP TABLE kept_image")
 
 
 def size(url: str) -> int:
-    """Return how many bytes the tables of an index take."""
+    """Return the bytes of the tables of an index."""
     sizes = " + ".join(f"pg_total_relation_size('{table}')" for table in _TABLES)
     return int(asked(url, f"SELECT {sizes}")[0][0])
 
 
 def main() -> None:
-    """Measure."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, nargs="+", default=[1000, 10_000])
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,4 +1,4 @@
-"""Fixtures of `pytest benchmarks --benchmark-only`: indexes that are filled once, outside the timed part."""
+"""Fixtures of `pytest benchmarks --benchmark-only`: indexes filled once, outside the timed part."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ __all__ = ["each_call", "pytest_benchmark_update_machine_info", "users"]
 
 @pytest.fixture(scope="session")
 def users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Users]:
-    """Indexes of one user's memories, each filled when it is first asked for."""
+    """Indexes of one user's memories, each filled on first use."""
     with Users(tmp_path_factory.mktemp("users")) as made:
         yield made

@@ -1,9 +1,9 @@
-"""Where do realistic short texts come from?
+"""Realistic short texts.
 
-`Corpus(seed)` draws memories of 20 to 40 words over real English, some with identifiers, and queries that ask for
-them. The English comes from the descriptions of the packages that a Debian machine knows (its package lists, or what
-is installed); where there is none, from a built-in vocabulary with the same shape of frequencies. The same seed and
-the same source give the same texts; `source` says which it was.
+`Corpus(seed)` draws memories of 20 to 40 words of real English, some with identifiers, and queries for them. The
+English comes from the package descriptions of a Debian machine (its package lists, or the installed packages), or else
+from a built-in vocabulary with the same distribution of frequencies. The same seed and source give the same texts;
+`source` names the source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 MIN_WORDS, MAX_WORDS = 20, 40
 MIN_PHRASES = 2_000
 IDENTIFIER_SHARE = 0.3
-"""This share of the texts holds an identifier."""
+"""The fraction of texts with an identifier."""
 
 SEED_VOCABULARY = """
 the of and to a in is for that with on this from by be are as it or an at can which not have use used using was has
@@ -38,7 +38,7 @@ favourite allergic vegetarian quiet early late cheap expensive small large new o
 
 
 class Corpus:
-    """A seeded source of memories and queries. Not thread-safe: one stream of random numbers."""
+    """A seeded source of memories and queries. Not thread-safe."""
 
     def __init__(self, seed: int = 0, *, use_system: bool = True) -> None:
         self._random = random.Random(seed)
@@ -47,7 +47,7 @@ class Corpus:
         self._phrases = phrases
 
     def texts(self, n: int) -> list[str]:
-        """n memories of 20 to 40 words."""
+        """Return n memories of 20 to 40 words."""
         return [self.text() for _ in range(n)]
 
     def text(self) -> str:
@@ -61,13 +61,13 @@ class Corpus:
         return " ".join(words)
 
     def query(self, text: str) -> str:
-        """3 to 8 words of a text, in its order."""
+        """Return 3 to 8 words of a text, in its order."""
         words = text.split()
         n_words = min(len(words), self._random.randint(3, 8))
         return " ".join(words[place] for place in sorted(self._random.sample(range(len(words)), n_words)))
 
     def identifier(self) -> str:
-        """A key, ticket, version, host, path, port, address or name in code."""
+        """Return a key, ticket, version, host, path, port, address or name in code."""
         r = self._random
         kind = r.randrange(8)
         if kind == 0:
@@ -89,7 +89,7 @@ class Corpus:
     def _phrase(self) -> list[str]:
         if self._phrases:
             return list(self._random.choice(self._phrases))
-        # Zipf by the square of a uniform number: the front of the list is drawn far more often.
+        # The square of a uniform number approximates Zipf: the front of the list is drawn far more often.
         place = int(len(SEED_VOCABULARY) * self._random.random() ** 2)
         return [SEED_VOCABULARY[place]]
 
@@ -99,7 +99,7 @@ class Corpus:
 
 @lru_cache(maxsize=1)
 def system_phrases() -> tuple[tuple[str, ...], ...]:
-    """The sentences of all package descriptions that this machine knows, sorted; empty if there are too few."""
+    """Return the sentences of all package descriptions of this machine, sorted; empty if there are too few."""
     found: set[tuple[str, ...]] = set()
     for description in descriptions():
         for sentence in re.split(r"(?<=[.!?;:])\s+|\n", description):
@@ -110,7 +110,7 @@ def system_phrases() -> tuple[tuple[str, ...], ...]:
 
 
 def descriptions() -> Iterator[str]:
-    """Package descriptions from `apt-cache dumpavail`, else from what is installed."""
+    """Yield package descriptions from `apt-cache dumpavail`, or else of the installed packages."""
     try:
         dump = subprocess.run(
             ["apt-cache", "dumpavail"],

@@ -1,15 +1,15 @@
-"""Does the rule that an answer needs reach the prompt? Preferences and instructions, looked up against searched for.
+"""Delivery of rules to prompts: preferences and instructions looked up by key, against searching for them.
 
-The judged cases are made by construction over real conversations, so that it is certain which rule is needed:
+The judged cases are constructed over real conversations, so that the needed rule is known:
 
     paraphrase    ident_dev: the set's own preference questions ("can I suggest salty snacks?") with the one preference
                   that each needs, hidden among a thousand real turns of the user
-    triggered     locomo_dev, lme_user_dev: rules for a kind of question ("give dates as year-month-day" for what
-                  begins with "when"), needed by every real question of that kind
+    triggered     locomo_dev, lme_user_dev: rules for a kind of question ("give dates as year-month-day" for questions
+                  that begin with "when"), needed by every real question of that kind
     standing      the same questions: rules for every answer ("at most three sentences"), needed by all of them
 
-Each rule is stored among the real turns of its user. `assemble` has the rules as policies and preferences and the turns
-as facts; the search has the same rules and turns as documents, and found the rule if it is among the k best.
+Each rule is stored among the real turns of its user. `assemble` gets the rules as policies and preferences and the
+turns as facts; the search gets the same rules and turns as documents, and delivers a rule if it is among the k best.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TENANT = "judged"
 BUDGET_TOKENS = 2000
 MODES = {"hybrid": Query(), "vector": Query(mode="vector"), "lexical": Query(mode="lexical")}
 
-# Rules for a kind of question: which questions they are for, and what they say.
+# Rules for a kind of question: a pattern of the questions, and the rule.
 TRIGGERED = {
     "dates": (r"^when\b|what (date|day)", "Write every date as year-month-day."),
     "quantities": (r"^how (many|much|long|far|old)\b", "State numbers in digits, measures in metric units."),
@@ -39,7 +39,7 @@ TRIGGERED = {
     "advice": (r"\b(suggest|recommend|advice|should)\b", "Offer exactly two options, the cheaper one first."),
     "guesses": (r"^(would|could|might|is it likely)\b", "Mark speculation with the word perhaps."),
 }
-# Rules for every answer; those of the tenant are policies.
+# Rules for every answer; the tenant's are policies.
 STANDING = {
     "length": "Answer in at most three sentences.",
     "language": "Use British spelling.",
@@ -65,7 +65,7 @@ class Case:
 
 @dataclass(frozen=True)
 class User:
-    """A user's real turns, and the rules that hold for them: preferences by key, policies by key."""
+    """A user's real turns, and the user's rules: preferences by key, policies by key."""
 
     scope: str
     turns: list[str]
@@ -74,7 +74,7 @@ class User:
 
 
 def cases_of(folder: Path) -> tuple[list[User], list[Case]]:
-    """The users and cases of every set that is in the folder."""
+    """Return the users and cases of every set in the folder."""
     users: list[User] = []
     cases: list[Case] = []
     for name, read in (("ident_dev", _paraphrased), ("locomo_dev", _ruled), ("lme_user_dev", _ruled)):
@@ -86,7 +86,7 @@ def cases_of(folder: Path) -> tuple[list[User], list[Case]]:
 
 
 def _paraphrased(judged: JudgedSet) -> Iterator[tuple[User, list[Case]]]:
-    """The set's own preference questions; what any of them needs is a preference, everything else a turn."""
+    """Yield the set's own preference questions; memories that one of them needs become preferences, others turns."""
     texts = {memory.id: memory for memory in judged.memories}
     questions = [query for query in judged.queries if query.category == "paraphrase"]
     for scope in sorted({query.scope for query in questions}):
@@ -109,7 +109,7 @@ def _paraphrased(judged: JudgedSet) -> Iterator[tuple[User, list[Case]]]:
 
 
 def _ruled(judged: JudgedSet) -> Iterator[tuple[User, list[Case]]]:
-    """The real questions of a set with rules that are written for them."""
+    """Yield the real questions of a set with rules written for them."""
     for scope in sorted({query.scope for query in judged.queries}):
         turns = [memory.text for memory in judged.memories if memory.scope == scope]
         rules = {key: text for key, (_, text) in TRIGGERED.items()}
@@ -129,7 +129,7 @@ def _ruled(judged: JudgedSet) -> Iterator[tuple[User, list[Case]]]:
 def delivered(
     users: Sequence[User], cases: Sequence[Case], embedder: Any, folder: Path, k: int = 10
 ) -> dict[str, dict[str, float]]:
-    """By group: how many cases there are, and the share of them whose rule `assemble` and each search delivers."""
+    """Return by group the number of cases, and the fraction whose rule `assemble` and each search delivers."""
     index = Index(embedder)
     found: dict[str, dict[str, float]] = {}
     with Memory.open(folder / "delivery.scrubjay", embedder, durability="normal") as memory:

@@ -1,7 +1,6 @@
-"""The plots of docs/ that are made from recorded results: `python -m benchmarks.docs_plots` writes them anew.
+"""The plots of docs/ that are drawn from recorded results: `python -m benchmarks.docs_plots` writes them.
 
-They are plain SVG, the same bytes for the same results, and need no package, so that a test can tell when one is out
-of date.
+They are plain SVG, byte for byte reproducible, and need no package, so that a test can detect an outdated one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 800, 70, 150, 20, 50
 
 
 class Svg:
-    """A drawing, element by element."""
+    """A drawing, built element by element."""
 
     def __init__(self, height: int) -> None:
         self.height = height
@@ -58,7 +57,7 @@ class Svg:
 
 
 def search_times() -> dict[str, list[tuple[int, float]]]:
-    """Store -> (items, p50 of one user's search in milliseconds), from the recorded conformance reports."""
+    """Return for each store pairs (items, p50 of one user's search in ms), from the recorded conformance reports."""
     times = {}
     for path in sorted(RESULTS.glob("*.json")):
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -70,7 +69,7 @@ def search_times() -> dict[str, list[tuple[int, float]]]:
 
 
 def search_by_size() -> str:
-    """A line for each store, both axes logarithmic."""
+    """Draw a line for each store, both axes logarithmic."""
     svg, times = Svg(480), search_times()
     below, above = 0.1, 1000.0
     across, up = WIDTH - LEFT - RIGHT, svg.height - TOP - BOTTOM
@@ -95,14 +94,14 @@ def search_by_size() -> str:
         svg.line(spots, OWN if own else OTHERS, 2 if own else 1, "" if own else "4 3")
         for x, y in spots:
             svg.dot(x, y, OWN if own else OTHERS)
-        at = max(spots[-1][1] + 4, labels[-1] + 12 if labels else 0.0)  # labels do not cover each other
+        at = max(spots[-1][1] + 4, labels[-1] + 12 if labels else 0.0)  # avoid overlapping labels
         labels.append(at)
         svg.text(spots[-1][0] + 8, at, name)
     return str(svg)
 
 
 def instructions() -> str:
-    """A bar for each fixed call, its instructions in thousands."""
+    """Draw a bar for each fixed call: its instructions in thousands."""
     baseline = json.loads(INSTRUCTIONS.read_text(encoding="utf-8"))["baselines"][0]
     counts: dict[str, int] = baseline["counts"]
     step, start = 22, 290

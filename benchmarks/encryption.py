@@ -1,9 +1,9 @@
-"""What does encryption cost? Prints processor time with and without keys, and their ratio.
+"""The cost of encryption: CPU time with and without keys, and their ratio.
 
     python -m benchmarks.encryption [--memories 5000] [--rounds 5]
 
-The same memories (20 words, 256 dimensions) go into a file in the clear and into an encrypted one, in turns; of each
-figure the smallest of all rounds counts.
+The same memories (20 words, 256 dimensions) are written alternately to an unencrypted file and an encrypted one; the
+least of all rounds counts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def memories(n: int) -> list[dict[str, Any]]:
 
 
 def timed(figures: dict[str, float], name: str, work: Callable[[], Any]) -> None:
-    """Note the least processor time, in milliseconds."""
+    """Record the least CPU time, in milliseconds."""
     start = time.process_time()
     work()
     figures[name] = min(figures.get(name, np.inf), (time.process_time() - start) * 1e3)
@@ -77,7 +77,7 @@ def measure(path: Path, records: list[dict[str, Any]], keys: Any, figures: dict[
 
 
 def main(n: int, rounds: int) -> None:
-    """Measure in turns, and print."""
+    """Measure alternately, and print."""
     records = memories(n + N_SINGLE)
     clear: dict[str, float] = {}
     encrypted: dict[str, float] = {}

@@ -2,10 +2,10 @@
 
     python -m benchmarks.first_minutes dist/scrubjay-....whl [--embedder] [--package chromadb --module chromadb]
 
-installs into a fresh virtual environment, with nothing but that in PATH (so no compiler), and prints seconds
-of wall clock and of CPU, distributions, megabytes, and whether the steps of the tutorial worked, with the embedder of
-the package. With --embedder the default embedder's data is there as well, and its embedder is used. With --package
-another project is installed in place of a wheel, and only installed and imported. docs/first-minutes.md has the table.
+installs into a fresh virtual environment, with nothing else in PATH (so no compiler), and prints seconds of wall clock
+and of CPU, distributions, megabytes, and whether the steps of the tutorial worked, with the embedder of the package.
+With --embedder the default embedder's data is installed as well, and that embedder is used. With --package another
+project is installed instead of a wheel, and only installed and imported. docs/first-minutes.md has the table.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Home:
         self.environment = {**kept, "PATH": str(self.bin), "PYTHONUTF8": "1"}
 
     def run(self, *words: str | Path, cwd: Path | None = None) -> tuple[str, float, float]:
-        """Run a command; its output, and seconds of wall clock and of CPU. RuntimeError if it fails."""
+        """Run a command; return its output, and seconds of wall clock and of CPU. RuntimeError if it fails."""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         outcome = subprocess.run(
             [str(word) for word in words],
@@ -79,7 +79,7 @@ class Home:
 
 
 def measure(wanted: str, module: str, folder: Path, *, ours: bool, embedder: bool) -> dict[str, Any]:
-    """Install and try it."""
+    """Install the package and run the steps."""
     home = Home(folder / "venv")
     python = home.bin / "python"
     found: dict[str, Any] = {"wanted": Path(wanted).name}

@@ -1,16 +1,16 @@
-"""What does an index in PostgreSQL cost beside one in a file? Prints one line a figure, the file beside it.
+"""An index in PostgreSQL beside one in a file: prints each figure with that of the file.
 
     python -m benchmarks.fleet [--url postgresql://...] [--scopes N] [--json] [--calls] [--cold] [--objects URL]
                                [--user-homes N]
 
 Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
-given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured in one process, turn and turn
-about. Cold: an index that was opened just now searches the scope for the first time. Durable writes: durability "full"
-on both sides. `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by
-default a folder) and in the cache on the local disk, turn and turn about. `--calls` measures only warm searches and
-upserts. `--user-homes` measures only 24 processes that each write to a user of one tenant, in a database in which its
-users are in so many homes and in one without, turn and turn about: documents of an index, then facts of a memory
-(`propose`).
+given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured alternately in one process.
+Cold: a newly opened index searches the scope for the first time. Durable writes: durability "full" on both sides.
+`--cold` measures only cold searches from images in the database, in an object store (`--objects`, by default a folder)
+and in the cache on the local disk, alternately. `--calls` measures only warm searches and upserts. `--user-homes`
+measures only 24 processes that each write to a user of one tenant, alternately in a database in which the tenant's
+users are spread over
+this many homes and in one without homes: documents of an index, then facts of a memory (`propose`).
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def percentile(times: list[float], share: float) -> float:
 
 
 def alternate(n: int, *calls: Callable[[int], float]) -> list[list[float]]:
-    """Times of several calls, turn and turn about; another one begins each time.
+    """Return the times of several calls that alternate, each round with another one first.
 
-    The first one finds question and vector cold: with a fixed order it seems 1.2 times slower than a second index over
+    The first call has a cold question and vector: in a fixed order it seems 1.2 times slower than a second index over
     an equal file.
     """
     found: list[list[float]] = [[] for _ in calls]
@@ -101,7 +101,7 @@ def alternate(n: int, *calls: Callable[[int], float]) -> list[list[float]]:
 
 
 def fill(index: Index, data: Data, n_scopes: int) -> float:
-    """Write the documents; return documents a second for those of the large scope."""
+    """Write the documents; return documents a second for the large scope."""
     for i in range(n_scopes):
         index.upsert_many(data.records(1000, i), scope=small(i), progress=False, batch_size=1000)
     large = data.records(10_000, 99)
@@ -110,7 +110,7 @@ def fill(index: Index, data: Data, n_scopes: int) -> float:
 
 
 def bulk_rows(index: Index, data: Data) -> float:
-    """Return documents a second into a scope that is not in memory: the rows alone, as a loader writes them."""
+    """Return documents a second into a scope that is not in memory: rows only, as a loader writes them."""
     scope = Scope("bulk")
     index.upsert(0, "first", scope=scope, vector=data.vectors[0])
     engine: Any = Backend.of(index).engine
@@ -134,7 +134,7 @@ def cold(open_index: Callable[[], Index], data: Data, scope: Scope) -> Callable[
 
 
 def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, float | None]]:
-    """Return the figures: (PostgreSQL, file), milliseconds unless they say otherwise."""
+    """Return the figures: (PostgreSQL, file), in milliseconds unless the name says otherwise."""
     data = Data()
     path = folder / "fleet.scrubjay"
     figures: dict[str, tuple[float, float | None]] = {}
@@ -171,7 +171,7 @@ def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, flo
 
 
 def calls(url: str, folder: Path) -> dict[str, tuple[float, float | None]]:
-    """Return the figures of warm searches and of upserts alone."""
+    """Return the figures of warm searches and upserts only."""
     data = Data()
     figures: dict[str, tuple[float, float | None]] = {}
     with Index.open(url, dim=DIM) as served, Index.open(folder / "calls.scrubjay", dim=DIM) as file:
@@ -183,7 +183,7 @@ def calls(url: str, folder: Path) -> dict[str, tuple[float, float | None]]:
 
 
 def cold_images(urls: tuple[str, str], place: str, folder: Path) -> dict[str, tuple[float, float | None]]:
-    """Return the times of cold searches of 10,000 memories from each place of an image, beside those from a file."""
+    """Return the times of cold searches of 10,000 memories from each location of an image, beside those from a file."""
     data = Data()
     path = folder / "cold.scrubjay"
     plain = Objects(place)
@@ -214,7 +214,7 @@ def cold_images(urls: tuple[str, str], place: str, folder: Path) -> dict[str, tu
 
 
 def without_image(index: Index) -> Index:
-    """Drop the image of the large scope, which the last cold search left."""
+    """Drop the image of the large scope that the last cold search left."""
     store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
     with store.writing("dropping an image") as transaction:
         transaction.drop_image(store.scope_state(LARGE).key)
@@ -241,8 +241,8 @@ def _warm(indexes: list[Index], data: Data, figures: dict[str, tuple[float, floa
 def _writes(
     url: str, indexes: list[Index], data: Data, figures: dict[str, tuple[float, float | None]]
 ) -> None:
-    """Times of upserts, and of what nothing can be faster than on this server: one row of the same bytes, in one
-    round trip, by a statement that is prepared."""
+    """Measure upserts, and the lower bound for this server: one row of the same bytes, in one round trip, by a prepared
+    statement."""
 
     def write(index: Index) -> Callable[[int], float]:
         def call(i: int) -> float:
@@ -275,7 +275,7 @@ def _elsewhere(
     data: Data,
     figures: dict[str, tuple[float, float | None]],
 ) -> None:
-    """How long until another process finds what was acknowledged: by a hint, by polling alone, and with a stamp."""
+    """Measure how long another process takes to see an acknowledged write: by hint, by polling alone, with a stamp."""
     scope, stamped = small(1), []
     store: Any = Backend.of(writer).engine.store  # type: ignore[union-attr]
     with open_index() as reader:
@@ -294,8 +294,8 @@ def _elsewhere(
 
 @contextmanager
 def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[Any, float], int]]:
-    """Start `n` processes of `target(given, number, barrier, commands, counts)`; yield what has all of them write in a
-    way (`commands["way"]`) for so many seconds and returns how many writes there were."""
+    """Start `n` processes of `target(given, number, barrier, commands, counts)`; yield a function that has all of them
+    write in a way (`commands["way"]`) for a number of seconds and returns the number of writes."""
     context = get_context("spawn")
     with context.Manager() as manager:
         barrier, commands = manager.Barrier(n + 1), manager.dict()
@@ -320,8 +320,8 @@ def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[
 
 
 def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> float:
-    """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
-    without; turn and turn about, the sums of all rounds."""
+    """Return the writes a second of `n` processes with a tenant each that send and receive hints, over those without
+    hints; alternating, summed over all rounds."""
     totals = {True: 0, False: 0}
     with processes_that_write(_write, url, n) as written:
         for i in range(2 * rounds):
@@ -339,16 +339,16 @@ def writers_of_a_tenant(
     n: int = 24,
     rounds: int = 5,
 ) -> str:
-    """Return the writes a second of `n` processes with a user of one tenant each, in two databases, turn and turn
-    about, and the middle of the rounds' ratios.
+    """Return the writes a second of `n` processes with a user of one tenant each, alternately in two databases, and the
+    median of the rounds' ratios.
 
     Args:
-        urls: of the databases.
-        work: what each process does.
-        what: it is called.
-        seconds: of a round in one of them.
-        n: how many processes.
-        rounds: in each of them.
+        urls: the two databases.
+        work: the work of each process.
+        what: its name.
+        seconds: the length of a round in one database.
+        n: the number of processes.
+        rounds: the number of rounds in each database.
     """
     rates: tuple[list[float], list[float]] = ([], [])
     with processes_that_write(work, urls, n) as written:

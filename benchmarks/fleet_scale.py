@@ -1,11 +1,13 @@
-"""Is a search of one user as fast where the database holds ten million memories as where it holds a few?
+"""One user's search in a database of ten million memories against one in a small database.
 
     python -m benchmarks.fleet_scale [--users 10000] [--few 110] [--searches 20000] [--budget-mb 2048] [--json]
 
 Two databases of one server of Debian's packages, started in a temporary folder: users of 1,000 memories each, 256
-dimensions, vectors given, a hundred users a tenant. Users who search are drawn as a service meets them: a few
-often, most of them seldom (Zipf, as in `benchmarks.fleet_sizing`). A search is warm if nothing was loaded for it.
-Turn and turn about in one process, each index with the same budget. The large one evicts as it loads, since not all
+dimensions, vectors given, a hundred users a tenant. The searching users follow a Zipf distribution, as in
+`benchmarks.fleet_sizing`: a few search often, most rarely. A search is warm if nothing was loaded for it. The databases
+alternate in one process, each index with the same budget; the order changes from question to question, because the
+second search finds the question and its vector in the caches of the CPU. First both serve the users of the small
+database ("the same users"). Then each serves users of its own: the large index loads and evicts, since not all of its
 users fit.
 """
 
@@ -16,7 +18,7 @@ import gc
 import json
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from multiprocessing import get_context
 from typing import Any
 
@@ -32,7 +34,7 @@ from scrubjay.progress import open_progress
 MEMORIES = 1000
 USERS_A_TENANT = 100
 LOADERS = 2
-_SETTLE_SECONDS = 5  # in which the images of what was loaded are written
+_SETTLE_SECONDS = 5  # for writing the images of loaded partitions
 
 
 def scope_of(user: int) -> Scope:
@@ -40,9 +42,9 @@ def scope_of(user: int) -> Scope:
 
 
 def load(url: str, users: range) -> None:
-    """Write the memories of these users, whole users at a time."""
+    """Write the memories of these users, one user at a time."""
     data = Data()
-    # What is resident is indexed as it is written: with the least budget rows are all that a loader writes.
+    # Resident partitions are indexed on write: with the least budget a loader writes only rows.
     with Index.open(url, dim=DIM, memory_budget=1 << 20) as index:
         engine: Any = Backend.of(index).engine
         ids = list(range(MEMORIES))
@@ -53,8 +55,8 @@ def load(url: str, users: range) -> None:
 
 
 def fill(url: str, n_users: int) -> float:
-    """Let several processes write; return documents a second."""
-    Index.open(url, dim=DIM).close()  # who comes first makes the tables
+    """Write from several processes; return documents a second."""
+    Index.open(url, dim=DIM).close()  # create the tables
     shares = [range(n_users * i // LOADERS, n_users * (i + 1) // LOADERS) for i in range(LOADERS)]
     started = time.perf_counter()
     with get_context("spawn").Pool(LOADERS) as pool:
@@ -63,22 +65,27 @@ def fill(url: str, n_users: int) -> float:
 
 
 def drawn(n_users: int, seed: int) -> Iterator[int]:
-    """Users in the order in which they ask."""
+    """Yield users in the order of their searches."""
     random = np.random.default_rng(seed)
     ends = np.cumsum(1.0 / np.arange(1, n_users + 1) ** ZIPF)
-    order = random.permutation(n_users)  # who asks often is no matter of whose rows came first
+    order = random.permutation(n_users)  # the frequency is independent of the order of rows
     while True:
         yield from order[np.searchsorted(ends, random.random(10_000) * ends[-1])].tolist()
 
 
+def in_turns(names: Iterable[str], i: int) -> list[str]:
+    """Return the names in their order, reversed in every second round."""
+    return list(names)[:: -1 if i % 2 else 1]
+
+
 def loads_of(index: Index) -> int:
-    """How often something was loaded so far."""
+    """Return the number of loads so far."""
     engine: Any = Backend.of(index).engine
     return sum(count for name, count in engine.residency.loads.stats().items() if name.startswith("loads_"))
 
 
 def measure(base: str, n_users: int, n_few: int, n_searches: int, budget: int) -> dict[str, float]:
-    """Return the figures by name: times in milliseconds, warm ones in microseconds."""
+    """Return the figures by name: cold times in milliseconds, warm ones in microseconds."""
     urls = {"many": new_url(base), "few": new_url(base)}
     sizes = {"many": n_users, "few": n_few}
     figures: dict[str, float] = {}
@@ -94,7 +101,7 @@ def measure(base: str, n_users: int, n_few: int, n_searches: int, budget: int) -
     indexes = {name: Index.open(url, dim=DIM, memory_budget=budget) for name, url in urls.items()}
 
     def search(name: str, user: int, i: int) -> tuple[float, bool]:
-        """Return how long a search took, and whether it was warm."""
+        """Return the time of a search, and whether it was warm."""
         index, scope, pick = indexes[name], scope_of(user), i % len(data.questions)
         question, vector = data.questions[pick], data.vectors[pick]
         loads = loads_of(index)
@@ -104,13 +111,13 @@ def measure(base: str, n_users: int, n_few: int, n_searches: int, budget: int) -
     same: dict[str, list[float]] = {name: [] for name in urls}
     for user in range(n_few):
         for name in urls:
-            search(name, user, user)
+            search(name, user, user)  # the first one loads
     time.sleep(_SETTLE_SECONDS)
     gc.collect()
     asking = drawn(n_few, 4)
     for i in range(n_searches):
         user = next(asking)
-        for name in urls:
+        for name in in_turns(urls, i):
             same[name].append(search(name, user, i)[0])
     users = {name: drawn(sizes[name], 5) for name in urls}
     warm: dict[str, list[float]] = {name: [] for name in urls}
@@ -118,10 +125,10 @@ def measure(base: str, n_users: int, n_few: int, n_searches: int, budget: int) -
     bar = open_progress(None, total=n_searches, what="searching", unit="searches")
     for i in range(n_searches):
         bar.update(1)
-        for name in urls:
+        for name in in_turns(urls, i):
             took, is_warm = search(name, next(users[name]), i)
             (warm if is_warm else cold)[name].append(took)
-        if i == n_searches // 10:  # until then most scopes are met for the first time
+        if i == n_searches // 10:  # before, most scopes occur for the first time
             for name in urls:
                 warm[name].clear()
                 cold[name].clear()

@@ -1,13 +1,13 @@
-"""How many processes with how much memory does a fleet need? A simulation of one of them.
+"""Number and memory of the processes of a fleet: a simulation of one process.
 
     python -m benchmarks.fleet_sizing [--users N] [--nodes N,...] [--memory GB,...] [--active SHARE] [--json]
 
-Users are routed to processes by a hash of their names, so each process serves its own share of them; one is simulated,
-for a day after a day that fills its memory. Who comes is drawn by a Zipf law (exponent .8) among the users that are
-active that day; each comes for sessions of several requests, a minute apart on average, and the number of memories
-that a user has is log-normal, 1,070 on average. A user who is not in memory is read from its image, the one longest
-unused makes room (LRU). The times of a search and of a load are constants of this file, as `python -m benchmarks.fleet`
-measured them on one machine; network and service are not in them.
+Users are routed to processes by a hash of their names, so each process serves its own share of them. One process is
+simulated for a day, after a day that fills its memory. Requests follow a Zipf distribution (exponent .8) over the users
+active that day; each active user has sessions of several requests, a minute apart on average, and the number of
+memories of a user is log-normal, 1,070 on average. A user who is not in memory is read from an image, and the least
+recently used one is evicted (LRU). The times of a search and of a load are constants of this file, measured by `python
+-m benchmarks.fleet` on one machine; network and service are excluded.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 
 MEAN_MEMORIES, SPREAD = 1_070, 1.0
 ZIPF = 0.8
-SESSIONS, REQUESTS = 2, 9  # a day and active user; a session
+SESSIONS, REQUESTS = 2, 9  # sessions a day for an active user; requests a session
 PAUSE_SECONDS = 60.0  # between two requests of a session, on average
-BYTES = 1_350  # of a memory in a process: 256 dimensions, 20 to 40 words
+BYTES = 1_350  # resident bytes of a memory: 256 dimensions, 20 to 40 words
 WARM_MS = 0.035
 LOAD_MS, LOAD_MS_PER_1000, JITTER_MS = 4.2, 2.5, 0.9
 DAY_SECONDS = 86_400
 
 
 class Setting(NamedTuple):
-    """What is simulated."""
+    """The parameters of the simulation."""
 
     users: int
     nodes: int
@@ -42,7 +42,7 @@ class Setting(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """What came out, of one process; milliseconds of a request."""
+    """The results for one process; milliseconds of a request."""
 
     nodes: int
     memory_gb: float
@@ -55,7 +55,7 @@ class Sizing(NamedTuple):
 
 
 def simulated(setting: Setting, seed: int = 1, *, most_users: int = 200_000) -> Sizing:
-    """Simulate one process; a share of more than `most_users` users is scaled down, with its memory."""
+    """Simulate one process; beyond `most_users` users it is scaled down, with its memory."""
     random = np.random.default_rng(seed)
     share = setting.users // setting.nodes
     scale = max(1.0, share / most_users)
@@ -96,7 +96,7 @@ def simulated(setting: Setting, seed: int = 1, *, most_users: int = 200_000) -> 
 
 
 def _requests(random: np.random.Generator, n_users: int, active: float) -> Iterator[int]:
-    """Yield whose memories a day's requests search, in the order of time."""
+    """Yield the user of each request of a day, in order of time."""
     weights = 1.0 / np.arange(1, n_users + 1) ** ZIPF
     n = int(n_users * active) * SESSIONS
     ends: NDArray[np.float64] = np.cumsum(weights)

@@ -1,10 +1,10 @@
-"""How fast are 100,000 memories in 1,000 partitions written, up to the first search, and what does one cost in memory?
+"""Write throughput of 100,000 memories in 1,000 partitions, up to the first search, and the memory of a partition.
 
     python -m benchmarks.ingest [--documents N] [--partitions N] [--dim N] [--rows-per-call N] [--repeat N] [--json]
 
-One thread; texts, ids, scopes and vectors are made before the clock starts; it stops when the first search has
+Single-threaded; texts, ids, scopes and vectors are made before the clock starts, and it stops when the first search has
 answered. Memory is the growth of the resident set of a child process. The cost of an empty partition is measured by
-writing one memory into each of many partitions and erasing it; that of a tiny one before it is erased.
+writing one memory to each of many partitions and erasing it; that of a tiny one before the erasure.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ N_EMPTY = 50_000
 
 
 def resident_bytes() -> int:
-    """The resident set of this process (Linux)."""
+    """Return the resident set of this process (Linux)."""
     n_pages = int(Path("/proc/self/statm").read_text().split()[1])
     return n_pages * 4096
 
 
 def clustered_vectors(n: int, dim: int, seed: int) -> Any:
-    """Unit vectors around a few hundred centres, as embeddings of related texts are."""
+    """Return unit vectors around a few hundred centres, like embeddings of related texts."""
     numbers = np.random.default_rng(seed)
     centres = numbers.normal(size=(256, dim)).astype(np.float32)
     vectors = centres[numbers.integers(256, size=n)] + 0.7 * numbers.normal(size=(n, dim)).astype(np.float32)
@@ -41,7 +41,7 @@ def clustered_vectors(n: int, dim: int, seed: int) -> Any:
 
 
 def measure_ingest(n_documents: int, n_partitions: int, dim: int, rows_per_call: int) -> dict[str, Any]:
-    """One run, in this process."""
+    """Run the measurement once, in this process."""
     from scrubjay import _native
 
     corpus = Corpus(seed=1)
@@ -78,7 +78,7 @@ def measure_ingest(n_documents: int, n_partitions: int, dim: int, rows_per_call:
 
 
 def measure_empty_partitions() -> dict[str, Any]:
-    """Bytes for each partition that holds one short memory, and that holds nothing any more."""
+    """Return the bytes of a partition with one short memory, and of one whose memories were erased."""
     from scrubjay import _native
 
     engine = _native.Engine()
@@ -97,7 +97,7 @@ def measure_empty_partitions() -> dict[str, Any]:
 
 
 def in_child(call: str, *arguments: int) -> dict[str, Any]:
-    """Runs one measurement in a fresh process."""
+    """Run one measurement in a fresh process."""
     code = f"import json; from benchmarks import ingest; print(json.dumps(ingest.{call}(*{arguments!r})))"
     finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     if finished.returncode:

@@ -1,11 +1,11 @@
-"""A search per keystroke: what the page of `scrubjay serve` asks while somebody types, over HTTP.
+"""Search while typing: the requests of the page of `scrubjay serve` for each keystroke, over HTTP.
 
     python -m benchmarks.keystrokes [--memories 10000] [--questions 40]
 
-starts the command on a file of one user's memories and sends, letter by letter, what the page sends: a search that is
-explained, on one connection that stays open. It prints wall clock from request to answer (p50, p95, highest) and what
-of it the server worked (CPU), each by the number of keystrokes; the page must answer within a frame of 60 a second, 16
-ms. Wall clock means something on an idle machine only; CPU time on any.
+starts the command on a file of one user's memories and sends, letter by letter, the requests of the page: an explained
+search, on one persistent connection. It prints the wall-clock time from request to answer (p50, p95, highest) and the
+CPU time of the server, each by the number of keystrokes; the page must answer within a frame at 60 a second, 16 ms.
+Wall clock is meaningful only on an idle machine; CPU time on any.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.corpus import Corpus
 WHO = {"tenant": "acme", "user": "jane"}
 FRAME_MS = 16.0
 WARM = 3
-"""Questions before the measured ones: the scope is loaded, the code is warm."""
+"""Warm-up questions: they load the scope and warm the code."""
 
 
 def fill(path: Path, texts: Sequence[str]) -> None:
@@ -41,7 +41,7 @@ def fill(path: Path, texts: Sequence[str]) -> None:
 
 @contextmanager
 def served(path: Path) -> Iterator[tuple[int, int]]:
-    """The command on this file; its process and its port."""
+    """Run the command on this file; yield its process id and port."""
     command = [sys.executable, "-m", "scrubjay", "serve", str(path), "--port", "0", "--rate", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -56,13 +56,13 @@ def served(path: Path) -> Iterator[tuple[int, int]]:
 
 
 def worked(process: int) -> float:
-    """Seconds of CPU of all threads of a process until now, by Linux's count in nanoseconds."""
+    """Return the CPU seconds of all threads of a process so far, by Linux's count in nanoseconds."""
     threads = Path(f"/proc/{process}/task").iterdir()
     return sum(int((one / "schedstat").read_text(encoding="ascii").split()[0]) for one in threads) * 1e-9
 
 
 def measure(path: Path, questions: Sequence[str]) -> dict[str, Any]:
-    """Type the questions; times in milliseconds."""
+    """Type the questions; return times in milliseconds."""
     waits: list[float] = []
     with served(path) as (process, port):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

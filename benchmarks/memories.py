@@ -1,8 +1,8 @@
-"""Whose memories are searched, what is asked, and what is the exact answer?
+"""The searched memories, the questions, and their exact answers.
 
-`Memories` are texts and vectors in blocks, a block for each scope; a `Question` is text and vector as one of the scopes
-asks them. `Exact` answers by the documented formulas alone (BM25 as in `tests/reference`, inner products in float32,
-reciprocal rank fusion), over the visible documents only; nothing of an index is used.
+`Memories` are texts and vectors in blocks, one block for each scope; a `Question` is a text and a vector asked from one
+of the scopes. `Exact` answers by the documented formulas alone (BM25 as in `tests/reference`, inner products in
+float32, reciprocal rank fusion), over the visible documents only; it uses nothing of an index.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROWS_A_CALL = 1_000
 
 @dataclass(frozen=True)
 class Block:
-    """The documents first..last-1 belong to one scope of the tenant."""
+    """The documents first..last-1, of one scope of the tenant."""
 
     first: int
     last: int
@@ -44,7 +44,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, by whom, and which documents that one sees (a run of blocks)."""
+    """A question, the scope it is asked from, and the documents visible from there (a run of blocks)."""
 
     query: Query
     vector: vectors_of.Floats
@@ -55,11 +55,11 @@ class Question:
 
     @cached_property
     def scope(self) -> Any:
-        """Scrubjay's scope of the one who asks; made once, as callers keep it."""
+        """Scrubjay's scope of the question; created once, as callers keep it."""
         return scope_of(self)
 
     def with_vector(self, vector: Any) -> Question:
-        """The same with another vector, (dim,)."""
+        """Return the same question with another vector, (dim,)."""
         return replace(self, vector=np.ascontiguousarray(vector, dtype=np.float32))
 
 
@@ -81,12 +81,12 @@ class Memories:
         return workload.terms_of(self.texts, cache_name=self.cache_name)
 
     def head(self, n_blocks: int) -> Memories:
-        """The first blocks."""
+        """Return the first blocks."""
         n = self.blocks[n_blocks - 1].last
         return replace(self, texts=self.texts[:n], vectors=self.vectors[:n], blocks=self.blocks[:n_blocks])
 
     def with_vectors(self, given: vectors_of.Floats) -> Memories:
-        """The same with other vectors, (n, dim)."""
+        """Return the same memories with other vectors, (n, dim)."""
         return replace(self, vectors=given)
 
     def questions(
@@ -98,9 +98,10 @@ class Memories:
         each: int = 100,
         words: tuple[int, int] | None = None,
     ) -> list[Question]:
-        """n questions, each near a document: 3 to 8 of its words, and a vector of cosine 0.9.
+        """Return n questions, each near a document: 3 to 8 of its words, and a vector of cosine 0.9.
 
-        A block asks `each` in a row, then the next. `words`: so many of it and of the documents after it instead.
+        Each block asks `each` consecutive questions. `words`: the range of their numbers of words, from the document
+        and the documents after it.
         """
         corpus, numbers = Corpus(seed, use_system=False), random.Random(seed)
         asking = [blocks[(place // each) % len(blocks)] for place in range(n)]
@@ -117,7 +118,7 @@ class Memories:
         ]
 
     def _words_from(self, row: int, n_words: int) -> str:
-        """The first n words from a text on."""
+        """Return the first n words from a text on."""
         words: list[str] = []
         while len(words) < n_words:
             words += self.texts[row % len(self.texts)].split() or [""]
@@ -135,7 +136,7 @@ def of_users(
     use_system: bool = True,
     seed: int = 0,
 ) -> Memories:
-    """One user with `large` memories, n with `each`; then as many strangers, with `each` as well."""
+    """Return one user with `large` memories and n with `each`; then as many strangers, also with `each`."""
     n = large + (n_users + strangers) * each
     source = texts.source(use_system=use_system)
     blocks = [Block(0, large, LARGE)]
@@ -152,7 +153,7 @@ def of_users(
 def shared(
     tenant: int, user: int, agent: int, dim: int, *, use_system: bool = True, seed: int = 0
 ) -> Memories:
-    """Memories of a tenant, of one of its users and of one of its agents, who are searched together."""
+    """Return the memories of a tenant, of one of its users and of one of its agents, which are searched together."""
     source = texts.source(use_system=use_system)
     n = tenant + user + agent
     blocks = [Block(0, tenant), Block(tenant, tenant + user, "jane"), Block(tenant + user, n, None, "coder")]
@@ -165,7 +166,7 @@ class Exact:
     """The exact ranking of each question."""
 
     def __init__(self, memories: Memories, *, of_peers: bool = False, candidates: int = CANDIDATES) -> None:
-        """`of_peers`: document lengths as a peer sees them, that gets all terms as plain words."""
+        """`of_peers`: use document lengths as seen by a peer, which gets all terms as plain words."""
         self._memories, self._of_peers, self.candidates = memories, of_peers, candidates
         self._formulas: dict[tuple[int, int], exact.Exhaustive] = {}
 
@@ -177,17 +178,17 @@ class Exact:
         return self._formulas[first, last]
 
     def lexical(self, question: Question, k: int) -> NDArray[np.int64]:
-        """Numbers of the k best by BM25."""
+        """Return the numbers of the k best by BM25."""
         scores = self._formula(question.first, question.last).scores(question.query)
         return question.first + exact.best(scores, k)
 
     def nearest(self, question: Question, k: int) -> NDArray[np.int64]:
-        """Numbers of the k nearest."""
+        """Return the numbers of the k nearest."""
         visible = self._memories.vectors[question.first : question.last]
         return question.first + vectors_of.nearest(visible, question.vector, k)
 
     def fused(self, question: Question, allowed: NDArray[np.bool_] | None = None) -> dict[int, float]:
-        """Document -> RRF score; only the documents that are `allowed`, where it is given (filter, then rank)."""
+        """Return the RRF score by document; only over the `allowed` documents, if given (filter, then rank)."""
         if allowed is None:
             arms = [self.lexical(question, self.candidates), self.nearest(question, self.candidates)]
         else:
@@ -201,7 +202,7 @@ class Exact:
     def recall(
         self, question: Question, found: Sequence[int], k: int, allowed: NDArray[np.bool_] | None = None
     ) -> float:
-        """Share of the k best that were found; what ties with the last of them is as good as it."""
+        """Return the fraction of the k best that was found; ties with the last of them count as found."""
         scores = self.fused(question, allowed)
         best = sorted(scores.values(), reverse=True)[:k]
         if not best:
@@ -215,19 +216,19 @@ class Exact:
         k: int,
         allowed: NDArray[np.bool_] | None = None,
     ) -> float:
-        """Mean over some questions and what was found for them."""
+        """Return the mean recall over some questions and their results."""
         return float(np.mean([self.recall(question, numbers, k, allowed) for question, numbers in found]))
 
 
 def scope_of(who: Block | Question) -> Any:
-    """Scrubjay's scope of a block or of one who asks."""
+    """Return Scrubjay's scope of a block or a question."""
     import scrubjay
 
     return scrubjay.Scope(TENANT, user=who.user, agent=who.agent)
 
 
 def write_blocks(engine: Any, memories: Memories, blocks: Sequence[Block]) -> None:
-    """Upserts the documents of some blocks into a scrubjay.Engine, a thousand a call."""
+    """Upsert the documents of some blocks into a scrubjay.Engine, a thousand a call."""
     for block in blocks:
         scope = scope_of(block)
         for first in range(block.first, block.last, ROWS_A_CALL):

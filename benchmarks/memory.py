@@ -1,9 +1,9 @@
-"""How long does a prompt take, and does it hold the rule that is needed? Promises beside the figures.
+"""The time of assembling a prompt, and whether it contains the rule that is needed; promises beside the figures.
 
     python -m benchmarks.memory [--facts N] [--quick] [--skip-delivery] [--json]
 
 Speed: one user of 10,000 facts (texts of 20 to 40 words; the default embedder, which runs inside the measured time), 20
-policies and 80 preferences, in a file; single calls, warm, on one core, interleaved. Delivery: see
+policies and 80 preferences, in a file; single calls, warm, on one core, interleaved. Delivery is described in
 `benchmarks/delivery.py`; it needs the judged sets (SCRUBJAY_DATA).
 """
 
@@ -33,7 +33,7 @@ TURNS = [
 
 
 def fill(memory: Memory, n_facts: int) -> tuple[dict[str, float], list[str]]:
-    """Write the user's memories and a few strangers'; return how fast that was, and questions."""
+    """Write the user's memories and a few strangers'; return the write times, and questions."""
     corpus = Corpus(7)
     texts = corpus.texts(n_facts)
     for number in range(N_POLICIES):
@@ -92,7 +92,7 @@ def speed(n_facts: int, n_queries: int) -> dict[str, Any]:
 
 
 def cpu_us(name: str, call: Any, queries: list[str]) -> dict[str, float]:
-    """The time that the calling thread computed: what a machine with nobody else on it would show."""
+    """Return the CPU time of the calling thread: what an idle machine would show."""
     times = []
     for query in queries:
         start = time.thread_time_ns()

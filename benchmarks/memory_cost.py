@@ -1,12 +1,12 @@
-"""What do the calls of a memory cost in CPU, beside a search of the index and a write to it?
+"""CPU time of the calls of a memory, beside a search of the index and a write to it.
 
     python -m benchmarks.memory_cost [--facts N] [--quick] [--json]
 
 One user of 9,742 facts with the default embedder, in a file of normal durability; policies and preferences as in
-`benchmarks/memory.py`. Reads are interleaved call by call, so a noisy machine is the same for all; what counts is the
-time that the calling thread computed, and the ratio to `Index.search` of the same scope with the same questions.
-A turn is what a run records: the user's message, the prompt, the model's answer. Writes are batches of the same texts,
-through the gate and into the index. Texts and questions: `lme_user_dev` (SCRUBJAY_DATA), or generated ones.
+`benchmarks/memory.py`. Reads are interleaved call by call, so that noise affects all alike; the figures are the CPU
+time of the calling thread, and the ratio to `Index.search` of the same scope with the same questions. A turn is what a
+run records: the user's message, the prompt, the model's answer. Writes are batches of the same texts, through the gate
+and into the index. Texts and questions: `lme_user_dev` (SCRUBJAY_DATA), or generated ones.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROMISES = {"recall": 1.2, "ten records": 1.5, "assemble": 2.5, "recorded turn":
 
 
 def material(n_facts: int) -> tuple[list[str], list[str]]:
-    """Texts of facts and questions about them."""
+    """Return texts of facts, and questions about them."""
     found = judged_sets(data_folder(), ("lme_user_dev",))
     if not found:
         corpus = Corpus(7)
@@ -44,7 +44,7 @@ def material(n_facts: int) -> tuple[list[str], list[str]]:
 
 
 def written_us(write: Callable[[list[str]], Any], texts: Sequence[str]) -> float:
-    """CPU of one text, in batches; the median batch."""
+    """Return the CPU time of one text, in batches; the median batch."""
     each = []
     for first in range(0, len(texts), BATCH):
         batch = list(texts[first : first + BATCH])

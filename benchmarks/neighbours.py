@@ -1,13 +1,13 @@
-"""How long does one tenant's write wait while another tenant writes huge texts?
+"""How long one tenant's write waits while another tenant writes huge texts.
 
     python -m benchmarks.neighbours [--seconds 10] [--kind engine index file] [--json FILE] [--quick]
 
-One thread upserts short documents of its own scope, one every two milliseconds, and takes the time of each call. Beside
-it another thread of the same process writes one large text after the other to its scope: nothing, random words, `a.`
-repeated, U+FDFA repeated (one character that NFKC turns into four words), words that occur only once. In memory
-through Engine and through Index; `file` is an Index in a file, whose writers share SQLite's one turn.
+One thread upserts short documents to its own scope, one every two milliseconds, and times each call. At the same time
+another thread of the process writes one large text after the other to another scope: none, random words, `a.` repeated,
+U+FDFA repeated (one character that NFKC turns into four words), words that occur only once. In memory through Engine
+and through Index; `file` is an Index in a file, whose writers share SQLite's write lock.
 
-The row `nobody` is the machine's own noise; the promise is 5 ms at p99 in memory on two cores.
+The row `nobody` is the noise of the machine; the promise is 5 ms at p99 in memory on two cores.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrubjay import Engine, Index, Scope
 
 DIM = 64
 PACE_SECONDS = 0.002
-N_IDS = 500  # of the victim, in turn: most of its writes replace a document
+N_IDS = 500  # of the victim, in rotation: most of its writes replace a document
 N_TEXTS = 4  # of the attacker
 Write = Callable[[int, str, Scope, Any], None]
 
@@ -54,7 +54,7 @@ def attackers(n_bytes: int) -> dict[str, list[str]]:
 
 
 def open_writer(kind: str, folder: str) -> tuple[Write, Callable[[], None]]:
-    """Return what writes one document, and what closes it."""
+    """Return functions that write one document, and that close."""
     if kind == "engine":
         engine = Engine(dim=DIM)
         return lambda id, text, scope, vector: engine.upsert(
@@ -68,7 +68,7 @@ def open_writer(kind: str, folder: str) -> tuple[Write, Callable[[], None]]:
 
 
 def measure(kind: str, texts: list[str], seconds: float) -> dict[str, float]:
-    """Return the latencies of the victim's writes in milliseconds, and what the attacker did meanwhile."""
+    """Return the latencies of the victim's writes in milliseconds, and the work of the attacker meanwhile."""
     victim, stranger = Scope("victim"), Scope("stranger")
     rng = np.random.default_rng(2)
     vectors = rng.standard_normal((N_IDS, DIM)).astype(np.float32)
@@ -114,7 +114,7 @@ def measure(kind: str, texts: list[str], seconds: float) -> dict[str, float]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print; the exit code says nothing."""
+    """Measure and print; the exit code is always 0."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.neighbours", description=__doc__.split("\n")[0]
     )

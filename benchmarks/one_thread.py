@@ -1,7 +1,7 @@
-"""Imported before NumPy: a matrix product gets one thread, as everything gets one core.
+"""Import this before NumPy: it limits a matrix product to one thread, because everything runs on one core.
 
 OpenBLAS starts its threads when NumPy is imported, before the process is pinned; on a busy machine a product would then
-wait for a helper that has lost its core, which took 24 ms instead of 0.6.
+wait for a preempted helper thread, which took 24 ms instead of 0.6.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How do reports look? PNG files: latency against size, recall against latency, time by stage.
+"""Plots of reports as PNG: latency against size, recall against latency, time by stage.
 
 matplotlib is optional (extra `bench`): without it nothing is drawn.
 """
@@ -16,7 +16,7 @@ OWN_COLOUR, SIZE, DPI = "#1f5fa8", (8.0, 4.8), 130
 
 
 def draw(reports: Reports, folder: Path) -> dict[str, str]:
-    """Writes the plots for which there are figures; file name -> title. {} without matplotlib."""
+    """Write the plots for which there are figures; return titles by file name. {} without matplotlib."""
     if importlib.util.find_spec("matplotlib") is None:
         return {}
     importlib.import_module("matplotlib").use("Agg")
@@ -38,7 +38,7 @@ def of_kind(reports: Reports, kind: str) -> list[dict[str, Any]]:
 
 
 def hybrid_by_size(axes: Any, reports: Reports) -> bool:
-    """p95 of every engine against the number of visible documents."""
+    """Draw p95 of every engine against the number of visible documents."""
     found = of_kind(reports, "hybrid")
     if not found:
         return False
@@ -51,7 +51,7 @@ def hybrid_by_size(axes: Any, reports: Reports) -> bool:
 
 
 def hybrid_bars(axes: Any, reports: Reports) -> bool:
-    """p95 of every engine as it was tuned, a bar for each workload, the fastest on top."""
+    """Draw p95 of every tuned engine, a bar for each workload, the fastest on top."""
     found = of_kind(reports, "hybrid")
     if not found:
         return False
@@ -82,7 +82,7 @@ def hybrid_bars(axes: Any, reports: Reports) -> bool:
 
 
 def hybrid_recall(axes: Any, reports: Reports) -> bool:
-    """Recall against p95 of every engine, a mark for each workload."""
+    """Draw recall against p95 of every engine, a mark for each workload."""
     found = of_kind(reports, "hybrid")
     if not found:
         return False
@@ -96,7 +96,7 @@ def hybrid_recall(axes: Any, reports: Reports) -> bool:
 
 
 def vector_by_size(axes: Any, reports: Reports) -> bool:
-    """p50 at recall .99 against the number of vectors, k = 10, for the data and dimension measured most."""
+    """Draw p50 at recall .99 against the number of vectors, k = 10, for the data and dimension measured most."""
     cells = [cell for report in of_kind(reports, "vector") for cell in report["cells"] if cell["k"] == 10]
     if not cells:
         return False
@@ -112,7 +112,7 @@ def vector_by_size(axes: Any, reports: Reports) -> bool:
 
 
 def vector_recall(axes: Any, reports: Reports) -> bool:
-    """Recall against p50 in the largest cell, k = 10: Scrubjay at each setting, the libraries as tuned."""
+    """Draw recall against p50 in the largest cell, k = 10: Scrubjay at each setting, the libraries as tuned."""
     cells = [cell for report in of_kind(reports, "vector") for cell in report["cells"] if cell["k"] == 10]
     if not cells:
         return False
@@ -124,7 +124,7 @@ def vector_recall(axes: Any, reports: Reports) -> bool:
 
 
 def mark(axes: Any, engine: str, spent: float, recall: float, shape: str) -> None:
-    """One engine, with its name."""
+    """Draw one engine with its name."""
     own = engine.startswith("scrubjay")
     axes.plot(spent, recall, shape, color=OWN_COLOUR if own else "#999999", markersize=7)
     axes.annotate(engine, (spent, recall), fontsize=6, xytext=(4, 3), textcoords="offset points")
@@ -138,7 +138,7 @@ def recall_axes(axes: Any, across: str) -> None:
 
 
 def stages(axes: Any, reports: Reports) -> bool:
-    """The call on nothing, each arm, and both, one above the other."""
+    """Draw the call on nothing, each arm, and both, stacked."""
     rows = [
         row
         for report in of_kind(reports, "latency")
@@ -172,7 +172,7 @@ def stages(axes: Any, reports: Reports) -> bool:
 
 
 def tails(axes: Any, reports: Reports) -> bool:
-    """p50 to p99.9 of each workload of fused searches."""
+    """Draw p50 to p99.9 of each workload of fused searches."""
     found = of_kind(reports, "latency")
     rows = [
         row
@@ -194,7 +194,7 @@ def tails(axes: Any, reports: Reports) -> bool:
 
 
 def lines(axes: Any, points: dict[str, list[tuple[int, float]]], across: str, up: str) -> None:
-    """A line for each engine, both axes logarithmic."""
+    """Draw a line for each engine, both axes logarithmic."""
     strokes = iter(("-", "--", ":", "-.", "-", "--"))
     for engine, pairs in points.items():
         own = engine.startswith("scrubjay")

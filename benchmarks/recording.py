@@ -1,7 +1,7 @@
-"""How are times recorded: single calls, calls that arrive by a clock, and calls of several threads?
+"""Recording of times: single calls, calls that arrive by a clock, and calls on several threads.
 
 Every sample is kept, so that no percentile is an estimate. Calls under load arrive by a schedule and their latency
-counts from when they should have begun (no coordinated omission): a stall makes all that wait behind it late.
+counts from the scheduled arrival (no coordinated omission): a stall delays all calls queued behind it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Item = TypeVar("Item")
 TAIL = {"p50": 50, "p95": 95, "p99": 99, "p99.9": 99.9}
 N_PASSES = 3
 SLOW = 1.5
-"""An engine that needs longer than this share of a pass's time, even for its few items, gets one pass."""
+"""An engine that needs longer than this fraction of a pass's time, even for its few items, gets one pass."""
 NEARLY_NS = 200_000
-"""So long before an arrival the sleeping ends: the system wakes a thread about 60 us late."""
+"""Sleeping ends this long before an arrival, because the system wakes a thread about 60 us late."""
 
 
 def interleaved(
@@ -35,9 +35,9 @@ def interleaved(
     n_passes: int = N_PASSES,
     seconds: float = 20.0,
 ) -> dict[str, dict[str, Any]]:
-    """For each call the tail in microseconds and the number of items; the passes alternate between the calls.
+    """Return the percentiles in microseconds and the number of items of each call; passes alternate between the calls.
 
-    A call that is too slow for all items in `seconds` a pass gets fewer, spread over all.
+    A call too slow for all items in `seconds` a pass gets fewer, spread evenly.
     """
     chosen = {name: timing.affordable(call, items, seconds) for name, call in calls.items()}
     passes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in calls}
@@ -51,10 +51,10 @@ def interleaved(
 def added(
     calls: Mapping[str, Callable[[Item], Any]], items: Sequence[Item], *, rounds: int = 15
 ) -> dict[str, dict[str, float]]:
-    """What each call takes beyond the first: of the differences, item by item, as :func:`tail_us`.
+    """Return the extra time of each call over the first: percentiles of the differences by item, as :func:`tail_us`.
 
-    All calls ask for an item in turn, each time after an untimed one, and the least of the rounds counts: so what a
-    neighbour on the machine takes away, and caches that are cold for whoever comes first, fall out of the difference.
+    The calls take turns on each item, each after an untimed one, and the least of the rounds counts: so disturbances by
+    the machine, and caches that are cold for the first call, cancel out of the difference.
     """
     least = {name: np.full(len(items), np.iinfo(np.int64).max) for name in calls}
     base = next(iter(calls))
@@ -70,7 +70,7 @@ def added(
 
 
 def tail_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
-    """p50, p95, p99 and p99.9 in microseconds: of each the median over the passes."""
+    """Return p50, p95, p99 and p99.9 in microseconds, each as the median over the passes."""
     return {
         name: statistics.median(float(np.percentile(one, at)) for one in passes) / 1e3
         for name, at in TAIL.items()
@@ -80,7 +80,7 @@ def tail_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
 def open_loop(
     call: Callable[[Item], Any], items: Sequence[Item], a_second: float, seconds: float
 ) -> dict[str, NDArray[np.int64]]:
-    """Calls at fixed arrivals. Nanoseconds of each from its arrival ("latency") and from its start ("service")."""
+    """Run calls at fixed arrivals; return nanoseconds from the arrival ("latency") and from the start ("service")."""
     n = max(1, int(a_second * seconds))
     latency, service = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     begun = perf_counter_ns()
@@ -95,20 +95,20 @@ def open_loop(
 
 
 def wait_until(moment_ns: int) -> None:
-    """Sleeps, and gives the interpreter away again and again in the last moments."""
+    """Sleep until a time, yielding the interpreter repeatedly at the end."""
     while (left := moment_ns - perf_counter_ns()) > 0:
         sleep((left - NEARLY_NS) * 1e-9 if left > NEARLY_NS else 0)
 
 
 def use_core(core: int | None) -> None:
-    """Binds the calling thread to a core; None: leaves it."""
+    """Bind the calling thread to a core, unless None."""
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
 
 
 @contextmanager
 def on_cores(cores: Sequence[int]) -> Iterator[None]:
-    """Lets the calling thread, and those it starts, use these cores for a while."""
+    """Let the calling thread, and threads it starts, use these cores within the block."""
     if not cores or not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -121,7 +121,7 @@ def on_cores(cores: Sequence[int]) -> Iterator[None]:
 
 
 class Beside:
-    """Work that goes on in a thread of its own while a `with` block runs: `work(number)` at fixed arrivals."""
+    """Runs `work(number)` at fixed arrivals on a separate thread while a `with` block runs."""
 
     def __init__(self, work: Callable[[int], Any], a_second: float, core: int | None = None) -> None:
         self._work, self._a_second, self._core = work, a_second, core
@@ -133,7 +133,7 @@ class Beside:
 
     @property
     def reached(self) -> float:
-        """How many a second were done."""
+        """The number of calls a second that were done."""
         return len(self.latency_ns) / self._seconds if self._seconds else 0.0
 
     def _run(self) -> None:
@@ -163,7 +163,7 @@ class Beside:
 def throughput(
     call: Callable[[Item], Any], items: Sequence[Item], cores: Sequence[int | None], seconds: float
 ) -> float:
-    """Calls a second of as many threads as there are cores given, each bound to its own."""
+    """Return calls a second of one thread for each core given, each bound to its core."""
     counts = [0] * len(cores)
     ready = threading.Barrier(len(cores) + 1)
     errors: list[BaseException] = []
@@ -201,7 +201,7 @@ def scaling(
     seconds: float,
     n_rounds: int = 3,
 ) -> dict[str, float]:
-    """Throughput of one thread and of two, rounds alternating; of each the best round (disturbances only slow)."""
+    """Return the throughput of one thread and of two, in alternating rounds; the best round of each counts."""
     one, two = [], []
     for _ in range(n_rounds):
         one.append(throughput(call, items, cores[:1], seconds))

@@ -1,13 +1,13 @@
-"""What do stored reports say, how do they look, and what became slower since an older one?
+"""Combines stored reports into a page with plots, and compares a report with an older one.
 
     python -m benchmarks.report REPORT.json... [--out DIR] [--no-plots]
     python -m benchmarks.report REPORT.json --against OLDER.json [--tolerance SHARE]
 
 Reports are those of `--json` of benchmarks.latency, benchmarks.compare (lexical, hybrid, vector), benchmarks.micro and
 its `instructions`. With --out they become one page `report.md`, one `report.json`, and plots as PNG (matplotlib, extra
-`bench`; without it the page says so). Against an older one, times are compared as ratios to the peers or the floor (a
-busy machine slows all alike), instructions as they are. Exit code 1 if any instruction count grew by more than the
-tolerance: times are for reading, instructions for judging.
+`bench`; without it the page says so). Against an older report, times are compared as ratios to the peers or the floor
+(a busy machine slows all alike), instructions directly. Exit code 1 if any instruction count grew by more than the
+tolerance; times are informative only.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
 
 
 def page(report: dict[str, Any]) -> str:
-    """The report as text."""
+    """Return the report as text."""
     return PAGES[report["benchmark"]][1](report)
 
 
 def combined(reports: Sequence[dict[str, Any]], pictures: dict[str, str]) -> str:
-    """One page of several reports, plots first."""
+    """Return one page of several reports, plots first."""
     parts = ["# Benchmarks"]
     parts += [f"![{title}]({name})" for name, title in pictures.items()]
     if not pictures:
@@ -60,7 +60,7 @@ def combined(reports: Sequence[dict[str, Any]], pictures: dict[str, str]) -> str
 
 
 def write(reports: Sequence[dict[str, Any]], folder: Path, *, with_plots: bool) -> None:
-    """report.md, report.json and the plots."""
+    """Write report.md, report.json and the plots."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = plots.draw(reports, folder) if with_plots else {}
     (folder / "report.md").write_text(combined(reports, pictures), encoding="utf-8")
@@ -71,7 +71,7 @@ def write(reports: Sequence[dict[str, Any]], folder: Path, *, with_plots: bool) 
 
 
 def lexical_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
-    """Rows: cell, and time over T_min then and now, p50 and p95."""
+    """Return rows: cell, and time over T_min before and now, p50 and p95."""
     before = {tuple(tables.label(size, cell)): tables.ratios(cell) for size, cell in tables.each_cell(old)}
     rows = []
     for size, cell in tables.each_cell(new):
@@ -86,7 +86,7 @@ def lexical_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]
 
 
 def hybrid_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
-    """Rows: workload, and how many times faster than the fastest peer of each kind, at p95, then and now."""
+    """Return rows: workload, and the p95 ratio to the fastest peer of each kind, before and now."""
     before = {(one["workload"], one["against"]): one for one in hybrid_page.ratios(old)}
     return [
         [*key, f"{before[key]['p95']:.2f} -> {one['p95']:.2f}"]
@@ -96,7 +96,7 @@ def hybrid_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
 
 
 def vector_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
-    """Rows: cell, and how many times faster than the fastest library, p50 and p95, then and now."""
+    """Return rows: cell, and the ratio to the fastest library, p50 and p95, before and now."""
     before = {tuple(vector_page.label(cell)): cell for cell in old["cells"]}
     rows = []
     for cell in new["cells"]:
@@ -109,7 +109,7 @@ def vector_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
 
 
 def latency_changes(new: dict[str, Any], old: dict[str, Any]) -> list[list[str]]:
-    """Rows: workload, how, and microseconds then and now (without a peer in the run: mind the load)."""
+    """Return rows: workload, method, and microseconds before and now (no peer in the run, so load matters)."""
     before = {(row["workload"], row["how"]): row for row in old["rows"]}
     return [
         [*key, *(f"{before[key][at]:.1f} -> {row[at]:.1f}" for at in ("p50", "p95"))]
@@ -130,7 +130,7 @@ CHANGES: dict[str, tuple[list[str], Callable[[dict[str, Any], dict[str, Any]], l
 
 
 def instruction_changes(new: dict[str, Any], old: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Query -> instructions then and now, of queries that both counted over as many documents."""
+    """Return instructions by query, before and now, for queries counted over the same number of documents."""
     key = "counts" if new["benchmark"] == "instructions" else "instructions"
     then, now = old.get(key) or {}, new.get(key) or {}
     if old.get("instructions_documents") != new.get("instructions_documents"):
@@ -139,7 +139,7 @@ def instruction_changes(new: dict[str, Any], old: dict[str, Any]) -> dict[str, t
 
 
 def against(new: dict[str, Any], old: dict[str, Any], tolerance: float) -> int:
-    """Prints what changed; 1 if an instruction count grew by more than the tolerance."""
+    """Print the changes; return 1 if an instruction count grew by more than the tolerance."""
     if new["benchmark"] in CHANGES:
         head, changes = CHANGES[new["benchmark"]]
         print("\n" + tables.table(head, changes(new, old)))

@@ -1,13 +1,13 @@
-"""What does `index.search` take while another thread writes, against none?
+"""`index.search` while another thread writes, compared with no writer.
 
     python -m benchmarks.searches_beside_writes [--rates 1000 5000] [--durability memory normal] [--rounds N]
                                                 [--beside CHECKOUT] [--quick] [--json]
 
 An index of 10,000 memories of one user (256 dimensions). One thread searches, 500 times a second by a clock, and reads
-id, score and text of the hits; another thread replaces memories of the same user in an order of its own, with other
-texts and vectors, as many a second as `--rates` says, or as it gets done (`reached`). Rounds are quiet and written to
-in turn, those of all processes interleaved. Times are of a search from its start; each figure is the median over the
-rounds. On one core, or where both threads have work for more than one, the ratio says how the core is shared.
+id, score and text of the hits; another thread replaces memories of the same user in another order, with other texts and
+vectors, at the rate of `--rates`, or the rate it reaches (`reached`). Rounds without and with writes alternate, and
+those of all processes are interleaved. Times are of a search from its start; each figure is the median over the rounds.
+On one core, or if both threads have work for more than one, the ratio shows how the core is shared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ N_MEMORIES, SEARCHES_A_SECOND, N_QUESTIONS = 10_000, 500, 200
 
 
 def serve(durability: str, seconds: float, n_memories: int) -> None:
-    """In a child: for each rate on a line of input (0: no writer) search for some time, and print what that took."""
+    """In a child: for each rate on a line of input (0: no writer) search for some time, and print the times."""
     from scrubjay import Index, Scope
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -68,11 +68,11 @@ def serve(durability: str, seconds: float, n_memories: int) -> None:
             else:
                 took = recording.open_loop(search, questions, SEARCHES_A_SECOND, seconds)
             print(json.dumps({"took": took["service"].tolist(), "reached": reached}), flush=True)
-        os._exit(0)  # images of what was written are of no use
+        os._exit(0)  # skip writing images
 
 
 def child(tree: Path, durability: str, seconds: float, n_memories: int) -> subprocess.Popen[str]:
-    """A process that does so with the package of a checkout."""
+    """Return a process that runs `serve` with the package of a checkout."""
     code = f"from benchmarks import searches_beside_writes as s; s.serve({durability!r}, {seconds}, {n_memories})"
     paths = os.pathsep.join([str(tree / "python"), str(ROOT)])
     pipe = subprocess.PIPE
@@ -89,7 +89,7 @@ def child(tree: Path, durability: str, seconds: float, n_memories: int) -> subpr
 def measure(
     trees: dict[str, Path], durabilities: list[str], rates: list[int], rounds: int, *, quick: bool
 ) -> list[dict[str, Any]]:
-    """Each process at each rate in turn, `rounds` times."""
+    """Run each process at each rate in turn, `rounds` times."""
     size = (0.1, 200) if quick else (1.0, N_MEMORIES)
     children = {
         (name, kind): child(tree, kind, *size) for kind in durabilities for name, tree in trees.items()
@@ -102,7 +102,7 @@ def measure(
                 process.stdin.write(f"{rate}\n")
                 process.stdin.flush()
                 found = json.loads(process.stdout.readline())
-                if number:  # the first round warms
+                if number:  # the first round warms up
                     passes.setdefault((*who, rate), []).append(found)
     for process in children.values():
         assert process.stdin is not None

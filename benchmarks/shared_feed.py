@@ -1,10 +1,10 @@
-"""What does a feed that the processes of a machine share cost, beside one each? Prints one line a figure.
+"""A feed shared by the processes of a machine, compared with one feed each; prints one line for each figure.
 
     python -m benchmarks.shared_feed [--processes N] [--rounds N] [--writes N] [--json]
 
 A server of Debian's packages is started in a temporary folder, on a socket. N processes open one database with a feed
-each, N others another one with a shared feed; all stay, and are measured turn and turn about. One writes, and another
-searches until it has found what was acknowledged, each pair in turn: with hints, and by polling alone.
+each, N others another one with a shared feed; all stay open and are measured alternately. One process writes, and
+another searches until it finds the acknowledged write, each pair in turn: with hints, and by polling alone.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from scrubjay.backend import Backend
 
 JANE = Scope("acme", user="jane")
 N_DOCUMENTS = 1000
-SETTLE_SECONDS = 3.0  # until followers gave up the connections of their first polls
+SETTLE_SECONDS = 3.0  # until followers release the connections of their first polls
 _GIVE_UP_SECONDS = 30
 
 
 def serve(url: str, shared: bool, orders: Any) -> None:
-    """Do what the benchmark says, in a process of its own."""
+    """Execute the orders of the benchmark, in a separate process."""
     with Index.open(url, shared_feed=shared) as index:
         feed: Any = Backend.of(index).engine.store._feed  # type: ignore[union-attr]
         add = feed.hints.add
@@ -39,7 +39,7 @@ def serve(url: str, shared: bool, orders: Any) -> None:
             answer: Any = None
             if kind == "write":
                 index.upsert(value, f"a jay, {_word(value)}", scope=JANE)
-                answer = time.monotonic()  # which all processes of a machine share
+                answer = time.monotonic()  # the same clock for all processes of a machine
             elif kind == "find":
                 last = time.monotonic() + _GIVE_UP_SECONDS
                 while all(hit.id != value for hit in index.search(_word(value), scope=JANE)):
@@ -86,13 +86,13 @@ class Fleet:
         self.ask("search", 10)
 
     def ask(self, kind: str, value: Any = None) -> list[Any]:
-        """Have all do something; return what each answers."""
+        """Have all processes execute an order; return the answers."""
         for end in self._ends:
             end.send((kind, value))
         return [end.recv() for end in self._ends]
 
     def connections(self) -> int:
-        """Return how many connections the server has of these."""
+        """Return the number of the server's connections to these processes."""
         with psycopg.connect(as_superuser(self._url)) as connection:
             ((n,),) = connection.execute(
                 "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", (self._name,)
@@ -100,7 +100,7 @@ class Fleet:
         return int(n)
 
     def visible(self, n: int, *, hints: bool) -> list[float]:
-        """Return the milliseconds from the acknowledgement of writes by one until another found it."""
+        """Return the milliseconds from the acknowledgement of a write by one process until another finds it."""
         self.ask("hints", hints)
         seen = []
         for _ in range(n):
@@ -114,13 +114,13 @@ class Fleet:
         return seen
 
     def searched(self, n: int) -> float:
-        """Return the median microseconds of a warm search, of one process while the others rest."""
+        """Return the median microseconds of a warm search in one process while the others are idle."""
         self._ends[-1].send(("search", n))
         return float(self._ends[-1].recv())
 
     def idle(self, seconds: float) -> tuple[float, float]:
-        """Return the polls a second of all, and the milliseconds of a processor that all take in a second, while
-        nothing is done."""
+        """Return the polls a second of all processes, and their total CPU milliseconds a second, while
+        idle."""
         before, started = self.ask("count"), time.monotonic()
         time.sleep(seconds)
         after, took = self.ask("count"), time.monotonic() - started
@@ -128,7 +128,7 @@ class Fleet:
         return polls / took, worked / took * 1e3
 
     def end(self) -> None:
-        """Close all."""
+        """Close all processes."""
         for end in self._ends:
             end.send(None)
 

@@ -1,11 +1,11 @@
-"""Does an index in a file meet its promises of speed? Prints one line a figure, with the promise beside it.
+"""An index in a file against its promises of speed; prints each figure beside its promise.
 
     python -m benchmarks.store [--partitions N] [--folder DIR] [--keep] [--json]
 
 Builds a file of N partitions of 1,000 memories and five of 10,000 (256 dimensions, vectors given) through
 Index.upsert_many in batches of 1,000 with durability "normal"; then, in a new process each: opening, first queries of
 cold partitions, warm queries against an engine in memory with the same documents, memory under a budget, single writes,
-and the check for other processes' writes. The files are in the page cache, as they are after any use.
+and the check for writes of other processes. The files are in the page cache, as after any use.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def percentiles(
     times.sort()
     cpu_times.sort()
     return {
-        f"{name} p95 CPU ms": cpu_times[min(n - 1, int(n * 0.95))],  # what a quiet machine would show
+        f"{name} p95 CPU ms": cpu_times[min(n - 1, int(n * 0.95))],  # as on an idle machine
         f"{name} p50 ms": statistics.median(times),
         f"{name} p95 ms": times[min(n - 1, int(n * 0.95))],
         f"{name} max ms": times[-1],
@@ -129,13 +129,13 @@ def cold(path: Path, n_partitions: int) -> dict[str, float]:
     def resident() -> None:
         residents.append(resident_bytes() - before)
 
-    ask(int(order[0]), 0)  # the first touches what every search touches
+    ask(int(order[0]), 0)  # the first search also pays costs shared by all
     figures.update(percentiles("cold 1,000", lambda i: ask(int(order[i]), i), len(order), resident))
     large = [n_partitions + i for i in range(N_LARGE)]
     figures.update(percentiles("cold 10,000", lambda i: ask(large[i], i), N_LARGE, resident))
     figures.update(quiet(index, ask, [int(partition) for partition in order[:200]], "cold 1,000"))
     figures.update(quiet(index, ask, large, "cold 10,000"))
-    time.sleep(2)  # what is freed goes back to the system a second later
+    time.sleep(2)  # freed memory is returned to the system after a second
     resident()
     figures["resident MB, most"] = max(residents) / 1e6
     figures["resident MB, at rest"] = residents[-1] / 1e6
@@ -148,7 +148,7 @@ def cold(path: Path, n_partitions: int) -> dict[str, float]:
 def quiet(
     index: Index, ask: Callable[[int, int], None], partitions: list[int], name: str
 ) -> dict[str, float]:
-    """The least of five first queries of each partition: what a quiet machine would show."""
+    """Return the least of five first queries of each partition, as on an idle machine."""
     residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     least = []
     for i, number in enumerate(partitions):
@@ -180,11 +180,11 @@ def warm(path: Path, n_partitions: int) -> dict[str, float]:
         which.search(queries[i], vector=vectors[i], scope=scope, query=QUERY)
         return time.perf_counter() - start
 
-    # The least of several times of each question, taken in turn: what a quiet machine would show.
+    # The least of several alternating times of each question, as on an idle machine.
     least = [[float("inf")] * len(queries) for _ in range(2)]
     both = list(zip(least, (index, memory), strict=True))
     for _ in range(10):
-        both.reverse()  # who comes second finds the question's words in the caches
+        both.reverse()  # the second call has the question's words in the caches
         for i in range(len(queries)):
             for times, which in both:
                 times[i] = min(times[i], once(which, i))

@@ -1,7 +1,7 @@
-"""Which vectors are searched, and which are the right neighbours?
+"""The vectors of the benchmarks, and their exact neighbours.
 
-Clustered synthetic unit vectors, the same on every machine, of which larger sets begin with smaller ones; and the real
-embeddings that are stored beside the judged sets, where those are present.
+Clustered synthetic unit vectors, the same on every machine, where smaller sets are prefixes of larger ones; and the
+real embeddings stored beside the judged sets, if present.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from benchmarks.quality.judged import SETS, data_folder
 Floats = NDArray[np.float32]
 N_CENTRES = 256
 SPREAD = 0.7
-"""Of a vector around its centre, against 1 of the centres: related texts have a cosine of about 0.67."""
+"""Deviation of a vector from its centre, relative to the length 1 of centres: related texts have a cosine of ~0.67."""
 NOISE = 0.5
-"""Of a question around what it asks for: a cosine of about 0.9."""
+"""Deviation of a question from its target: a cosine of about 0.9."""
 BLOCK = 10_000
 REAL_SETS = {384: "bge_small_int8", 256: "wordllama256"}
-"""Dimensions -> the name of the stored vectors."""
+"""The name of the stored vectors by dimension."""
 
 
 def unit(vectors: Floats) -> Floats:
-    """The rows, normalised."""
+    """Return the rows, normalised."""
     normalised: Floats = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     return normalised
 
 
 def clustered(n: int, dim: int, seed: int = 0) -> Floats:
-    """(n, dim) unit vectors around 256 centres; block by block, so that a set begins with every smaller one."""
+    """Return (n, dim) unit vectors around 256 centres; made in blocks, so that smaller sets are prefixes."""
     centres = np.random.default_rng((seed, dim)).standard_normal((N_CENTRES, dim), dtype=np.float32)
     out = np.empty((n, dim), dtype=np.float32)
     for number, start in enumerate(range(0, n, BLOCK)):
@@ -44,13 +44,13 @@ def clustered(n: int, dim: int, seed: int = 0) -> Floats:
 
 
 def near(vectors: Floats, seed: int) -> Floats:
-    """A question for each row: the row and noise of half its length, normalised."""
+    """Return a question for each row: the row plus noise of half its length, normalised."""
     noise = np.random.default_rng((seed, 1)).standard_normal(vectors.shape, dtype=np.float32)
     return unit(vectors + NOISE / np.sqrt(vectors.shape[1]) * noise)
 
 
 def real(dim: int, folder: Path | None = None) -> tuple[Floats, Floats] | None:
-    """(documents, questions) of all judged sets, shuffled by a fixed seed; None where the sets are absent."""
+    """Return (documents, questions) of all judged sets, shuffled by a fixed seed; None if the sets are absent."""
     found = [data_folder(folder) / name for name in SETS]
     name = REAL_SETS.get(dim)
     files = [(one / f"{name}.docs.npy", one / f"{name}.queries.npy") for one in found]
@@ -66,7 +66,7 @@ def real(dim: int, folder: Path | None = None) -> tuple[Floats, Floats] | None:
 
 
 def nearest(vectors: Floats, question: Floats, k: int) -> NDArray[np.int64]:
-    """The k rows of highest inner product, best first; ties by row."""
+    """Return the k rows of highest inner product, best first; ties by row."""
     similarities = vectors @ question
     if len(similarities) > k:
         bar = np.partition(similarities, len(similarities) - k)[len(similarities) - k]
@@ -77,12 +77,12 @@ def nearest(vectors: Floats, question: Floats, k: int) -> NDArray[np.int64]:
 
 
 def exact_neighbours(vectors: Floats, questions: Floats, k: int) -> NDArray[np.int64]:
-    """(n questions, k) rows, best first."""
+    """Return (n questions, k) rows, best first."""
     return np.stack([nearest(vectors, question, k) for question in questions])
 
 
 def recall(found: Sequence[Sequence[int]], right: NDArray[np.int64]) -> float:
-    """Mean share of the right rows that were found."""
+    """Return the mean fraction of the right rows that were found."""
     shares = [
         len(set(some) & set(rows.tolist())) / len(rows) for some, rows in zip(found, right, strict=True)
     ]

@@ -1,13 +1,13 @@
-"""What does one `index.upsert(id, text, scope=, vector=)` cost, by durability and number of threads?
+"""The cost of one `index.upsert(id, text, scope=, vector=)`, by durability and number of threads.
 
     python -m benchmarks.writes [--threads 1 4 16] [--durability memory normal full] [--rounds N] [--beside CHECKOUT]
                                 [--quick] [--json]
 
 A child process for each row of the table writes new memories (256 dimensions, vectors given) into an index of 1,000, a
-hundred at a time, all children in turn, so that what else the machine does meets all of them alike. `--beside` names
-another checkout (with its native module), which is measured in the same turns. `SQLite` is what the same statements
-cost in Python's sqlite3 alone, with nothing around them: a floor for an index on a file with one thread. Wall times are
-those of each call; CPU time is that of the whole process, by call.
+hundred at a time, all children in turn, so that other work of the machine affects all alike. `--beside` names another
+checkout (with its native module), which is measured in the same turns. `SQLite` is the cost of the same statements in
+Python's sqlite3 alone: a lower bound for an index on a file with one thread. Wall times are those of each call; CPU
+time is that of the whole process, divided by calls.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ WORDS = [
 
 
 def texts(n: int) -> list[str]:
-    """Sentences of twelve words."""
+    """Return sentences of twelve words."""
     choose = random.Random(3)
     return [" ".join(choose.choices(WORDS, k=12)) + f" {i}" for i in range(n)]
 
 
 def index_writer(path: Path, durability: str) -> Callable[[int], None]:
-    """What writes the memory with a number to an index."""
+    """Return a function that writes the memory with a number to an index."""
     from scrubjay import Index, Scope
 
     scope = Scope("acme", user="jane")
@@ -65,7 +65,7 @@ def index_writer(path: Path, durability: str) -> Callable[[int], None]:
 
 
 def statement_writer(path: Path, _: str) -> Callable[[int], None]:
-    """What writes the same rows with bare statements, as few as keep the file's counts and versions."""
+    """Return a function that writes the same rows, counts and versions by a minimum of plain statements."""
     index_writer(path, "normal")(-1)
     connection = sqlite3.connect(path, isolation_level=None)
     execute = connection.execute
@@ -127,11 +127,11 @@ def serve(durability: str, n_threads: int) -> None:
                 "cpu": time.process_time() - cpu_begun,
             }
             print(json.dumps(turn), flush=True)
-        os._exit(0)  # images of what was written are of no use
+        os._exit(0)  # skip writing images
 
 
 class Child:
-    """A process that writes a turn when it is asked."""
+    """A process that writes a turn on request."""
 
     def __init__(self, name: str, tree: Path, durability: str, n_threads: int) -> None:
         self.name, self.durability, self.n_threads = name, durability, n_threads
@@ -156,7 +156,7 @@ class Child:
             self.turns.append(answer)
 
     def end(self) -> dict[str, Any]:
-        """Return its figures, in microseconds."""
+        """End the process; return its figures, in microseconds."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -177,7 +177,7 @@ class Child:
 def measure(
     trees: dict[str, Path], durabilities: list[str], n_threads: list[int], rounds: int
 ) -> list[dict[str, Any]]:
-    """All children in turn, `rounds` times."""
+    """Run all children in turn, `rounds` times."""
     children = []
     for durability in durabilities:
         for n in n_threads:

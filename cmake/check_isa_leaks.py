@@ -1,11 +1,11 @@
-"""Does code compiled for AVX2 or AVX-512 leak into the code that runs everywhere?
+"""Checks that no code compiled for AVX2 or AVX-512 leaks into the code that runs everywhere.
 
     check_isa_leaks.py BUILD_DIR
 
-A function that two objects define weakly (inline functions, templates) is kept once by the linker, from whichever
-object comes first. If that is an object compiled for a newer instruction set, the program dies on an older CPU. So the
-objects cpp/src/simd/level_avx*.cpp may define no weak symbol that another object defines or needs. Exits with 1 and the
-names if any leaks. Needs `nm`.
+If two objects define a function weakly (inline functions, templates), the linker keeps the copy of the first object.
+If that was compiled for a newer instruction set, the program crashes on an older CPU. The objects of
+cpp/src/simd/level_avx*.cpp must therefore not define a weak symbol that another object defines or needs. Exits with 1
+and prints the names if any symbol leaks. Needs `nm`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ISA_OBJECT = re.compile(r"level_avx\w*\.cpp\.(o|obj)$")
 
 
 def symbols(object_file: Path) -> tuple[set[str], set[str]]:
-    """Weakly defined symbols of an object, and all global ones that it defines or needs."""
+    """Weakly defined symbols of an object, and all global symbols that it defines or needs."""
     listing = subprocess.run(
         ["nm", "-P", str(object_file)], capture_output=True, text=True, check=True
     ).stdout

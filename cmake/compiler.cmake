@@ -1,8 +1,10 @@
-# Which flags does our code get? `scrubjay_flags` carries them; third-party code is compiled without the warnings.
+# Compiler flags of our code, carried by the target `scrubjay_flags`; third-party code is compiled without the
+# warnings.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-# We have no C++ modules; looking for some costs a process a file, and clang-scan-deps, which many clangs come without.
+# There are no C++ modules; scanning for them takes a process per file, and clang-scan-deps, which many clang
+# packages lack.
 set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
@@ -39,18 +41,18 @@ if(MSVC)
     message(FATAL_ERROR "Visual Studio's own compiler lacks the vector types that the kernels are written in: use its "
                         "clang-cl (cmake -T ClangCL; pip install . --config-settings cmake.args=-TClangCL)")
   endif()
-  # No fused multiply-add behind our back, so every CPU gives the same bits: clang-cl's /fp:precise still contracts
-  # a * b + c where a level has the instruction.
+  # No implicit fused multiply-add, so that every CPU gives the same bits: clang-cl's /fp:precise still
+  # contracts a * b + c if a level has the instruction.
   target_compile_options(scrubjay_flags INTERFACE
     /W4 /permissive- /utf-8 /fp:precise /clang:-ffp-contract=off $<$<BOOL:${SCRUBJAY_WERROR}>:/WX>)
 else()
-  # -ffp-contract=off: no fused multiply-add behind our back, so every CPU gives the same bits.
+  # -ffp-contract=off: no implicit fused multiply-add, so that every CPU gives the same bits.
   # -Wno-psabi: gcc's note on how vector types are passed; ours never cross a library border.
   target_compile_options(scrubjay_flags INTERFACE
     -Wall -Wextra -Wno-psabi -ffp-contract=off -ffunction-sections -fdata-sections
     $<$<BOOL:${SCRUBJAY_WERROR}>:-Werror>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # gcc 12 warns of overlaps and of bounds in its own std::string (its bugs 105329 and 105651).
+    # gcc 12 has false warnings about overlaps and bounds in its own std::string (its bugs 105329 and 105651).
     target_compile_options(scrubjay_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
   endif()
   if(APPLE)
@@ -65,7 +67,7 @@ if(WIN32)
 endif()
 
 if(SCRUBJAY_SANITIZE)
-  # -g1: the functions and lines of a stack trace; the rest of -g takes a fifth of the compiler's time.
+  # -g1: the functions and lines of a stack trace; the rest of -g takes a fifth of the compile time.
   add_compile_options(-fsanitize=${SCRUBJAY_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${SCRUBJAY_SANITIZE})
   if(SCRUBJAY_SANITIZE MATCHES "undefined")
@@ -78,9 +80,9 @@ if(SCRUBJAY_COVERAGE)
   add_link_options(-fprofile-instr-generate)
 endif()
 
-# scrubjay_precompile(TARGET HEADER...): the standard headers that most of our files include are read once for the target,
-# and with them the given ones. Not in `pip install`, nor in the presets dev and fuzz, where a file that includes too little
-# fails; and not under a compiler cache, which would miss.
+# scrubjay_precompile(TARGET HEADER...): precompiles the standard headers that most files include, and the
+# given ones, for the target. Disabled in `pip install`, in the presets dev and fuzz, where a file with
+# missing includes should fail, and under a compiler cache, which would miss.
 function(scrubjay_precompile target)
   if(SCRUBJAY_PRECOMPILE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     target_precompile_headers(${target} PRIVATE
@@ -89,8 +91,9 @@ function(scrubjay_precompile target)
   endif()
 endfunction()
 
-# scrubjay_unite(TARGET SOURCE...): the files of a folder are compiled as one, since reading headers is most of a compiler's
-# work. So the unnamed namespaces of a folder share their names. What has flags of its own stays by itself.
+# scrubjay_unite(TARGET SOURCE...): compiles the files of a folder as one, since reading headers is most of a
+# compiler's work. The unnamed namespaces of a folder therefore share their names. Files with flags of their
+# own stay separate.
 function(scrubjay_unite target)
   foreach(source IN LISTS ARGN)
     get_source_file_property(own_options "${source}" COMPILE_OPTIONS)
@@ -102,8 +105,8 @@ function(scrubjay_unite target)
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # gcc lets a file grow by 40% through inlining, and by 10% through copies for constants: with all files in one,
-    # what comes first would use that up, and searches take some percent more instructions.
+    # gcc lets a file grow by 40% through inlining, and by 10% through copies for constants: with all files in
+    # one, the first functions would use that up, and searches would take some percent more instructions.
     target_compile_options(${target} PRIVATE --param=inline-unit-growth=400 --param=ipa-cp-unit-growth=100)
   endif()
 endfunction()

@@ -1,6 +1,7 @@
-# The fuzzers: each cpp/fuzz/[fuzz_]NAME.cpp defines LLVMFuzzerTestOneInput and becomes fuzz_NAME. With clang libFuzzer drives
-# it; otherwise cpp/fuzz/standalone_main.cpp, which mutates deterministically and takes the same few options. Beside it may
-# lie NAME.dict, and cpp/fuzz/corpus/NAME is what it starts from; cpp/fuzz/fuzzers.txt has the longest input of each.
+# The fuzzers: each cpp/fuzz/[fuzz_]NAME.cpp defines LLVMFuzzerTestOneInput and becomes fuzz_NAME. With clang
+# it is driven by libFuzzer, otherwise by cpp/fuzz/standalone_main.cpp, which mutates deterministically and
+# takes the same few options. NAME.dict beside it is optional, cpp/fuzz/corpus/NAME has its initial inputs,
+# and cpp/fuzz/fuzzers.txt the maximum input length of each.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS "-fsanitize=fuzzer")
 check_cxx_source_compiles(
@@ -22,7 +23,8 @@ foreach(source IN LISTS fuzz_sources)
   string(REGEX REPLACE "^fuzz_" "" name "${name}")
   add_executable(fuzz_${name} "${source}")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Under the sanitizers gcc takes members of its own std::regex for uninitialised (its bug 105562).
+    # Under the sanitizers gcc falsely reports members of its own std::regex as uninitialised (its bug
+    # 105562).
     target_compile_options(fuzz_${name} PRIVATE -Wno-maybe-uninitialized)
   endif()
   if(SCRUBJAY_LIBFUZZER)

@@ -1,15 +1,15 @@
 """Packs the list of known English words into C++ (CMake runs it: core.cmake).
 
     known_words.py --to FILE.cpp       packs cpp/src/text/known_words.txt
-    known_words.py --scowl DIR         makes that list again from the word lists of SCOWL (its folder `final`)
+    known_words.py --scowl DIR         rebuilds that list from the word lists of SCOWL (its folder `final`)
 
-The list: SCOWL 2020.12.07 (NOTICE), sizes 10 to 50, of all its countries and variants, words, names and what is written
-in capitals; of these what has 4 to 24 letters a to z and nothing else, in small letters, sorted.
+The list: SCOWL 2020.12.07 (NOTICE), sizes 10 to 50, all countries and variants, including names and words in capitals;
+those of 4 to 24 letters a to z only, in lower case, sorted.
 
-The table: words in order, in blocks of BLOCK, each word as one byte and letters, the last with the bit LAST. The five
-low bits of the byte say how many letters it shares with the word before (0 for the first of a block), the three high
-ones which of its forms are known, too: FORMS. What is known as a form of another has no entry, unless it has such forms
-itself. Standard library only: this runs in bare build environments. A file that would not change is left as it is.
+The table: sorted words in blocks of BLOCK, each word as one byte and its letters, the last one with the bit LAST. The
+five low bits of the byte are the number of letters shared with the previous word (0 for the first of a block), the
+three high bits are the known forms of the word: FORMS. A word that is a form of another one has no entry, unless it has
+such forms itself. Standard library only: this runs in bare build environments. An unchanged file is not rewritten.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORD = re.compile("[a-z]{4,24}")
 BLOCK = 16
 LAST = 0x80
 FORMS = ((0x20, "s"), (0x40, "ed"), (0x80, "ing"))
-"""A bit, and the ending that it stands for; before "ed" and "ing" the word loses its final e."""
+"""A bit and its ending; before "ed" and "ing" the word loses its final e."""
 
 
 def form(word: str, ending: str) -> str:
@@ -49,7 +49,7 @@ def words_of_scowl(folder: Path) -> list[str]:
 
 
 def entries(words: Sequence[str]) -> list[tuple[str, int]]:
-    """The words that the table has, and which of their forms it knows by them."""
+    """The words with entries in the table, and the known forms of each."""
     known = set(words)
     bits = {word: sum(bit for bit, ending in FORMS if form(word, ending) in known) for word in words}
     forms = {form(word, ending) for word in words for bit, ending in FORMS if bits[word] & bit}
@@ -57,7 +57,7 @@ def entries(words: Sequence[str]) -> list[tuple[str, int]]:
 
 
 def packed(table: Sequence[tuple[str, int]]) -> tuple[bytes, list[int]]:
-    """The bytes of the words, and where each block begins."""
+    """The bytes of the words, and the offset of each block."""
     out, blocks, before = bytearray(), [], ""
     for place, (word, bits) in enumerate(table):
         if place % BLOCK == 0:

@@ -2,12 +2,12 @@
 
     snowball.py --from DIR --to DIR    each stemmer of the package snowballstemmer, unpacked in DIR, becomes one .cpp
 
-Snowball compiles its algorithms to many languages. Its C output is in no package that pip brings; its Python output is.
-That has a small and regular form: classes with constants, tables of suffixes, and methods of assignments, conditions,
+Snowball compiles its algorithms to many languages. Its C output is not available from pip, but its Python output is,
+and has a small and regular form: classes with constants, tables of suffixes, and methods of assignments, conditions,
 loops and jumps (`raise lab0()` to the end of a `try`). Each form has one translation here, and any other form is an
-error, so a version that is translated is translated whole. What the result stands on is
-cpp/src/text/snowball_word.hpp; tests compare its stems with those of the C library. Standard library only: this runs
-in bare build environments. A file that would not change is left as it is.
+error, so a version is translated completely or not at all. The generated code uses cpp/src/text/snowball_word.hpp;
+tests compare its stems with those of the C library. Standard library only: this runs in bare build environments. An
+unchanged file is not rewritten.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ VERBS = {
 
 
 class UnknownFormError(Exception):
-    """A form of Python that Snowball's output did not have when this was written."""
+    """A Python construct that this translator does not support."""
 
     def __init__(self, node: ast.AST) -> None:
         super().__init__(f"line {getattr(node, 'lineno', '?')}: {ast.unparse(node)[:200]}")
 
 
 def letters(text: str, prefix: str, quote: str) -> str:
-    """A C++ literal. All letters must be of one UTF-16 unit, which tables and literals count on."""
+    """A C++ literal. All letters must be single UTF-16 units, as tables and literals require."""
     written = []
     for letter in text:
         if ord(letter) > 0xFFFF or 0xD800 <= ord(letter) < 0xE000:
@@ -69,12 +69,12 @@ def integer(node: ast.AST) -> int:
 
 
 class Routine:
-    """One method on its way into a function."""
+    """Translates one method into a function."""
 
     def __init__(self, method: ast.FunctionDef) -> None:
         self._labels: list[
             tuple[str, str]
-        ] = []  # of the enclosing try statements: its name there, its name here
+        ] = []  # for each enclosing try statement: the Python label and the C++ label
         self._used: set[str] = set()
         self._n_labels = 0
         self._locals: dict[str, str] = {}
@@ -194,7 +194,7 @@ class Routine:
 
 
 def grouping(name: str, node: ast.expr) -> str:
-    """A set of letters, as bits from its least letter on."""
+    """A set of letters, as a bit set that begins at its least letter."""
     codes = sorted(map(ord, ast.literal_eval(node)))
     words = [0] * ((codes[-1] - codes[0]) // 64 + 1)
     for code in codes:
@@ -207,7 +207,7 @@ def grouping(name: str, node: ast.expr) -> str:
 
 
 def among(name: str, rows: list[ast.expr]) -> list[str]:
-    """A table of suffixes (or prefixes), with their letters in one row."""
+    """A table of suffixes (or prefixes), with their letters concatenated."""
     text, entries = "", []
     conditions: list[str] = []
     for row in rows:
@@ -324,7 +324,7 @@ def main() -> None:
     found = {source.name.removesuffix("_stemmer.py"): source for source in folder.glob("*_stemmer.py")}
     if not found:
         sys.exit(f"no stemmers in {arguments.source}")
-    names = sorted(found.keys() - {"english"})  # for English there is text/porter2.cpp
+    names = sorted(found.keys() - {"english"})  # English is text/porter2.cpp
     for name in names:
         source = found[name]
         try:

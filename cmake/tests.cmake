@@ -1,10 +1,12 @@
-# The C++ tests: one program of every cpp/tests/*.cpp. `scrubjay_tests NAME` runs the tests whose names contain NAME.
+# The C++ tests: one program from all cpp/tests/*.cpp. `scrubjay_tests NAME` runs the tests whose names
+# contain NAME.
 enable_testing()
 file(GLOB test_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests/*.cpp")
 
-# scrubjay_unite_tests(RESULT SOURCE...): compiles the tests as a few files, since reading headers is most of a compiler's
-# work. Each file gets a namespace of its own, so that their names do not meet; the headers of all are included before, at
-# the top. What replaces `operator new`, or `main`, is not for a namespace and stays by itself.
+# scrubjay_unite_tests(RESULT SOURCE...): compiles the tests as a few files, since reading headers is most of
+# a compiler's work. Each file gets a namespace of its own, so that their names do not collide; the headers of
+# all files are included before, at the top. Files that replace `operator new` or define `main` cannot be in a
+# namespace and stay separate.
 function(scrubjay_unite_tests result)
   set(n_parts 6)
   set(place 0)
@@ -36,7 +38,7 @@ function(scrubjay_unite_tests result)
 endfunction()
 
 if(SCRUBJAY_TESTS_OF_THREADS)
-  # What a test that starts threads, or lets the engine start some, has in its text.
+  # Text that identifies tests which start threads, or let the engine start some.
   set(of_threads "std::j?thread|std::async|std::atomic|WorkerPool|background|compact|trial|n_threads")
   set(all_sources ${test_sources})
   set(test_sources "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests/main.cpp")
@@ -55,7 +57,7 @@ add_executable(scrubjay_tests ${test_sources})
 target_include_directories(scrubjay_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests")
 target_link_libraries(scrubjay_tests PRIVATE scrubjay_core)
 if(SCRUBJAY_UNITE_TESTS AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MSVC)
-  # The core is as users get it; the tests' own code takes two thirds of the time to compile.
+  # The core is built as shipped; for the tests' own code -O1 takes two thirds of the compile time.
   target_compile_options(scrubjay_tests PRIVATE -O1)
 endif()
 if(NOT SCRUBJAY_UNITE_TESTS)

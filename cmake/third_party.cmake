@@ -1,9 +1,11 @@
-# Where do third-party sources come from? In this order, for each NAME in cmake/third_party.json:
-#   1. <NAME>_SOURCE_DIR (CMake or environment variable): an unpacked tree, taken as it is;
+# Sources of third-party code, in this order for each NAME in cmake/third_party.json:
+#   1. <NAME>_SOURCE_DIR (CMake or environment variable): an unpacked tree, used as it is;
 #   2. third_party/ of our own source distribution (never committed);
-#   3. a directory of archives: SCRUBJAY_ARCHIVE_DIR (CMake or environment), by default a cache directory of the user;
-#   4. pip, which honours the user's index, mirror and proxy settings; what it brings goes to the archive directory.
-# Archives are pinned by SHA-256; a wrong one stops the build. cmake/third_party.py does steps 2 to 4.
+#   3. a directory of archives: SCRUBJAY_ARCHIVE_DIR (CMake or environment), by default a cache directory of
+#      the user;
+#   4. pip, which honours the user's index, mirror and proxy settings; its downloads go to the archive
+#      directory.
+# Archives are pinned by SHA-256; a wrong hash stops the build. cmake/third_party.py performs steps 2 to 4.
 set(third_party_script "${CMAKE_CURRENT_SOURCE_DIR}/cmake/third_party.py")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/third_party.json)
 
@@ -37,7 +39,7 @@ function(scrubjay_unpack_third_party)
   endif()
 endfunction()
 
-# Puts the archives into third_party/, for our own source distribution.
+# Copies the archives to third_party/, for our own source distribution.
 function(scrubjay_carry_third_party)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" "${third_party_script}" carry ${third_party_archives}
@@ -50,7 +52,7 @@ endfunction()
 if(NOT "${SKBUILD_STATE}" STREQUAL "sdist")
   scrubjay_unpack_third_party(USEARCH CROARING STRINGZILLA SNOWBALL)
 
-  # Headers only, without NumKong and OpenMP: the metric is ours.
+  # Headers only, without NumKong and OpenMP, since we supply the metric.
   add_library(scrubjay_usearch INTERFACE)
   target_include_directories(scrubjay_usearch SYSTEM INTERFACE "${USEARCH_SOURCE_DIR}/include")
   target_compile_definitions(scrubjay_usearch INTERFACE USEARCH_USE_NUMKONG=0 USEARCH_USE_OPENMP=0)

@@ -3,8 +3,8 @@
     third_party.py unpack [--archives DIR] --to DIR [NAME...]    unpack the named sources, each to DIR/NAME
     third_party.py carry [--archives DIR]                        copy all archives to third_party/, for our sdist
 
-An archive is looked for in third_party/ (inside our own sdist), then in the archive directory, and then asked of pip.
-Whatever its origin, an archive whose SHA-256 is not the pinned one is an error. Standard library only: this runs in
+Archives come from third_party/ (inside our own sdist), then from the archive directory, and then from pip.
+An archive from any source with a SHA-256 other than the pinned one is an error. Standard library only: this runs in
 bare build environments.
 """
 
@@ -27,8 +27,8 @@ HERE = Path(__file__).resolve().parent
 CARRIED = HERE.parent / "third_party"
 Pin = dict[str, Any]
 
-# pip asks a source distribution for its metadata even when it only downloads it. This stands in for setuptools then,
-# so that nothing has to be installed or built; PKG-INFO, which every source distribution has, is the answer.
+# pip requests the metadata of a source distribution even if it only downloads it. This backend replaces setuptools, so
+# that nothing has to be installed or built; it answers with PKG-INFO, which every source distribution contains.
 METADATA_BACKEND = """
 import pathlib
 import sys
@@ -52,11 +52,11 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 
 
 class ThirdPartyError(Exception):
-    """A source that cannot be had, or is not what was pinned."""
+    """A source that is not available, or does not match its pin."""
 
 
 def default_archives() -> Path:
-    """The user's cache directory for archives; SCRUBJAY_ARCHIVE_DIR names another."""
+    """The user's cache directory for archives; SCRUBJAY_ARCHIVE_DIR overrides it."""
     if named := os.environ.get("SCRUBJAY_ARCHIVE_DIR"):
         return Path(named)
     if os.name == "nt":
@@ -67,16 +67,16 @@ def default_archives() -> Path:
 
 
 def check(archive: Path, pin: Pin) -> None:
-    """Raises ThirdPartyError, naming file, expected and found hash, unless the archive is the pinned one."""
+    """Raises ThirdPartyError, naming file, expected and actual hash, unless the archive is the pinned one."""
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != pin["sha256"]:
         raise ThirdPartyError(f"wrong SHA-256: {archive}\n  expected {pin['sha256']}\n  found    {found}")
 
 
 def pips() -> Iterator[tuple[list[str], dict[str, str]]]:
-    """Command and environment of each pip that may be there: this interpreter's, then the base interpreter's.
+    """Command and environment of each possible pip: this interpreter's, then the base interpreter's.
 
-    Inside an isolated build this interpreter may have no pip, and PYTHONPATH may hide the one that it has.
+    Inside an isolated build this interpreter may have no pip, or PYTHONPATH may hide it.
     """
     inherited = dict(os.environ, PIP_REQUIRE_VIRTUALENV="0", PIP_DISABLE_PIP_VERSION_CHECK="1")
     bare = {
@@ -99,7 +99,7 @@ def pips() -> Iterator[tuple[list[str], dict[str, str]]]:
 
 
 def find_pip() -> tuple[list[str], dict[str, str]]:
-    """The first pip that answers."""
+    """The first pip that runs."""
     tried = []
     for command, environment in pips():
         tried.append(command)
@@ -116,7 +116,7 @@ def find_pip() -> tuple[list[str], dict[str, str]]:
 
 
 def download(pins: list[Pin], to: Path) -> None:
-    """Asks pip for the source distributions of `pins`, into `to`. pip checks the hashes before it opens anything."""
+    """Downloads the source distributions of `pins` to `to` with pip, which checks the hashes before it opens them."""
     command, environment = find_pip()
     with tempfile.TemporaryDirectory() as scratch:
         backend = Path(scratch) / "setuptools"
@@ -130,7 +130,7 @@ def download(pins: list[Pin], to: Path) -> None:
         path = os.pathsep.join(filter(None, [scratch, environment.get("PYTHONPATH")]))
         only_sources = ",".join(pin["project"] for pin in pins)
         options = ["--no-deps", "--no-binary", only_sources, "--no-build-isolation", "--require-hashes"]
-        # Which Python their packages want does not matter: we take C and C++ files.
+        # Ignore the Python version that the packages require: we use their C and C++ files.
         options += [
             "--ignore-requires-python",
             "--progress-bar",
@@ -158,7 +158,7 @@ def download(pins: list[Pin], to: Path) -> None:
 
 
 def find(names: list[str], archives: Path) -> dict[str, Path]:
-    """Archives of the named sources, each checked. Asks pip once for all that are not here."""
+    """Archives of the named sources, all checked. Requests the missing ones from pip in one call."""
     known: dict[str, Pin] = json.loads((HERE / "third_party.json").read_text())
     found: dict[str, Path] = {}
     for name in names:
@@ -184,7 +184,7 @@ def find(names: list[str], archives: Path) -> dict[str, Path]:
 
 
 def keep(archive: Path, archives: Path) -> Path:
-    """Moves a checked archive to the archive directory, whole or not at all. Where that cannot be written it stays."""
+    """Moves a checked archive atomically to the archive directory; leaves it if that is not writable."""
     try:
         archives.mkdir(parents=True, exist_ok=True)
         arriving = archives / f"{archive.name}.{os.getpid()}"
@@ -195,7 +195,7 @@ def keep(archive: Path, archives: Path) -> Path:
 
 
 def unpack(archive: Path, pin: Pin, to: Path) -> None:
-    """Unpacks what `pin` wants of the archive to the directory `to`. Done before with this hash: nothing to do."""
+    """Unpacks the files that `pin` selects to the directory `to`; a no-op if already done with this hash."""
     done = to / ".sha256"
     if done.exists() and done.read_text() == pin["sha256"]:
         return

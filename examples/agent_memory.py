@@ -1,4 +1,4 @@
-"""An agent's memory in one file: rules, preferences and facts, a prompt made of them, and a second run that goes on.
+"""An agent's memory in one file: policies, preferences and facts, a prompt made of them, and a second run.
 
 Run: python examples/agent_memory.py [FILE]
 """
@@ -16,7 +16,7 @@ JANE = Scope("acme", user="jane")
 
 
 def first_run(file: Path) -> None:
-    """What the agent is told: by the company, by the user, and by the user again."""
+    """Write a policy of the company, a preference of the user, and two facts; the second supersedes the first."""
     with Memory.open(file, embedder=scrubjay.embedders.default()) as memory:
         memory.policy("refunds", "Never promise refunds.", tenant="acme", by="legal")
         memory.prefer("tone", "Answer briefly.", scope=JANE)
@@ -27,7 +27,7 @@ def first_run(file: Path) -> None:
 
 
 def second_run(file: Path) -> None:
-    """Another process, another day: the prompt holds the rules and the fact that is in force."""
+    """Assemble a prompt in a later process: it holds the policy, the preference and the fact in force."""
     with Memory.open(file, embedder=scrubjay.embedders.default()) as memory:
         with memory.session(JANE, "chat-1") as session:
             session.user("Where does Jane live?")

@@ -1,4 +1,4 @@
-"""The HTTP service over a file: start it, write and search as a client would, stop it.
+"""The HTTP service over a file: start it, write and search as a client, stop it.
 
     pip install ".[serve]" && python examples/http_service.py
 
@@ -21,9 +21,9 @@ import scrubjay.adapters.service  # noqa: F401 - says at once which package is m
 
 
 def call(url: str, body: dict[str, Any]) -> Any:
-    """Post JSON and return the answer's."""
+    """Post JSON and return the JSON of the answer."""
     request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with build_opener(ProxyHandler({})).open(request, timeout=30) as response:  # past any proxy
+    with build_opener(ProxyHandler({})).open(request, timeout=30) as response:  # without a proxy
         return json.load(response)
 
 

@@ -20,7 +20,7 @@ NOTES = {
 
 
 def embed(text: str) -> NDArray[np.float32]:
-    """Stands for your model: a sum of one random vector a word."""
+    """Return the sum of one random vector per word; stands for your model."""
     words = text.lower().strip(".?").split()
     rows = [np.random.default_rng(zlib.crc32(word.encode())).standard_normal(64) for word in words]
     return np.sum(rows, axis=0, dtype=np.float32)

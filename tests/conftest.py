@@ -1,8 +1,8 @@
-"""What every test may use: Hypothesis profiles, the engine under test, the judged sets.
+"""Fixtures and options of all tests: Hypothesis profiles, the engine under test, the judged sets.
 
-Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run and `tiny` draw the same cases each time, so that a run is
-a verdict on the commit; `ci` and `thorough` draw new ones, to find what nobody looked for (`tests/long/run`); `hunt` is
-for the mutants.
+Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run and `tiny` draw the same cases each time, so that the
+result depends on the commit alone; `ci` and `thorough` draw new cases, to find unforeseen bugs (`tests/long/run`);
+`hunt` is for the mutants.
 Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long`, of which CI
 runs a share, only with `--long` or under `thorough`; the seeded bugs of `reference/mutants.py` only with `--mutants`
 (twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the tests of `smoke.py`.
@@ -22,13 +22,13 @@ from tests import smoke
 from tests.data.engines import Kit, engine_kit
 from tests.data.stores import BUCKETS, use_buckets
 
-# mem0 reports home and writes to the home directory when it is imported, unless told otherwise before.
+# On import, mem0 sends telemetry and writes to the home directory, unless these variables forbid it.
 os.environ.setdefault("MEM0_TELEMETRY", "False")
 os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "scrubjay-tests-mem0"))
 
 PROFILE = os.environ.get("SCRUBJAY_TEST_PROFILE", "quick")
 
-# Set by tests/long/python_under_asan. Part of a test's id -> why it means nothing there.
+# Set by tests/long/python_under_asan. Part of a test's id -> the reason to skip it there.
 UNDER_ASAN = bool(os.environ.get("SCRUBJAY_UNDER_ASAN"))
 NOT_UNDER_ASAN = {
     "tests/contracts/test_build.py": "builds and installs the package, the module under test is another",
@@ -42,7 +42,7 @@ settings.register_profile("tiny", max_examples=15, stateful_step_count=15, **_sa
 settings.register_profile("quick", max_examples=60, stateful_step_count=30, **_same)  # type: ignore[arg-type]
 settings.register_profile("ci", max_examples=300, stateful_step_count=50, **_common)  # type: ignore[arg-type]
 settings.register_profile("thorough", max_examples=3000, stateful_step_count=80, **_common)  # type: ignore[arg-type]
-# For seeded bugs: the failure is all that is asked for, so nothing is shrunk, stored or explained.
+# For seeded bugs: only the failure matters, so nothing is shrunk, stored or explained.
 settings.register_profile(
     "hunt",
     max_examples=150,
@@ -67,13 +67,13 @@ ABOUT_ONE_HOME = {
     "test_tables_of_version_4_are_migrated_and_their_images_used",
     "test_tables_from_before_there_were_keys_of_users_are_migrated",
 }
-"""Tests that name a tenant's home, or take away what says that there are others; test_postgres_homes has the like for
-homes of users."""
+"""Tests that name a tenant's home, or remove the record of the others; test_postgres_homes has the equivalent tests
+for homes of users."""
 
 
 @pytest.fixture(autouse=bool(os.environ.get("SCRUBJAY_TEST_USER_HOMES")))
 def buckets(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Let databases have the users of each tenant in homes of their own: SCRUBJAY_TEST_USER_HOMES says how many."""
+    """Let databases keep the users of each tenant in separate homes; SCRUBJAY_TEST_USER_HOMES is their number."""
     if request.node.name.partition("[")[0] in ABOUT_ONE_HOME:
         pytest.skip("names a tenant's home")
     use_buckets(monkeypatch, int(os.environ.get("SCRUBJAY_TEST_USER_HOMES") or BUCKETS))
@@ -122,7 +122,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what a test runs, and the processes that it starts, make temporary files where pytest removes them."""
+    """Let a test and the processes that it starts create temporary files where pytest removes them."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -131,7 +131,7 @@ def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def share_of(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
-    """Of how many cases one is tried: `share_of(quick, slow)` is the first, with --slow the second, with --long 1."""
+    """Return a function: one case in `share_of(quick, slow)` runs; `quick`, with --slow `slow`, with --long 1."""
     option = request.config.getoption
     if option("--long") or PROFILE == "thorough":
         return lambda quick, slow: 1

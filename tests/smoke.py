@@ -1,8 +1,8 @@
-"""The tests that prove that a wheel works where it was installed, in about eight seconds; `make smoke` runs them.
+"""Smoke tests of an installed wheel, in about eight seconds; `make smoke` runs them.
 
-Each part of the package is there once, at its cheapest; the suites that judge it are run where it is developed. A line
-of `PROOFS` says what is proven, and by which files, or beginnings of the ids of tests. What a platform may have
-otherwise comes first: kernels, floating point, files, processes.
+Each part of the package is tested once, by its cheapest test; the full suites run during development. A line of
+`PROOFS` names a property, and the files or the prefixes of test ids that prove it. The parts that may differ between
+platforms come first: kernels, floating point, files, processes.
 """
 
 from __future__ import annotations
@@ -80,23 +80,23 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/adapters/test_service_signals.py::test_a_demo_leaves_no_folder[SIGTERM-while it serves]",
     ),
 }
-"""What is proven -> the tests that do."""
+"""Property -> the tests that prove it."""
 
 TESTS = tuple(test for tests in PROOFS.values() for test in tests)
 FILES = list(dict.fromkeys(test.partition("::")[0] for test in TESTS))
 
 
 UNUSED = ("cacheprovider", "schemathesis", "benchmark", "asyncio", "anyio")
-"""Plugins of pytest that no test here uses; to load them takes a second where they are installed."""
+"""Plugins of pytest that no smoke test uses; loading them takes a second where they are installed."""
 
 
 def has(nodeid: str) -> bool:
-    """Whether the test of this id is among them."""
+    """Return whether a test id is one of the smoke tests."""
     return nodeid.startswith(TESTS)
 
 
 def absent(nodeids: Sequence[str]) -> list[str]:
-    """Those of which nothing was collected although their file was: they were renamed."""
+    """Return the smoke tests whose file was collected without them: they were renamed."""
     files = {nodeid.partition("::")[0] for nodeid in nodeids}
     return [
         test
@@ -106,7 +106,7 @@ def absent(nodeids: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run them in this process, the same on every platform and in every shell; pytest's exit code."""
+    """Run the smoke tests in this process, alike on every platform and shell; return pytest's exit code."""
     import pytest
 
     os.environ.setdefault("SCRUBJAY_TEST_PROFILE", "tiny")

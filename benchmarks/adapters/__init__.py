@@ -1,1 +1,1 @@
-"""How does Scrubjay do behind the interfaces of other projects, beside what they come with?"""
+"""Scrubjay behind the interfaces of other projects, compared with their own stores."""

@@ -1,16 +1,16 @@
-"""Microsoft Agent Framework's file history beside Scrubjay's: the turns of many sessions, then what was said in one.
+"""Microsoft Agent Framework's file history beside Scrubjay's: turns of many sessions, then questions about one.
 
     python -m benchmarks.adapters.agent_framework [--notes 2000] [--questions 200] [--json]
 
 The first rows are turns: append a message to one of 48 sessions and load the session, as an agent does; "found first"
-is the message just said, "of another user" what another session said. Both read what is there before they append, to
-keep no message twice: the stock provider all of it, Scrubjay's as many as it is given.
+counts the message just appended, "of another user" messages of another session. Both providers read before they append,
+to skip repeated messages: the stock provider the whole session, Scrubjay's as many messages as it is given.
 
 The other rows ask for an identifier. `FileHistoryProvider` has no search; its user reads all messages of a session and
-looks for the words, which is done here with the identifier already cut out of the question. `search` of our history
-provider gets the question, and so does our context provider, as an agent runs it, for what was said in an earlier
-session. Nothing is embedded. On files the stock provider leaves its writes to the operating system; each write of
-Scrubjay's is on disk. Needs the extra `agent-framework`.
+looks for the words, which is simulated here with the identifier already extracted from the question. `search` of our
+history provider gets the question, and so does our context provider, as an agent runs it, about an earlier session.
+Nothing is embedded. On files the stock provider leaves its writes to the operating system; each write of Scrubjay's is
+on disk. Needs the extra `agent-framework`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(n_notes: int, n_questions: int) -> list[Row]:
     made = notes(n_notes)
     asked = questions(made, n_questions)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        warnings.simplefilter("ignore")  # that the stock provider is experimental
+        warnings.simplefilter("ignore")  # "the stock provider is experimental"
         loop = stack.enter_context(closing(asyncio.new_event_loop()))
         stock = FileHistoryProvider(Path(folder) / "stock")
         ours = stack.enter_context(
@@ -118,7 +118,7 @@ def _told(
     note_of: dict[str, Any],
     loop: asyncio.AbstractEventLoop,
 ) -> Callable[[str], list[tuple[str, str]]]:
-    """Let two sessions end in which the notes were said, and ask in a third."""
+    """Record the notes in two earlier sessions, and return a function that asks in a third."""
     for user in _SCOPES:
         session = _session(user, "earlier")
         said = [Message("user", [note.text]) for note in made if note.user == user]

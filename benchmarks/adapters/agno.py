@@ -1,9 +1,9 @@
-"""Agno's default vector database beside Scrubjay behind the same `Knowledge`: who finds an identifier, and how fast?
+"""Agno's default vector database beside Scrubjay behind the same `Knowledge`: identifiers found, and latency.
 
     python -m benchmarks.adapters.agno [--notes 2000] [--questions 200] [--json]
 
-Two users' notes, many of them alike but for an identifier; jane asks for hers by identifier, as user jane. LanceDB and
-Scrubjay embed with the same offline model within the measured time; both search in the framework's three ways.
+Notes of two users, many of them alike except for an identifier; jane asks for hers by identifier, as user jane. LanceDB
+and Scrubjay embed with the same offline model within the measured time; both use the framework's three search types.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["main", "run"]
 
 
 def run(n_notes: int, n_questions: int) -> list[Row]:
-    """Return a row for each store and each way of searching."""
+    """Return a row for each store and search type."""
     set_log_level_to_error()
     made = notes(n_notes)
     asked = questions(made, n_questions)

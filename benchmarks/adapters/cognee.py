@@ -1,10 +1,10 @@
-"""cognee's LanceDB store beside Scrubjay's: who finds an identifier, who sees whose, and how fast?
+"""cognee's LanceDB store beside Scrubjay's: identifiers found, isolation of users, and latency.
 
     python -m benchmarks.adapters.cognee [--notes 2000] [--questions 200] [--json]
 
-Both hold the notes as data points, two users' in two datasets, and embed by the same model, WordLlama, inside the
-measured time. A row says how long writing took. LanceDB has a folder for each dataset, as cognee gives it, and runs in
-this process (cognee's own default is a process beside it); Scrubjay has one file. Needs the extra `cognee`.
+Both store the notes as data points, those of two users in two datasets, and embed with the same model, WordLlama,
+within the measured time. A row includes the time of writing. LanceDB has a folder for each dataset, as in cognee, and
+runs in this process (cognee's own default is a separate process); Scrubjay has one file. Needs the extra `cognee`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["main", "run"]
 
 
 class Chunk(DataPoint):  # type: ignore[misc]
-    """A note as cognee keeps it."""
+    """A note as a data point of cognee."""
 
     text: str
     metadata: dict = {"index_fields": ["text"]}  # type: ignore[type-arg] # noqa: RUF012
 
 
 class Engine:
-    """WordLlama as an embedding engine of cognee's."""
+    """WordLlama as a cognee embedding engine."""
 
     def __init__(self) -> None:
         self._model = default()

@@ -1,11 +1,11 @@
-"""CrewAI's own storages of memories beside Scrubjay behind the same memory: who finds an identifier, and how fast?
+"""CrewAI's own memory storages beside Scrubjay behind the same memory: identifiers found, and latency.
 
     python -m benchmarks.adapters.crewai [--notes 2000] [--questions 200] [--json]
 
-Two users' notes, many of them alike but for an identifier; jane asks for hers by identifier through `crewai.Memory`,
-which embeds with the same offline model within the measured time and weighs similarity, age and importance as by
-default. A user's notes lie under a path of one memory, `/users/jane` and `/users/jane2`, which is how CrewAI keeps them
-apart. Needs CrewAI 1.15 or newer; Qdrant Edge is left out where it is not installed.
+Notes of two users, many of them alike except for an identifier; jane asks for hers by identifier through
+`crewai.Memory`, which embeds with the same offline model within the measured time and weighs similarity, age and
+importance by default. A user's notes are under a path of one memory, `/users/jane` and `/users/jane2`, which is how
+CrewAI separates users. Needs CrewAI 1.15 or newer; Qdrant Edge is skipped if it is not installed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("CREWAI_TESTING", "true")  # without it, each call waits for a collector of traces
+os.environ.setdefault("CREWAI_TESTING", "true")  # otherwise each call waits for a trace collector
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
 os.environ.setdefault("OTEL_SDK_DISABLED", "true")
@@ -33,7 +33,7 @@ from scrubjay.embedders import default
 
 __all__ = ["main", "run"]
 
-_NAMES = {"jane": "/users/jane", "joe": "/users/jane2"}  # of which one begins like the other
+_NAMES = {"jane": "/users/jane", "joe": "/users/jane2"}  # one is a prefix of the other
 _BATCH = 250
 
 

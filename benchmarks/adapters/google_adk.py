@@ -1,12 +1,12 @@
-"""Google ADK's memory service in memory beside Scrubjay's: who finds an identifier, and how fast?
+"""Google ADK's in-memory memory service beside Scrubjay's: identifiers found, and latency.
 
     python -m benchmarks.adapters.google_adk [--notes 2000] [--questions 200] [--json]
 
-Two users' notes, as events of sessions of one application; jane asks for hers by identifier, once as it is written and
-once run together ("skstg0041"). Both services search by words and need no model; the last row embeds too, within the
-measured time. Each is asked as it comes, for ten memories, of which the first four count. The stock service loses no
-identifier that is asked for as it is written, and shows nobody another user's notes: what differs there is that it
-reads all of a user's events at each question, and keeps nothing when the process ends. Needs the extra `google-adk`.
+Notes of two users, as events of sessions of one application; jane asks for hers by identifier, once as written and once
+joined ("skstg0041"). Both services search by words and need no model; the last row also embeds, within the measured
+time. Each service has its defaults and returns ten memories, of which the first four count. The stock service finds
+every identifier asked as written, and isolates users; the differences are that it reads all events of a user for each
+question, and keeps nothing when the process ends. Needs the extra `google-adk`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrubjay.embedders import default
 
 __all__ = ["main", "run"]
 
-_NAMES = {"jane": "jane", "joe": "jane2"}  # of which one begins like the other
+_NAMES = {"jane": "jane", "joe": "jane2"}  # one is a prefix of the other
 _SAID_IN_A_SESSION = 50
 
 

@@ -1,10 +1,10 @@
-"""Haystack's store in memory beside Scrubjay behind the same interface: who finds an identifier, and how fast?
+"""Haystack's in-memory store beside Scrubjay behind the same interface: identifiers found, and latency.
 
     python -m benchmarks.adapters.haystack [--notes 2000] [--questions 200] [--json]
 
-Two users' notes in one store, many of them alike but for an identifier; jane asks for hers by identifier. All embed
-with the same offline model within the measured time; the retrievers are called as pipelines call them. The stock store
-keeps users apart only by a filter in each call, which is shown once without and once with it; its hybrid search is two
+Notes of two users in one store, many of them alike except for an identifier; jane asks for hers by identifier. All
+embed with the same offline model within the measured time; the retrievers are called as pipelines call them. The stock
+store isolates users only by a filter in each call, so it is measured without and with it; its hybrid search is two
 retrievers and a joiner. Needs the extra `haystack`.
 """
 

@@ -1,10 +1,10 @@
-"""What LangGraph items cost by the depth of their namespace, beside the same texts written by the LangChain adapter.
+"""The cost of LangGraph items by the depth of their namespace, beside the same texts through the LangChain adapter.
 
     python -m benchmarks.adapters.items [--items 1000] [--rounds 5]
 
-Each round writes all items of 140 bytes in one batch to a new file, both ways in turn; times are those of the
-processor, which other work on the machine changes less. Then searches in one namespace and below the prefix of many are
-timed. Needs the extras `langgraph` and `langchain`.
+Each round writes all items of 140 bytes in one batch to a new file, both ways alternately; times are CPU times, which
+other work on the machine affects less. Then searches in one namespace and below the prefix of many are timed. Needs the
+extras `langgraph` and `langchain`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _texts(n: int) -> list[str]:
 
 
 def _cost(write: Callable[[Path], None]) -> tuple[float, int]:
-    """Return milliseconds of the processor, and bytes of the file."""
+    """Return CPU milliseconds, and the bytes of the file."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
         write(Path(folder) / "a")
@@ -70,7 +70,7 @@ def _cost(write: Callable[[Path], None]) -> tuple[float, int]:
 
 
 def _median(costs: list[tuple[float, int]]) -> tuple[float, int]:
-    """Without the first round, in which code is imported and compiled."""
+    """Return the median, without the first round, which imports and compiles code."""
     return statistics.median(ms for ms, _ in costs[1:]), costs[-1][1]
 
 

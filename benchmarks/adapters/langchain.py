@@ -1,10 +1,10 @@
-"""LangChain's store in memory beside Scrubjay behind the same interface: who finds an identifier, and how fast?
+"""LangChain's in-memory store beside Scrubjay behind the same interface: identifiers found, and latency.
 
     python -m benchmarks.adapters.langchain [--notes 2000] [--questions 200] [--json]
 
-Two users' notes in one store, many of them alike but for an identifier; jane asks for hers by identifier. Both stores
-embed with the same offline model within the measured time. The stock store keeps users apart only if every call passes
-a filter, which is shown once with and once without. Needs the extra `langchain`.
+Notes of two users in one store, many of them alike except for an identifier; jane asks for hers by identifier. Both
+stores embed with the same offline model within the measured time. The stock store isolates users only if every call
+passes a filter, so it is measured with and without it. Needs the extra `langchain`.
 """
 
 from __future__ import annotations

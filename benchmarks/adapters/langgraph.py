@@ -1,10 +1,10 @@
-"""LangGraph's store in memory beside Scrubjay behind the same interface: who finds an identifier, and how fast?
+"""LangGraph's in-memory store beside Scrubjay behind the same interface: identifiers found, and latency.
 
     python -m benchmarks.adapters.langgraph [--notes 2000] [--questions 200] [--json]
 
-Two users' notes in one store, in the namespaces ("notes", "jane") and ("notes", "jane2"), many of them alike but for an
-identifier; jane asks for hers by identifier. All stores embed with the same offline model within the measured time.
-Needs the extra `langgraph`.
+Notes of two users in one store, in the namespaces ("notes", "jane") and ("notes", "jane2"), many of them alike except
+for an identifier; jane asks for hers by identifier. All stores embed with the same offline model within the measured
+time. Needs the extra `langgraph`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scrubjay.embedders import default
 
 __all__ = ["main", "run"]
 
-_NAMES = {"jane": "jane", "joe": "jane2"}  # of which one begins like the other
+_NAMES = {"jane": "jane", "joe": "jane2"}  # one is a prefix of the other
 
 
 def run(n_notes: int, n_questions: int) -> list[Row]:

@@ -1,10 +1,10 @@
-"""LlamaIndex's simple store beside Scrubjay behind the same interface: who finds an identifier, and how fast?
+"""LlamaIndex's simple store beside Scrubjay behind the same interface: identifiers found, and latency.
 
     python -m benchmarks.adapters.llama_index [--notes 2000] [--questions 200] [--json]
 
-Two users' notes in one store, many of them alike but for an identifier; jane asks for hers by identifier. All embed
-with the same offline model within the measured time. The simple store keeps users apart only if every query carries a
-filter, which is shown once without and once with it; it has no keyword or hybrid mode. Needs the extra `llama-index`.
+Notes of two users in one store, many of them alike except for an identifier; jane asks for hers by identifier. All
+embed with the same offline model within the measured time. The simple store isolates users only if every query has a
+filter, so it is measured without and with it; it has no keyword or hybrid mode. Needs the extra `llama-index`.
 """
 
 from __future__ import annotations

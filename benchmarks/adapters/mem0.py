@@ -1,12 +1,12 @@
-"""mem0 over its default store beside mem0 over Scrubjay: who finds an identifier, and how fast?
+"""mem0 over its default store beside mem0 over Scrubjay: identifiers found, and latency.
 
     python -m benchmarks.adapters.mem0 [--notes 2000] [--questions 200] [--json]
 
-Two users' notes in one collection, many of them alike but for an identifier; jane asks for hers by identifier, through
-`mem0.Memory.search`, so mem0's embedding call, its gate and its scoring are within the measured time. Both embed with
-the same offline model. Needs the extra `mem0`, with which qdrant-client comes. mem0 finds nothing by keywords in Qdrant
-without fastembed and its model; with them its gate drops what no vector is near, as tests/adapters/test_mem0_memory.py
-shows.
+Notes of two users in one collection, many of them alike except for an identifier; jane asks for hers by identifier,
+through `mem0.Memory.search`, so mem0's embedding call, threshold and scoring are within the measured time. Both embed
+with the same offline model. Needs the extra `mem0`, which installs qdrant-client. mem0 finds nothing by keywords in
+Qdrant without fastembed and its model; with them its threshold still drops results without a near vector, as
+tests/adapters/test_mem0_memory.py shows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Embedder", "main", "run"]
 
 
 class Embedder:
-    """Scrubjay's offline model as mem0 asks for one."""
+    """Scrubjay's offline model as a mem0 embedder."""
 
     model = scrubjay.embedders.default()
 

@@ -1,6 +1,6 @@
-"""What the comparisons of frameworks search: notes of two users, many of them alike but for an identifier.
+"""The data of the framework comparisons: notes of two users, many of them alike except for an identifier.
 
-Shared by the comparisons of this folder, with the measurement and the table.
+Shared by the comparisons of this folder, together with the measurement and the table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Note:
 
 @dataclass(frozen=True)
 class Row:
-    """What one way of searching made of all questions."""
+    """The result of one way of searching over all questions."""
 
     store: str
     found_first: float
@@ -49,7 +49,7 @@ class Row:
 
 
 def notes(n: int, seed: int = 1) -> list[Note]:
-    """Return n notes, every other one jane's, the rest joe's."""
+    """Return n notes, alternately jane's and joe's."""
     chooser = random.Random(seed)
     made = []
     for number in range(n):
@@ -62,7 +62,7 @@ def notes(n: int, seed: int = 1) -> list[Note]:
 
 
 def questions(made: Sequence[Note], n: int, seed: int = 2) -> list[Note]:
-    """Return jane's notes that are asked for by their identifiers."""
+    """Return a sample of jane's notes, to be asked for by their identifiers."""
     return random.Random(seed).sample([note for note in made if note.user == "jane"], n)
 
 
@@ -87,7 +87,7 @@ def measure(store: str, asked: Sequence[Note], search: Callable[[str], list[tupl
 
 
 def arguments_of(description: str | None, argv: Sequence[str] | None) -> Any:
-    """Parse what the comparisons take."""
+    """Parse the options of the comparisons."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,16 +1,16 @@
-"""The OpenAI Agents SDK's SQLite session beside Scrubjay's: the turns of many sessions, then what was said in one.
+"""The OpenAI Agents SDK's SQLite session beside Scrubjay's: turns of many sessions, then questions about one.
 
     python -m benchmarks.adapters.openai_agents [--notes 2000] [--questions 200] [--json]
 
-The SDK's interface appends items and reads the latest, which both do alike. So the first rows are turns: append an
-item to one of 48 sessions and read its last four; "found first" is the item just said, "of another user" what another
-session said. The sessions' ids are prefixes of each other, or hostile, and all are open all the time, as in a server.
+The SDK's interface appends items and reads the latest, which both do alike. So the first rows are turns: append an item
+to one of 48 sessions and read its last four; "found first" counts the item just appended, "of another user" items of
+another session. The session ids are prefixes of each other, or hostile, and all sessions are open, as in a server.
 
-The other rows ask one long session for an identifier. `SQLiteSession` has no search; its user reads the last items (a
-limit, as the settings have it) or all of them and looks for the words, which is done here with the identifier already
-cut out of the question. `ScrubjaySession.search` gets the question. Nothing is embedded. The stock session loses and
-leaks nothing but what lies before its limit: what differs is search. On files SQLite is as the SDK sets it (WAL, and
-synchronous as Python has it), Scrubjay as it comes (each write is on disk). Needs the extra `openai-agents`.
+The other rows ask one long session for an identifier. `SQLiteSession` has no search; its user reads the last items (the
+limit of the settings) or all of them and looks for the words, which is simulated here with the identifier already
+extracted from the question. `ScrubjaySession.search` gets the question. Nothing is embedded. The stock session loses
+only items before its limit and leaks nothing: the difference is search. On files SQLite has the SDK's settings (WAL,
+and Python's default for synchronous), Scrubjay its defaults (each write is on disk). Needs the extra `openai-agents`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _turns(name: str, make: Callable[[str], Any], asked: Sequence[Note]) -> Row:
             nonlocal n
             session = sessions[n % len(sessions)]
             n += 1
-            # The session stands in the item, beside what the SDK reads, so that a foreign one is seen.
+            # The item records its session, in a field that the SDK ignores, to detect items of other sessions.
             items = loop.run_until_complete(
                 turn(session, {"role": "user", "content": text, "session": session.session_id})
             )
@@ -74,7 +74,7 @@ def _turns(name: str, make: Callable[[str], Any], asked: Sequence[Note]) -> Row:
 
 
 def _asked(kind: str, make: Callable[[str], Any], made: Sequence[Note], asked: Sequence[Note]) -> list[Row]:
-    """Measure questions to jane's session, whose id is the beginning of joe's."""
+    """Measure questions to jane's session, whose id is a prefix of joe's."""
     note_of = {note.text: (note.id, note.user) for note in made}
     with ExitStack() as stack:
         loop = stack.enter_context(closing(asyncio.new_event_loop()))

@@ -1,10 +1,10 @@
-"""What does HTTP add to a search? The service on loopback beside the same searches inside the process.
+"""The overhead of HTTP: the service on loopback beside the same searches within the process.
 
     python -m benchmarks.adapters.service [--memories 10000] [--queries 2000] [--json]
 
 A server process, as `scrubjay serve` starts it, over a file; a client on one connection, then on eight; and
 `Index.search` on the same file in this process, with the same questions. Latencies in microseconds, every sample kept.
-On a machine with two cores client and server share them.
+With two cores, client and server share them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORDS = """staging production gateway database invoice train window decaf lunch 
 
 
 def texts(n: int, seed: int) -> list[str]:
-    """Sentences of a dozen words, each with an identifier."""
+    """Return sentences of a dozen words, each with an identifier."""
     chooser = random.Random(seed)
     return [" ".join(chooser.choices(WORDS, k=12)) + f" tk-{number:05d}" for number in range(n)]
 
@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(call: Any, questions: Sequence[str]) -> tuple[np.ndarray, float]:
-    """Nanoseconds of each call, after a warm pass over a tenth of them, and seconds of the whole."""
+    """Return nanoseconds of each call, after a warm-up with a tenth of them, and the total seconds."""
     for question in questions[: len(questions) // 10]:
         call(question)
     times = np.empty(len(questions))
@@ -97,7 +97,7 @@ def measure(call: Any, questions: Sequence[str]) -> tuple[np.ndarray, float]:
 
 
 def crowd(port: int, questions: Sequence[str], n: int, ask: Any) -> tuple[np.ndarray, float]:
-    """The same from `n` threads, each on its own connection, asking as fast as it is answered."""
+    """Measure `n` threads, each on its own connection, asking as fast as it is answered."""
     found: list[tuple[np.ndarray, float]] = []
 
     def one(share: Sequence[str]) -> None:
@@ -113,7 +113,7 @@ def crowd(port: int, questions: Sequence[str], n: int, ask: Any) -> tuple[np.nda
 
 
 def summary(times: np.ndarray, seconds: float) -> dict[str, float]:
-    """Percentiles in microseconds, and calls a second."""
+    """Return percentiles in microseconds, and calls a second."""
     return {
         **{f"p{at}": float(np.percentile(times, at)) / 1e3 for at in (50, 95, 99)},
         "per_second": len(times) / seconds,
@@ -121,7 +121,7 @@ def summary(times: np.ndarray, seconds: float) -> dict[str, float]:
 
 
 class Client:
-    """HTTP/1.1 on one connection, no more of it than is needed, so that the client costs little."""
+    """Minimal HTTP/1.1 on one connection, so that the client costs little."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port))
@@ -129,11 +129,11 @@ class Client:
         self._pending = b""
 
     def search_on_a_thread(self, text: str) -> Any:
-        """The same search; one that names its candidates is not made on the service's event loop."""
+        """Search on a thread of the service: it does not run searches with `candidates` on its event loop."""
         return self.search(text, candidates=100)
 
     def search(self, text: str, **more: Any) -> Any:
-        """POST /v1/search; the parsed answer."""
+        """POST /v1/search and return the parsed answer."""
         body = json.dumps(
             {**more, "text": text, "scope": {"tenant": SCOPE.tenant, "user": SCOPE.user}}
         ).encode()
@@ -143,7 +143,7 @@ class Client:
         )
 
     def get(self, path: str) -> Any:
-        """GET; the parsed answer."""
+        """GET a path and return the parsed answer."""
         return self._ask(b"GET %s HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n" % path.encode())
 
     def _ask(self, request: bytes) -> Any:
@@ -162,7 +162,7 @@ class Client:
 
 
 class Server:
-    """`scrubjay serve` in a process of its own, on a free port."""
+    """A `scrubjay serve` process on a free port."""
 
     def __init__(self, path: Path) -> None:
         command = [sys.executable, "-m", "scrubjay", "serve", str(path), "--port", "0", "--rate", "0"]

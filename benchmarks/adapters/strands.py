@@ -1,14 +1,14 @@
-"""The memory stores that Strands comes with beside Scrubjay's: who finds an identifier, who sees whose, and how fast?
+"""The memory stores of Strands beside Scrubjay's: identifiers found, isolation of users, and latency.
 
     python -m benchmarks.adapters.strands [--notes 2000] [--questions 200] [--json]
 
-Two users' notes; jane asks for hers by identifier. All search by words and need no model; the last row embeds too,
+Notes of two users; jane asks for hers by identifier. All search by words and need no model; the last row also embeds,
 within the measured time. Strands' stores have a name and no users, so each user has a store: of `TestMemoryStore` once
-at a path of its own, once at the place that its name alone stands for, which is its default; of `FileMemoryStore`,
-which keeps a file per heading (here the identifier) and reads all files at each question, by name. Where a row says
-`"a" and "b"`, these are the names of jane and of the other. Identifiers are lost by none. Names that become one file
-name, or of which one is a folder in the other, share what they hold, and nothing warns of it; other names are kept
-apart. `TestMemoryStore` writes its whole file at each note. Needs the extra `strands`.
+with its own path, once at its default path, which its name determines; of `FileMemoryStore`, which has a file for each
+heading (here the identifier) and reads all files for each question, by name. `"a" and "b"` in a row are the names of
+jane's store and the other. All stores find all identifiers. Stores whose names map to one file name, or one of whose
+folders is inside the other, share their contents without a warning; others are isolated. `TestMemoryStore` writes its
+whole file for each note. Needs the extra `strands`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _FEW = 20
 
 
 def run(n_notes: int, n_questions: int) -> list[Row]:
-    """Return a row for each way of keeping two users' notes. Stores of files are asked at most 20 questions."""
+    """Return a row for each way of storing two users' notes. Stores of files get at most 20 questions."""
     made = notes(n_notes)
     asked = questions(made, n_questions)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         apart = [TestMemoryStore(name=user, path=f"{folder}/{user}.json") for user in ("jane", "joe")]
         rows.append(_measured("TestMemoryStore, a path each", apart, made, asked))
-        with mock.patch.dict(os.environ, {"HOME": folder, "USERPROFILE": folder}):  # where its default lies
+        with mock.patch.dict(os.environ, {"HOME": folder, "USERPROFILE": folder}):  # the default path
             named = [TestMemoryStore(name=name) for name in ("jane_2", "jane/2")]
         rows.append(_measured('TestMemoryStore, "jane_2" and "jane/2"', named, made, asked))
         for other in ("jane2", "jane/2"):
@@ -69,7 +69,7 @@ def run(n_notes: int, n_questions: int) -> list[Row]:
 
 
 def _measured(name: str, stores: Sequence[Any], made: Sequence[Note], asked: Sequence[Note]) -> Row:
-    """Measure how the first store answers; it is given jane's notes, and the second the others'."""
+    """Measure the first store, which gets jane's notes; the second gets the others'."""
     of = {note.identifier: (note.id, note.user) for note in made}
     janes, others = stores
 

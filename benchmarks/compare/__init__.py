@@ -1,1 +1,1 @@
-"""How does Scrubjay compare with its peers, in one run, on the same data? `python -m benchmarks.compare lexical`."""
+"""Scrubjay and its peers, in one run, on the same data: `python -m benchmarks.compare lexical`."""

@@ -1,4 +1,4 @@
-"""How long does each engine take for the queries of one cell of the table, and are its answers right?"""
+"""Times and correctness of each engine for the queries of one cell of the table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.compare.workload import Query
 
 N_PASSES = 3
 SLOW = 1.5
-"""An engine that needs longer than this share of a pass's time, even for its few queries, gets one pass."""
+"""An engine that needs longer than this fraction of a pass's time, even for its few queries, gets one pass."""
 N_CHECKED_POSTINGS = 20_000_000
 MAX_CHECKED, LEAST_CHECKED = 200, 10
 
@@ -22,7 +22,7 @@ Call = Callable[[Query, int], Any]
 
 
 def calls_of(engine: LexicalEngine) -> dict[str, Call]:
-    """How an engine is called, under the names of the table's rows."""
+    """Return the ways to call an engine, by the names of the table's rows."""
     calls: dict[str, Call] = {engine.name: engine.search}
     if hasattr(engine, "bare"):
         calls[f"{engine.name} bare"] = engine.bare
@@ -32,7 +32,7 @@ def calls_of(engine: LexicalEngine) -> dict[str, Call]:
 def measure(
     engines: Sequence[LexicalEngine], queries: Sequence[Query], k: int, seconds: float
 ) -> dict[str, Any]:
-    """Percentiles for each way to call each engine; the passes alternate between the engines."""
+    """Return percentiles for each way to call each engine; passes alternate between the engines."""
     calls = {name: of_query(call, k) for engine in engines for name, call in calls_of(engine).items()}
     items = {name: timing.affordable(call, queries, seconds) for name, call in calls.items()}
     passes: dict[str, list[Any]] = {name: [] for name in calls}
@@ -54,9 +54,9 @@ def check(
     own: exact.Exhaustive,
     peers: exact.Exhaustive,
 ) -> dict[str, Any]:
-    """For each engine the mean share of its formula's k best that it returns, and of Scrubjay's formula's.
+    """Return for each engine its mean recall of the k best by its own formula, and by Scrubjay's formula.
 
-    Of Scrubjay also how many answers are identical to the formula's: documents, order, and scores to the last bit.
+    For Scrubjay also the number of answers identical to the formula's: documents, order, and scores to the last bit.
     """
     work = 1 + mean(own.n_postings(query) for query in queries) + own.n_documents
     n_checked = max(LEAST_CHECKED, min(MAX_CHECKED, int(N_CHECKED_POSTINGS / work)))
@@ -77,7 +77,7 @@ def check(
 
 
 def is_exact(engine: Scrubjay, query: Query, k: int, own: exact.Exhaustive) -> bool:
-    """Same documents, same order, same scores to the last bit, of the terms as they are typed."""
+    """Return whether documents, order and scores are identical to the last bit, without corrections of terms."""
     ids, scores = engine.bare(query, k)
     right = own.scores(query)
     best = exact.best(right, k)

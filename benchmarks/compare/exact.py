@@ -1,7 +1,7 @@
-"""What is the right answer, and what is the least time it could take?
+"""Exact answers, and lower bounds of the time to compute them.
 
-`Exhaustive` evaluates the documented BM25 formula over every document, in the arithmetic of the reference
-(`tests/reference/bm25.py`), from the terms alone: nothing of the native index is used.
+`Exhaustive` evaluates the documented BM25 formula over every document, with the arithmetic of the reference
+(`tests/reference/bm25.py`), from the terms alone: it uses nothing of the native index.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ NS_A_CALL = 2_500.0
 class Exhaustive:
     """BM25 of a query against all documents of a collection.
 
-    A document is as long as it has counting tokens; `of_peers` is the same with all tokens, which is what a peer sees,
-    that gets all of them as plain words.
+    The length of a document counts only counting tokens; `of_peers` counts all tokens, because peers get all of them as
+    plain words.
     """
 
     def __init__(self, terms: Terms, k1: float = 1.2, b: float = 0.75) -> None:
@@ -60,11 +60,11 @@ class Exhaustive:
 
     @cached_property
     def postings(self) -> NDArray[np.int64]:
-        """How many documents hold each term."""
+        """The document frequency of each term."""
         return np.diff(self._starts)
 
     def scores(self, query: Query) -> NDArray[np.float64]:
-        """(n_documents,), as the engine reports them."""
+        """Return the scores that the engine reports, shape (n_documents,)."""
         times = Counter(term for term in query.terms if self.postings[term])
         idf_of = {term: bm25.idf(self.n_documents, int(self.postings[term])) for term in times}
         bits = bm25.fraction_bits(idf_of, times)  # type: ignore[arg-type]  # terms are numbers here
@@ -79,7 +79,7 @@ class Exhaustive:
         return np.ldexp(total.astype(np.float64), -bits)
 
     def contributions(self) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.float64]]]:
-        """Of each term that occurs: its number, its documents, and what it adds to the score of each."""
+        """Yield for each term that occurs its number, its documents, and its contribution to the score of each."""
         for term in np.flatnonzero(self.postings).tolist():
             run = slice(self._starts[term], self._starts[term + 1])
             documents = self._documents[run]
@@ -88,7 +88,7 @@ class Exhaustive:
             yield term, documents, weight * frequencies / (frequencies + self._norms[documents])
 
     def floor_ns(self, query: Query) -> float:
-        """T_min: 0.45 ns a posting (dense terms: 0.05 ns a document), 0.05 ns a document, 60 ns a term, 2.5 us."""
+        """T_min: 0.45 ns a posting (dense terms 0.05 ns a document), 0.05 ns a document, 60 ns a term, 2.5 us."""
         counts = self.postings[query.distinct]
         lists = np.minimum(NS_A_POSTING * counts, NS_A_DENSE_DOCUMENT * self.n_documents).sum()
         return float(lists + NS_A_DOCUMENT * self.n_documents + NS_A_TERM * len(query.distinct) + NS_A_CALL)
@@ -98,7 +98,7 @@ class Exhaustive:
 
 
 def best(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """The k best matching documents: higher score first, then lower number."""
+    """Return the k best matching documents: higher score first, then lower number."""
     matching = np.flatnonzero(scores > 0)
     if len(matching) > k:
         bar = np.partition(scores[matching], len(matching) - k)[len(matching) - k]
@@ -107,7 +107,7 @@ def best(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
 
 
 def recall(found: Sequence[int], scores: NDArray[np.float64], k: int) -> float:
-    """Which share of the k best was found; a document that ties with the last of them is as good as it."""
+    """Return the fraction of the k best that was found; ties with the last of them count as found."""
     right = best(scores, k)
     if not len(right):
         return 1.0

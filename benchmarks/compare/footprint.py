@@ -1,6 +1,6 @@
-"""What do all users' memories weigh, how long does reopening take, and what does an open index cost when nobody asks?
+"""Memory of all users' memories, time to reopen, and the idle cost of an open index.
 
-Each engine is built in one fresh process and opened in another, because the resident set tells only of growth.
+Each engine is built in one fresh process and opened in another, because the resident set only shows growth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 1_800
 
 
 def of_engines(names: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """For each engine what `build` and `reopen` found, in processes of their own; or the error."""
+    """Return the results of `build` and `reopen` for each engine, each in a separate process; or the error."""
     found: dict[str, Any] = {}
     for name in names:
         with tempfile.TemporaryDirectory(prefix="scrubjay-footprint-") as base:
@@ -73,7 +73,7 @@ def prepared(n_users: int, each: int, large: int, dim: int, use_system: bool, se
 
 
 def build(name: str, folder: str, *sizes: Any) -> dict[str, Any]:
-    """Runs in the child: growth of the resident set and CPU time of building."""
+    """Runs in the child: return the growth of the resident set, and the CPU time of building."""
     from benchmarks.compare.hybrid_engines import ENGINES
 
     *shape, _ = sizes
@@ -92,7 +92,7 @@ def build(name: str, folder: str, *sizes: Any) -> dict[str, Any]:
 
 
 def reopen(name: str, folder: str, *sizes: Any) -> dict[str, Any] | None:
-    """Runs in the child: seconds to open and to answer each user once, memory then, and CPU time of doing nothing."""
+    """Runs in the child: return the seconds to open and to answer each user once, the memory, and the idle CPU time."""
     from benchmarks.compare.hybrid_engines import ENGINES
 
     *shape, idle_seconds = sizes
@@ -123,5 +123,5 @@ def reopen(name: str, folder: str, *sizes: Any) -> dict[str, Any] | None:
 
 
 def first_questions(memories: Memories) -> list[memories_of.Question]:
-    """One of each user."""
+    """Return one question of each user."""
     return memories.questions(memories.blocks, len(memories.blocks), seed=77, each=1)

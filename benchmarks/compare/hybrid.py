@@ -2,10 +2,10 @@
 
     python -m benchmarks.compare hybrid [--quick | --full] [--engines NAME,NAME] [--json FILE] [--markdown FILE]
 
-101 users (100 x 1,000 memories, one x 10,000), RRF(60) over 50 candidates an arm, k = 10. Everybody reads the ids and
-texts of what was found; the row "scrubjay's engine" is the native call without that. Each engine is tuned on
-questions of their own until its recall reaches .99, or as far as it goes; ratios come first. Peers' packages:
-`pip install -r benchmarks/compare/requirements.txt`; what is not installed is listed as such.
+101 users (100 x 1,000 memories, one x 10,000), RRF(60) over 50 candidates an arm, k = 10. All engines return the ids
+and texts of the hits; the row "scrubjay's engine" is the native call without them. Each engine is tuned on separate
+questions until its recall reaches .99, or as far as it goes; ratios come first. Peers' packages:
+`pip install -r benchmarks/compare/requirements.txt`; packages that are not installed are listed as such.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ N_SEEN = 5
 
 
 def built(name: str, memories: Memories, folder: Path) -> tuple[HybridEngine, dict[str, Any]]:
-    """An engine with everything in it, and what that took."""
+    """Return an engine with all documents, and the cost of building it."""
     gc.collect()
     before, started, started_cpu = resident_bytes(), time.perf_counter(), time.process_time()
     engine = ENGINES[name](folder)
@@ -56,7 +56,7 @@ def built(name: str, memories: Memories, folder: Path) -> tuple[HybridEngine, di
 
 
 def tuned(engine: HybridEngine, questions: Sequence[Question], exact: Exact) -> dict[str, Any]:
-    """The first setting whose recall reaches .99; where none does, the best."""
+    """Select the first setting whose recall reaches .99, or else the best."""
     tried: list[tuple[float, Any]] = []
     for setting in engine.settings:
         engine.use(setting)
@@ -69,7 +69,7 @@ def tuned(engine: HybridEngine, questions: Sequence[Question], exact: Exact) -> 
 
 
 def call_of(engine: HybridEngine, memories: Memories) -> Callable[[Question], Any]:
-    """What a caller does: search, and read ids and texts. A peer's texts are the program's, in a list by number."""
+    """Return the caller's operation: search, and read ids and texts. For peers the program has the texts, in a list."""
     if isinstance(engine, Reading):
         read = engine.read
         return lambda question: read(question, K)
@@ -80,7 +80,7 @@ def call_of(engine: HybridEngine, memories: Memories) -> Callable[[Question], An
 def measure(
     engines: dict[str, HybridEngine], memories: Memories, block_size: int, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Percentiles and recall of every engine on one workload; passes interleaved between the engines."""
+    """Return percentiles and recall of every engine on one workload; passes interleaved between the engines."""
     blocks = [block for block in memories.blocks if len(block) == block_size]
     questions = memories.questions(blocks, options.n_queries, seed=options.seed + 1)
     tuning = memories.questions(blocks, N_TUNING, seed=options.seed + 1_000, each=2)
@@ -103,7 +103,7 @@ def measure(
     for name, engine in engines.items():
         rows[name]["recall"] = recall_of(name)
         default = engine.settings[0]
-        if rows[name]["setting"] != default:  # faster and less right: it counts "at any recall"
+        if rows[name]["setting"] != default:  # faster with lower recall: counts "at any recall"
             engine.use(default)
             label = f"{name} (default)"
             times = recording.interleaved({label: calls[name]}, questions, seconds=options.seconds)[label]
@@ -121,7 +121,7 @@ def measure(
 def additions(
     engines: dict[str, HybridEngine], memories: Memories, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Single writes, each visible to the next search: microseconds, and whether the search saw it."""
+    """Return the times of single writes in microseconds, and whether the next search saw each."""
     block = memories.blocks[0]
     fresh = vectors_of.clustered(
         max(engine.n_adds for engine in engines.values()), options.dim, options.seed + 5
@@ -147,7 +147,7 @@ def additions(
 def is_seen(
     engine: HybridEngine, memories: Memories, number: int, block: Block, line: str, vector: Floats
 ) -> bool:
-    """Writes one document and searches for it at once."""
+    """Write one document and return whether a search finds it at once."""
     engine.add(number, block, line, vector)
     [query] = workload.as_queries([memories.texts[number - len(memories)]], memories.terms)
     return number in engine.found(

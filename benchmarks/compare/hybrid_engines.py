@@ -1,4 +1,4 @@
-"""Which engines are compared on hybrid searches, what does each need, and which are not here, and why?"""
+"""The engines of the hybrid comparison, and the packages that each needs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from benchmarks.vectors import Floats
 
 
 class HybridEngine(Protocol):
-    """An index over the documents of many users, made in a folder of its own."""
+    """An index over the documents of many users, in its own folder."""
 
     name: str
     note: str
     settings: Sequence[Any]
-    """Values of the knob that trades time for recall; the default first, rising."""
+    """Values of the knob that trades time for recall: the default first, then ascending."""
     n_adds: int
-    """How many single additions are affordable to measure."""
+    """The number of single additions to measure."""
 
     def build(self, memories: Memories) -> None: ...
     def use(self, setting: Any) -> None: ...
@@ -37,7 +37,7 @@ class HybridEngine(Protocol):
 
 @runtime_checkable
 class Reading(Protocol):
-    """An engine that keeps texts itself and says what reading the hits is."""
+    """An engine that stores texts itself, and so defines how its hits are read."""
 
     def read(self, question: Question, k: int) -> Any: ...
 
@@ -85,7 +85,7 @@ class ScrubjayEngine:
 
 
 class IndexCalls:
-    """The public calls of an open index, for those who have one."""
+    """The public calls of an open index, shared by the engines that have one."""
 
     def __init__(self, index: Any) -> None:
         self.index = index
@@ -252,7 +252,7 @@ LEFT_OUT = {
 
 
 def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The engines whose packages can be imported, and of the others why not."""
+    """Return the engines whose packages can be imported, and for the others the reason."""
     there, missing = [], {}
     for name in sorted(names, key=lambda name: name != packages.Zvec.name):
         try:

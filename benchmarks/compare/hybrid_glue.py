@@ -1,7 +1,7 @@
-"""What does a program get that glues a vector index and a keyword index together, with rank fusion in Python?
+"""A baseline: a vector index and a keyword index glued together, with rank fusion in Python.
 
-An arm answers for one user; `Glued` keeps one of each kind for every user and fuses their best. All are used through
-public calls, warm, in memory. Documents are numbers, terms were made before (see `workload`).
+An arm answers for one user; `Glued` has one of each kind for every user and fuses their results. All are used through
+public calls, warm, in memory. Documents are numbers; terms were made in advance (see `workload`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHARES = [0.0, *(1.0 / (RRF_K + rank) for rank in range(1, 1 + CANDIDATES))]
 
 
 def fused(first: Sequence[int], second: Sequence[int], k: int) -> list[int]:
-    """The k best by reciprocal rank fusion of two rankings."""
+    """Return the k best by reciprocal rank fusion of two rankings."""
     scores = dict(zip(first, SHARES[1:], strict=False))
     for document, share in zip(second, SHARES[1:], strict=False):
         scores[document] = scores.get(document, 0.0) + share
@@ -42,11 +42,11 @@ class LexicalArm(Protocol):
 
 
 class FrozenError(Exception):
-    """This engine takes no single writes: an addition builds it anew."""
+    """The engine does not support single writes: an addition would rebuild it."""
 
 
 def top(scores: Any, k: int) -> Any:
-    """The places of the k highest scores, best first."""
+    """Return the positions of the k highest scores, best first."""
     if len(scores) <= k:
         return np.argsort(-scores)
     places = np.argpartition(scores, len(scores) - k)[-k:]
@@ -54,15 +54,15 @@ def top(scores: Any, k: int) -> Any:
 
 
 def top_found(scores: Any, k: int) -> list[int]:
-    """The places of the k highest scores above 0, best first. Most are 0, and among so many equal ones argpartition
-    takes 5 to 70 times as long as among those that are left."""
+    """Return the positions of the k highest scores above 0, best first. Most scores are 0, and argpartition is 5 to 70
+    times slower among so many equal values than among the rest."""
     places = np.flatnonzero(scores > 0)
     found: list[int] = places[top(scores[places], k)].tolist()
     return found
 
 
 class NumpyDense:
-    """One matrix product."""
+    """Exact search by one matrix product."""
 
     def build(self, vectors: Floats) -> None:
         self._vectors = np.ascontiguousarray(vectors)
@@ -76,7 +76,7 @@ class NumpyDense:
 
 
 class NumpyLexical:
-    """BM25 contributions made before, a pair of arrays for each term; a query adds some of them up."""
+    """Precomputed BM25 contributions, a pair of arrays for each term; a query adds some of them up."""
 
     def build(self, terms: Terms) -> None:
         self._n = len(terms)
@@ -99,7 +99,7 @@ class NumpyLexical:
 
 
 class UsearchDense:
-    """HNSW of its defaults (connectivity 16, expansion 128 to build); or its exact search."""
+    """HNSW with its defaults (connectivity 16, expansion 128 to build); or its exact search."""
 
     settings: Sequence[Any] = (64, 128, 256, 512, "exact")
 
@@ -156,7 +156,7 @@ class ChromaDense:
 
 
 class TantivyLexical:
-    """In memory, one segment, whitespace words; an addition is commit and reload."""
+    """In memory, one segment, whitespace tokens; an addition is a commit and a reload."""
 
     def build(self, terms: Terms) -> None:
         from benchmarks.compare.lexical_engines import Tantivy
@@ -172,7 +172,7 @@ class TantivyLexical:
 
 
 class Bm25sLexical:
-    """get_scores() of its numba backend, and the best of them by NumPy."""
+    """get_scores() of its numba backend, and top-k by NumPy."""
 
     def build(self, terms: Terms) -> None:
         from benchmarks.compare.lexical_engines import Bm25s
@@ -218,7 +218,7 @@ class Glued:
                 dense.use(setting)  # type: ignore[attr-defined]
 
     def search(self, question: Question, k: int) -> list[int]:
-        """Rows of the user, best first."""
+        """Return rows of the user, best first."""
         dense, lexical, _ = self._arms[question.user]
         return fused(lexical.best(question.query, CANDIDATES), dense.best(question.vector, CANDIDATES), k)
 
@@ -227,7 +227,7 @@ class Glued:
         return [first + row for row in self.search(question, k)]
 
     def add(self, number: int, block: Block, line: str, vector: Floats) -> None:
-        """Document `number`, which is beyond the block's."""
+        """Add document `number`, which is beyond the block's."""
         dense, lexical, first = self._arms[block.user]
         lexical.add(number - first, line)
         dense.add(number - first, vector)

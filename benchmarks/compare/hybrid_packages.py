@@ -1,8 +1,8 @@
-"""How is each packaged hybrid engine used as its own documentation advises?
+"""Packaged hybrid engines, each used as its own documentation advises.
 
-All of them keep what is written in a folder, see one user's documents only (a file or table for each, or a filter on an
+All of them store data in a folder, search one user's documents only (a file or table for each, or a filter on an
 indexed field), rank both ways and fuse by reciprocal rank; a search after a write sees it. `settings` are the values of
-the knob that trades time for recall, the default first; the driver picks by the recall it measures.
+the knob that trades time for recall, the default first; the driver chooses by the recall it measures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ os.environ.setdefault(
 
 
 def batches(block: Block) -> list[range]:
-    """The documents of a block, a thousand at a time."""
+    """Return the documents of a block in batches of a thousand."""
     return [
         range(first, min(first + ROWS_A_CALL, block.last))
         for first in range(block.first, block.last, ROWS_A_CALL)
@@ -118,7 +118,7 @@ class QdrantEdge:
 
 @lru_cache(maxsize=1)
 def start_zvec() -> None:
-    """Once a process, and before numba or usearch are loaded: after them its initialisation reads a wrong limit."""
+    """Initialise zvec, once a process and before numba or usearch are loaded: after them it reads a wrong limit."""
     import zvec
 
     zvec.init(query_threads=1, optimize_threads=1, log_level=zvec.LogLevel.ERROR)

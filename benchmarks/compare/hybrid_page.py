@@ -1,4 +1,4 @@
-"""How does a comparison of hybrid searches read? Markdown: ratios first, then times, writes, footprint."""
+"""The Markdown page of a hybrid comparison: ratios first, then times, writes, footprint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WANTED = {
 
 
 def rivals(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any] | None]:
-    """The fastest peer at p95 of each kind; None where there is none."""
+    """Return the fastest peer of each kind at p95, or None."""
 
     def kind_of(row: dict[str, Any]) -> str:
         return str(row["engine"]).removesuffix(" (default)")
@@ -34,7 +34,7 @@ def rivals(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any] | None]:
 
 
 def ratios(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """How many times faster Scrubjay is at p95 than the fastest peer of each kind."""
+    """Return the p95 ratio of the fastest peer of each kind to Scrubjay."""
     found = []
     for workload, measured in report["workloads"].items():
         own = next((row for row in measured["rows"] if row["engine"] == "scrubjay"), None)

@@ -1,4 +1,4 @@
-"""How are the hybrid engines over SQLite used as their own documentation advises? A file for each user.
+"""Hybrid engines over SQLite, each used as its own documentation advises, with a file for each user.
 
 As in `hybrid_packages`, the rankings of each are fused by reciprocal rank; a search after a write sees it.
 """
@@ -16,7 +16,7 @@ from benchmarks.vectors import Floats
 
 
 def sqlite_with_extensions() -> Any:
-    """A DB-API module of SQLite that loads extensions; the standard library's often cannot."""
+    """Return a DB-API module of SQLite that loads extensions; the standard library's often cannot."""
     import sqlite3
 
     if hasattr(sqlite3.Connection, "enable_load_extension"):
@@ -137,7 +137,7 @@ class SqliteHybridSearch:
 
     def search(self, question: Question, k: int) -> Any:
         words = " ".join(question.query.words)
-        # As many of each ranking are fused as are asked for: k alone would lose half of the recall.
+        # It fuses only as many of each ranking as are requested: k alone would lose half of the recall.
         return self._file(question.user).search_hybrid(words, question.vector.tolist(), CANDIDATES)[:k]
 
     def found(self, question: Question, k: int) -> list[int]:

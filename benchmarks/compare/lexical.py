@@ -5,8 +5,8 @@
 
 Long questions: --texts changelogs --sizes 30000 --kinds w1,w6,w30,w100,w200 --k 10,100,1000 --no-writes.
 
-Ratios come first: absolute times drift on shared machines. Beside each time stands T_min, the floor that the number of
-postings, documents and terms of the query allows. Exit code 1 if Scrubjay's results differ from the exhaustive formula.
+Ratios come first, because absolute times drift on shared machines. Beside each time is T_min, the lower bound given by
+the numbers of postings, documents and terms of the query. Exit code 1 if Scrubjay's results differ from the formula's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def say(what: str) -> None:
 
 
 def installed(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The engines whose packages are there, and those that are left out."""
+    """Return the engines whose packages are installed, and the others."""
     there: list[str] = []
     for name in names:
         try:
@@ -63,7 +63,7 @@ def build(name: str, documents: Sequence[str], terms: Terms) -> tuple[LexicalEng
 def measure_size(
     names: Sequence[str], documents: Sequence[str], terms: Terms, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Everything about one size of the collection."""
+    """Measure everything about one size of the collection."""
     n = len(documents)
     say(f"{n:,} documents")
     own = exact.Exhaustive(terms)
@@ -108,7 +108,7 @@ def numbers(value: str) -> tuple[int, ...]:
 
 
 def names_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Reads a list of names of which each must be known."""
+    """Return a parser of lists of names, each of which must be known."""
 
     def read(value: str) -> tuple[str, ...]:
         names = tuple(value.split(","))
@@ -163,7 +163,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def prepare(source: texts.Source, options: argparse.Namespace) -> tuple[list[str], Terms]:
-    """The documents of the largest size and their terms; queries and further texts go into the options."""
+    """Return the documents of the largest size and their terms; queries and further texts are set on the options."""
     documents = workload.documents(source, max(options.sizes), options.seed)
     cache_name = None if options.quick else f"{source.fingerprint}-{options.seed}"
     terms = workload.terms_of(documents, cache_name=cache_name)
@@ -217,7 +217,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def wrong_cells(report: dict[str, Any]) -> list[str]:
-    """Where Scrubjay is not the exhaustive formula."""
+    """Return the cells in which Scrubjay differs from the exhaustive formula."""
     wrong = []
     for size, cell in tables.each_cell(report):
         facts = cell["check"].get("scrubjay")

@@ -1,8 +1,8 @@
-"""How is each engine used as its own documentation advises?
+"""Lexical engines, each used as its own documentation advises.
 
-All of them answer `search(query, k)` with what a caller needs: the numbers of the documents, best first, and their
-scores. Scrubjay gets the query as text and makes its terms inside the measured time; its peers get terms that were
-made before (in their favour), built into a query object inside the measured time, because each query is a new one.
+All of them implement `search(query, k)` and return what a caller needs: the numbers of the documents, best first, and
+their scores. Scrubjay gets the query as text and analyses it within the measured time; its peers get terms made in
+advance (in their favour) and build a query object within the measured time, because each query is a new one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ TANTIVY_HEAP_BYTES = 1_000_000_000
 
 
 class LexicalEngine(Protocol):
-    """An index over documents 0..n-1, and what it can do besides."""
+    """An index over documents 0..n-1, and its further operations."""
 
     name: str
     note: str
     n_adds: int
-    """How many single additions are affordable to measure; 0: every addition is a new index."""
+    """The number of single additions to measure; 0: every addition is a new index."""
 
     def build(self, texts: Sequence[str], terms: Terms) -> None: ...
     def search(self, query: Query, k: int) -> Any: ...
@@ -57,7 +57,7 @@ class Scrubjay:
         return ids, scores
 
     def bare(self, query: Query, k: int) -> Any:
-        """The terms as they are typed: what the formula and the peers are given."""
+        """Search the terms as typed: what the formula and the peers get."""
         ids, scores = self.engine.search(query.text, scope=self.scope, k=k, query=self._as_typed)
         return ids, scores
 
@@ -87,7 +87,7 @@ class Bm25s:
         self._top = _numba_sorted_top_k
 
     def build(self, texts: Sequence[str], terms: Terms) -> None:
-        numbers = list(range(len(terms.vocabulary)))  # one object for each, not one for each occurrence
+        numbers = list(range(len(terms.vocabulary)))  # one object for each term, not for each occurrence
         rows = [[numbers[term] for term in terms.of(place).tolist()] for place in range(len(terms))]
         self.index = self._new()
         self.index.index((rows, dict(zip(terms.words, numbers, strict=True))), show_progress=False)
@@ -98,7 +98,7 @@ class Bm25s:
         return self.index.retrieve([list(query.words)], k=min(k, self._n), show_progress=False, n_threads=1)
 
     def bare(self, query: Query, k: int) -> Any:
-        """get_scores and the package's private top-k: what remains without the checks of retrieve()."""
+        """Use get_scores and the package's private top-k: what remains without the checks of retrieve()."""
         scores, numbers = self._top(self.index.get_scores(list(query.words)), min(k, self._n))
         return numbers, scores
 
@@ -140,7 +140,7 @@ class Tantivy:
 
     def _add(self, number: int, line: str) -> None:
         document = self._tantivy.Document(text=[line])
-        # By its type, and signed: a keyword is read as another type, and deletes find nothing in an unsigned field.
+        # With an explicit signed type: a keyword is read as another type, and deletes fail in an unsigned field.
         document.add_integer("number", number)
         self._writer.add_document(document)
 
@@ -217,9 +217,9 @@ NEEDS: dict[str, Sequence[str]] = {
     "fts5": (),
 }
 RIVALS = ("bm25s", "tantivy")
-"""Ratios are against the better of these."""
+"""Ratios are to the better of these."""
 
 
 def notes() -> dict[str, str]:
-    """How each engine is used, for the report."""
+    """Return how each engine is used, for the report."""
     return {kind.name: kind.note for kind in (Scrubjay, Bm25s, Tantivy, Fts5)}

@@ -1,4 +1,4 @@
-"""On what machine, pinned where, was this measured?"""
+"""The machine of a measurement, and the core it is pinned to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def pin(core: int | None = None) -> int | None:
-    """Binds this process to one core (default: the last it may use); None where the system has no such call."""
+    """Bind this process to one core (default: the last allowed one); return it, or None if unsupported."""
     if not hasattr(os, "sched_setaffinity"):
         return None
     allowed = sorted(os.sched_getaffinity(0))
@@ -31,7 +31,7 @@ def version_of(package: str) -> str | None:
 
 
 def allowed_cores() -> list[int]:
-    """The cores this process may use; ask before pinning. [] where the system does not tell."""
+    """Return the cores this process may use, before pinning; [] if the system does not tell."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
@@ -39,7 +39,7 @@ LEXICAL_PEERS = ("bm25s", "numba", "tantivy", "numpy")
 
 
 def describe(peers: Sequence[str] = LEXICAL_PEERS) -> dict[str, Any]:
-    """CPU, SIMD level, build, versions and load: what a reader needs to judge the absolute figures."""
+    """Describe what absolute figures depend on: CPU, SIMD level, build, versions and load."""
     import scrubjay
 
     config = dict(scrubjay.show_config(as_dict=True) or {})

@@ -2,12 +2,12 @@
 
     python -m benchmarks.compare reading [--quick] [--size N] [--n-queries N] [--json FILE]
 
-Every engine ranks the same terms of the same texts by BM25, and of each hit id, score and text are read; of Scrubjay
-hit by hit, in a second column from the three columns of the result, and in a third nothing is read. Scrubjay is
-asked through `Index.search`, with the question as text, its unknown words corrected; the peers get finished terms and
-have the texts in a list. Filters are given as a caller has them, as values, and made into what each engine takes within
-the measured time: bm25s gets a mask, Tantivy a query over an indexed field. Exit code 1 if an answer of Scrubjay's is
-not the formula's, over the documents that the filter admits.
+Every engine ranks the same terms of the same texts by BM25, and id, score and text of each hit are read: for Scrubjay
+hit by hit, in a second column from the three columns of the result, and in a third not at all. Scrubjay is called
+through `Index.search`, with the question as text and correction of unknown words; the peers get finished terms and have
+the texts in a list. Filters are given as values, and converted to each engine's form within the measured time: a mask
+for bm25s, a query over an indexed field for Tantivy. Exit code 1 if an answer of Scrubjay differs from the formula's,
+over the documents that the filter admits.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ ASKED: tuple[tuple[str, int, str], ...] = tuple(
 
 @dataclass(frozen=True)
 class Documents:
-    """What every engine holds."""
+    """The documents of every engine."""
 
     texts: Sequence[str]
     terms: Terms
     metadata: Sequence[dict[str, Any]]
 
     def column(self, field: str) -> NDArray[Any]:
-        """One field of all."""
+        """Return one field of all documents."""
         return np.array([one[field] for one in self.metadata])
 
 
 class Columns:
-    """The fields as a user of bm25s would keep them: numbers, and codes of the texts, which NumPy compares slowly."""
+    """The fields as a user of bm25s would store them: numbers, and codes for texts, which NumPy compares slowly."""
 
     def __init__(self, documents: Documents) -> None:
         self._numbers = {field: documents.column(field) for field in ("n", "room")}
@@ -70,7 +70,7 @@ class Columns:
         self._numbers["session"] = codes
 
     def admitted(self, filter: dict[str, Any] | None) -> NDArray[np.bool_] | None:
-        """Which documents a filter of one field admits; None: all."""
+        """Return the mask of the documents that a filter on one field admits; None: all."""
         if filter is None:
             return None
         ((field, condition),) = filter.items()
@@ -108,13 +108,13 @@ class Scrubjay:
         return list(zip(hits.ids.tolist(), hits.scores.tolist(), hits.texts, strict=True))
 
     def found(self, query: Query, k: int, filter: Any) -> list[tuple[Any, float]]:
-        """Of the terms as they are typed: what the formula is given."""
+        """Search the terms as typed: what the formula gets."""
         hits = self._index.search(query.text, scope=self._scope, k=k, filter=filter, query=self._as_typed)
         return [(hit.id, hit.score) for hit in hits]
 
 
 class Bm25s(lexical_engines.Bm25s):
-    """With a mask made of columns."""
+    """With a mask made from columns."""
 
     def __init__(self, documents: Documents) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Bm25s(lexical_engines.Bm25s):
 
 
 class Tantivy:
-    """With indexed fields, one segment; a filter is a clause that must match and scores nothing."""
+    """With indexed fields, one segment; a filter is a required clause that does not score."""
 
     def __init__(self, documents: Documents) -> None:
         import tantivy
@@ -201,7 +201,7 @@ def n_different(
     own: exact.Exhaustive,
     documents: Documents,
 ) -> int:
-    """Of how many questions the answer is not the formula's: documents, order, scores to the last bit."""
+    """Return the number of answers that differ from the formula's: documents, order, scores to the last bit."""
     mask, n = Columns(documents).admitted(filter), 0
     for query in queries:
         scores = own.scores(query) if mask is None else own.scores(query) * mask
@@ -214,7 +214,7 @@ def n_different(
 def measure(
     documents: Documents, queries: Mapping[str, Sequence[Query]], names: Sequence[str], n_checked: int
 ) -> dict[str, Any]:
-    """The rows of the table; engines take turns, pass by pass."""
+    """Return the rows of the table; engines take turns, pass by pass."""
     own = exact.Exhaustive(documents.terms)
     engines = {name: ENGINES[name](documents) for name in names}
     calls = {name: engine.read for name, engine in engines.items()}
@@ -238,7 +238,7 @@ def measure(
 
 
 def ratio(row: dict[str, Any]) -> float | None:
-    """The better of the peers' p50 over Scrubjay's."""
+    """Return the better of the peers' p50 over Scrubjay's."""
     found = row["engines"]
     rivals = [found[name]["p50"] for name in found if not name.startswith("scrubjay")]
     return min(rivals) / found["scrubjay"]["p50"] if rivals and "scrubjay" in found else None
@@ -250,7 +250,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def page(report: dict[str, Any]) -> str:
-    """The table, as Markdown."""
+    """Return the table as Markdown."""
     names = list(report["rows"][0]["engines"])
     head = ["words", "filter", "k", *names, "better peer, times"]
     body = []

@@ -1,4 +1,4 @@
-"""How does a report read? Markdown: ratios first, then times beside their floor, then the rest."""
+"""Markdown tables of a report: ratios first, then times beside their lower bound, then the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WANTED_P50, WANTED_P95 = 4.0, 2.5
 
 
 def number(value: float) -> str:
-    """Three significant digits are enough for a time."""
+    """Format a time with three significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -34,13 +34,13 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def rival_of(engines: dict[str, Any], at: str) -> tuple[str, float] | None:
-    """The better of the rivals at this percentile."""
+    """Return the better of the rivals at this percentile."""
     there = [(engines[name][at], name) for name in RIVALS if name in engines]
     return (min(there)[1], min(there)[0]) if there else None
 
 
 def ratios(cell: dict[str, Any]) -> dict[str, float]:
-    """How many times faster Scrubjay is than each engine, and how far above its floor."""
+    """Return the ratio of each engine's time to Scrubjay's, and of Scrubjay's to its lower bound."""
     engines = cell["engines"]
     if "scrubjay" not in engines:
         return {}
@@ -58,7 +58,7 @@ def ratios(cell: dict[str, Any]) -> dict[str, float]:
 
 
 def cell_line(cell: dict[str, Any]) -> str:
-    """One cell on one line, for a run that is being watched."""
+    """Format one cell on one line, for watching a run."""
     times = "; ".join(f"{name} {pair(facts)}" for name, facts in cell["engines"].items())
     return f"{cell['kind']}, k={cell['k']}: {times}; floor {pair(cell['floor_us'])}"
 
@@ -172,7 +172,7 @@ def write_table(report: dict[str, Any]) -> str:
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
-    """Memory and deletes, a line each."""
+    """Return remarks on memory and deletes, one a line."""
     lines = []
     for size in report["sizes"]:
         if memory := size.get("memory"):

@@ -1,9 +1,9 @@
-"""Which real texts does this machine have, as passages of the length of a memory?
+"""Real texts of this machine, as passages of the length of a memory.
 
 A passage is a run of whole sentences of one package description, up to 40 words. Long descriptions come from the
-package lists' translations where a machine has them (`--fetch-descriptions` brings them into the cache); without them
-the one-line descriptions have to do, which are about 6 words: `Source.kind` says which, and results are comparable
-only between equal kinds. Everything is cached outside the repository and never committed.
+translations of the package lists if a machine has them (`--fetch-descriptions` downloads them into the cache);
+otherwise the one-line descriptions are used, which have about 6 words: `Source.kind` says which, and results are
+comparable only between equal kinds. Everything is cached outside the repository and never committed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_WORDS = 40
 MIN_WORDS = 8
 MIN_PASSAGES = 5_000
 FORMAT = 2
-"""Part of every cache name: raise it when the same source gives other passages."""
+"""Part of every cache name: increment it when the same source gives other passages."""
 
 DOCUMENTATION = Path("/usr/share/doc")
 CHANGELOG_WORDS = (10, 60)
@@ -35,19 +35,19 @@ APT_READER = Path("/usr/lib/apt/apt-helper")
 
 @dataclass(frozen=True)
 class Source:
-    """Distinct passages in a fixed order, and where they are from."""
+    """Distinct passages in a fixed order, and their origin."""
 
     kind: str
     passages: tuple[str, ...]
 
     @property
     def fingerprint(self) -> str:
-        """Changes with any passage; part of every cache name."""
+        """A hash of all passages; part of every cache name."""
         return hashlib.sha256("\n".join((self.kind, *self.passages)).encode()).hexdigest()[:16]
 
 
 def cache_folder() -> Path:
-    """$SCRUBJAY_BENCHMARK_CACHE, else a folder of the user's cache; made if absent."""
+    """Return $SCRUBJAY_BENCHMARK_CACHE, or a folder of the user's cache; created if absent."""
     given = os.environ.get("SCRUBJAY_BENCHMARK_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = Path(given) if given else base / "scrubjay-benchmarks"
@@ -56,7 +56,7 @@ def cache_folder() -> Path:
 
 
 def fetch_descriptions() -> None:
-    """Brings the lists with long descriptions into the cache, beside the system's own (needs apt-get and network)."""
+    """Download the lists with long descriptions into the cache, beside the system's own (needs apt-get and network)."""
     lists = cache_folder() / "lists"
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     command = ["apt-get", "update", "-q", "-o", "Acquire::Languages=en", "-o", f"Dir::State::lists={lists}"]
@@ -65,7 +65,7 @@ def fetch_descriptions() -> None:
 
 
 def source(*, use_system: bool = True) -> Source:
-    """The passages of this machine; the built-in vocabulary's where it has none."""
+    """Return the passages of this machine, or of the built-in vocabulary if it has none."""
     if use_system:
         cached = cache_folder() / f"passages-{FORMAT}.txt"
         if cached.is_file():
@@ -84,7 +84,7 @@ def source(*, use_system: bool = True) -> Source:
 
 
 def changelogs() -> Source:
-    """The entries of the changelogs that a Debian machine has: short, with names of files and functions in them."""
+    """Return the entries of the changelogs of a Debian machine: short, with names of files and functions."""
     cached = cache_folder() / f"changelogs-{FORMAT}.txt"
     if cached.is_file():
         return Source("changelogs", tuple(cached.read_text(encoding="utf-8").splitlines()))
@@ -100,7 +100,7 @@ def changelogs() -> Source:
 
 
 def entries_of(changelog: str) -> Iterator[str]:
-    """The items of its lists, each on one line, of CHANGELOG_WORDS."""
+    """Yield the list items of a changelog with CHANGELOG_WORDS, each on one line."""
     for block in re.split(r"\n\s*\n|^(?=\s{0,4}[*+-] )", changelog, flags=re.MULTILINE):
         if item := re.match(r"\s{0,4}[*+-] (.*)", block, re.DOTALL):
             words = item[1].split()
@@ -109,7 +109,7 @@ def entries_of(changelog: str) -> Iterator[str]:
 
 
 def judged(name: str) -> Source:
-    """The texts of a judged set below $SCRUBJAY_DATA."""
+    """Return the texts of a judged set below $SCRUBJAY_DATA."""
     folder = Path(os.environ["SCRUBJAY_DATA"]) / name
     with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
         texts = (" ".join(json.loads(line)["text"].split()) for line in lines)
@@ -117,7 +117,7 @@ def judged(name: str) -> Source:
 
 
 def long_descriptions() -> Iterator[str]:
-    """Synopsis and body of each package, from the translation lists of the cache or the system."""
+    """Yield synopsis and body of each package, from the translation lists of the cache or the system."""
     for folder in (cache_folder() / "lists", APT_LISTS):
         files = sorted(folder.glob("*_Translation-en*")) if folder.is_dir() else []
         for file in files:
@@ -128,7 +128,7 @@ def long_descriptions() -> Iterator[str]:
 
 
 def read_list(file: Path) -> str:
-    """One package list, unpacked."""
+    """Return the content of a package list, decompressed."""
     if APT_READER.is_file():
         command = [str(APT_READER), "cat-file", str(file)]
     elif file.suffix in {".lz4", ".xz", ".gz", ".zst"} and shutil.which(file.suffix[1:]):
@@ -139,7 +139,7 @@ def read_list(file: Path) -> str:
 
 
 def passages_of(description: str) -> Iterator[str]:
-    """Whole sentences, packed to at most 40 words; a longer sentence is cut."""
+    """Yield whole sentences packed into passages of at most 40 words; a longer sentence is cut."""
     words: list[str] = []
     for sentence in sentences_of(description):
         if words and len(words) + len(sentence) > MAX_WORDS:
@@ -157,7 +157,7 @@ def long_enough(words: list[str]) -> Iterable[str]:
 
 
 def sentences_of(description: str) -> Iterator[list[str]]:
-    """The sentences of a description; its first line, a paragraph or an item of a list ends one as well."""
+    """Yield the sentences of a description; its first line, a paragraph or a list item ends one as well."""
     first, _, body = description.partition("\n")
     parts = [first, *re.split(r"\n\n|\n(?=[*+-] )", body)]
     for part in parts:

@@ -1,8 +1,8 @@
-"""How are single calls timed?
+"""Timing of single calls.
 
-Each pass times every query once, calls one by one, garbage collection as users have it; the passes of the engines
-alternate, so that a disturbance of the machine meets all of them. Of each percentile the median over the passes counts.
-A call from which the scheduler took the core away is timed again: on a busy machine it would only tell how busy it is.
+Each pass times every query once, call by call, with garbage collection as in production; the passes of the engines
+alternate, so that a disturbance of the machine affects all of them. The median of each percentile over the passes
+counts. A preempted call is timed again, because its time would only measure the load of the machine.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Item = TypeVar("Item")
 PERCENTILES = {"p50": 50, "p95": 95, "p99": 99}
 WARM_SHARE = 0.1
 SUSPICIOUS_NS = 1_000_000
-"""A call that lost the core lasted at least about a scheduler's time slice; shorter ones are not asked about."""
+"""A preempted call lasts at least about a scheduler's time slice; shorter ones are not checked."""
 HOPELESS_NS = 100_000_000
-"""So long a call loses the core every time: its time is the machine's business, and it is not repeated."""
+"""A call this long is always preempted, so it is not repeated."""
 N_TRIES = 4
 
 
 def time_calls(call: Callable[[Item], Any], items: Sequence[Item]) -> NDArray[np.int64]:
-    """Nanoseconds of each call(item), in order; the first tenth of the items is run before, unmeasured."""
+    """Return the nanoseconds of each call(item), in order, after an unmeasured warm-up with the first tenth."""
     for item in items[: max(1, int(len(items) * WARM_SHARE))]:
         call(item)
     spent = np.zeros(len(items), dtype=np.int64)
@@ -45,7 +45,7 @@ def time_calls(call: Callable[[Item], Any], items: Sequence[Item]) -> NDArray[np
 
 
 def undisturbed(call: Callable[[Item], Any], item: Item) -> int:
-    """The time of one call that kept the core, or the least of a few that did not."""
+    """Return the time of one call that was not preempted, or the least of a few that were."""
     least = 0
     for _ in range(N_TRIES):
         before = lost_cores()
@@ -57,14 +57,14 @@ def undisturbed(call: Callable[[Item], Any], item: Item) -> int:
 
 
 def lost_cores() -> int:
-    """How often the scheduler took the core from this process (0 where the system does not tell)."""
+    """Return how often this process was preempted (0 if the system does not tell)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else 0
 
 
 def affordable(
     call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 8
 ) -> Sequence[Item]:
-    """As many items as one pass within the budget allows, at least `least`, spread over all."""
+    """Return as many items as one pass within the budget allows, at least `least`, spread evenly."""
     probe = items[:: max(1, len(items) // 3)][:3]
     call(probe[0])
     each = statistics.median(float(time_one(call, item)) for item in probe) * 1e-9
@@ -81,7 +81,7 @@ def time_one(call: Callable[[Item], Any], item: Item) -> int:
 
 
 def percentiles_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
-    """p50, p95 and p99 in microseconds: the median over the passes, each by itself."""
+    """Return p50, p95 and p99 in microseconds, each as the median over the passes."""
     return {
         name: statistics.median(float(np.percentile(one, at)) for one in passes) / 1e3
         for name, at in PERCENTILES.items()

@@ -4,7 +4,7 @@
                                         [--engines NAME,NAME] [--only cells,filters,turnovers] [--json FILE]
 
 Each engine's knob is swept on held-out questions up to recall .99; ratios come first. Data: clustered vectors, and the
-real embeddings beside the judged sets (`$SCRUBJAY_DATA`, default ../shared/data), where they are present.
+real embeddings beside the judged sets (`$SCRUBJAY_DATA`, default ../shared/data), if present.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARTS = ("cells", "filters", "turnovers")
 
 
 class Neighbours:
-    """The exact answer to some questions, and how right another one is."""
+    """The exact answers to some questions, and the recall of others."""
 
     def __init__(self, vectors: Floats, questions: Floats, k: int) -> None:
         self._vectors, self._questions, self.k = vectors, questions, min(k, len(vectors))
@@ -47,7 +47,7 @@ class Neighbours:
         )
 
     def recall(self, find: Callable[[Floats], Sequence[int]]) -> float:
-        """Mean share of the k nearest that were found; what ties with the last of them is as good as it."""
+        """Return the mean fraction of the k nearest that was found; ties with the last of them count as found."""
         shares = []
         for question, bar in zip(self._questions, self._bars, strict=True):
             rows = list(set(find(question)))
@@ -58,7 +58,7 @@ class Neighbours:
 
 
 def data_of(name: str, n: int, dim: int, options: argparse.Namespace) -> tuple[Floats, Floats, Floats] | str:
-    """(vectors, questions to tune on, questions to measure), or why there are none."""
+    """Return (vectors, questions to tune on, questions to measure), or the reason why there are none."""
     n_questions = N_TUNING + options.n_queries
     if name == "clustered":
         vectors = vectors_of.clustered(n, dim, options.seed)
@@ -75,7 +75,7 @@ def data_of(name: str, n: int, dim: int, options: argparse.Namespace) -> tuple[F
 
 
 def tuned(engine: VectorEngine, exact: Neighbours, k: int) -> tuple[Any, float]:
-    """The first setting that is right at .99; where none is, the best."""
+    """Select the first setting with recall .99, or else the best."""
     best: tuple[float, Any] = (-1.0, None)
     for setting in engine.settings(k):
         engine.use(setting)
@@ -94,7 +94,7 @@ def measure_cell(
     k: int,
     options: argparse.Namespace,
 ) -> list[dict[str, Any]]:
-    """A row for each engine, tuned; Scrubjay at each setting of recall that it offers."""
+    """Return a row for each engine, tuned; for Scrubjay one for each recall setting."""
     held_out = Neighbours(vectors, tuning[: options.n_tuning], k)
     checked = Neighbours(vectors, questions[: options.n_checked], k)
     rows: dict[str, dict[str, Any]] = {}
@@ -103,7 +103,7 @@ def measure_cell(
         if name == "scrubjay":
             for setting in engine.settings(k):
                 label = name if setting == "default" else f"{name} {setting}"
-                engines[label] = copy.copy(engine)  # the same index with options of its own
+                engines[label] = copy.copy(engine)  # the same index with separate options
                 rows[label] = {"engine": label, "setting": setting, **facts}
         else:
             engines[name] = engine
@@ -128,7 +128,7 @@ def finder(engine: VectorEngine, k: int) -> Callable[[Floats], Sequence[int]]:
 
 
 def built(name: str, vectors: Floats, options: argparse.Namespace) -> tuple[VectorEngine, dict[str, Any]]:
-    """An engine over the vectors, and what building it took on all cores."""
+    """Return an engine over the vectors, and the cost of building it on all cores."""
     gc.collect()
     engine = ENGINES[name]()
     started = time.perf_counter()
@@ -139,7 +139,7 @@ def built(name: str, vectors: Floats, options: argparse.Namespace) -> tuple[Vect
 
 
 def cells(names: Sequence[str], options: argparse.Namespace, skipped: list[str]) -> list[dict[str, Any]]:
-    """Every combination of data, dimension, size and k."""
+    """Measure every combination of data, dimension, size and k."""
     found = []
     for data in options.data:
         for dim in options.dims:

@@ -1,7 +1,7 @@
-"""How is each vector library used as its own documentation advises, and how many bytes does it keep?
+"""Vector libraries, each used as its own documentation advises, with the bytes that it stores.
 
-Vectors are unit length and compared by inner product, which is cosine. `settings` are the values of the knob that
-trades time for recall, rising; the driver takes the first that is right at .99 on questions of its own.
+Vectors have unit length and are compared by inner product, which is cosine. `settings` are the ascending values of the
+knob that trades time for recall; the driver takes the first with recall .99 on separate questions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ EFS = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
 RECALLS = (0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
 REFINED = (2, 4, 8, 16, 32, 64, 128)
 GRAPH_FROM = 50_000
-"""From so many vectors on a scrubjay.Engine is asked to build its graph, if it does not by itself."""
+"""From this number of vectors, a scrubjay.Engine is told to build its graph, if it has not already."""
 
 
 class VectorEngine(Protocol):
@@ -59,7 +59,7 @@ class Scrubjay:
             self.engine.build_graphs()
 
     def replace(self, rows: Sequence[int], vectors: Floats) -> None:
-        """New vectors for some rows."""
+        """Replace the vectors of some rows."""
         numbers = [int(row) for row in rows]
         self.engine.upsert_many(numbers, [""] * len(numbers), scope=self._scope, vectors=vectors[numbers])
 
@@ -119,7 +119,7 @@ class Usearch:
         from usearch.index import Index
 
         self._index = Index(ndim=vectors.shape[1], metric="ip", dtype=self._dtype)
-        self._index.add(np.arange(len(vectors)), vectors, threads=1)  # more lose nodes
+        self._index.add(np.arange(len(vectors)), vectors, threads=1)  # more threads lose nodes
 
     def settings(self, k: int) -> Sequence[Any]:
         return [ef for ef in EFS if ef >= k]
@@ -167,7 +167,7 @@ class Hnswlib:
 
 
 class Faiss:
-    """`make(faiss, dim)` is the index; `knob` names the attribute that the settings are of."""
+    """`make(faiss, dim)` creates the index; `knob` names the attribute for the settings."""
 
     def __init__(
         self, note: str, make: Callable[[Any, int], Any], knob: str | None, values: Sequence[Any]
@@ -207,8 +207,8 @@ class Faiss:
 
 
 def refined(faiss: Any, codes: Any) -> Any:
-    """Codes first, the best k_factor times k of them from float32. Not by faiss.index_factory, which crashes when
-    usearch was loaded before (faiss 1.15, usearch 2.26)."""
+    """Return an index that searches codes first and rescores the best k_factor times k by float32. Not made by
+    faiss.index_factory, which crashes if usearch was loaded before (faiss 1.15, usearch 2.26)."""
     return faiss.IndexRefineFlat(codes)
 
 
@@ -254,11 +254,11 @@ NEEDS = {"usearch": "usearch.index", "hnswlib": "hnswlib", "faiss": "faiss"}
 VERSIONS = ("numpy", "usearch", "hnswlib", "faiss-cpu")
 GRAPHS = ("usearch f32", "usearch f16", "hnswlib", "faiss HNSW")
 F32_GRAPH = "hnswlib"
-"""Memory is held against this one's."""
+"""The baseline for memory."""
 
 
 def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The engines whose packages can be imported, and of the others why not."""
+    """Return the engines whose packages can be imported, and for the others the reason."""
     there, missing = [], {}
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""What do filters of any selectivity cost a vector search, and does it stay what it was when all vectors change?"""
+"""Vector search with filters of any selectivity, and after all vectors were replaced."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ N_TURNOVERS = 10
 
 
 def filters(options: argparse.Namespace, skipped: list[str]) -> list[dict[str, Any]]:
-    """Each share of the vectors, chosen at random and far from what is asked for.
+    """Measure filters that admit a random fraction of the vectors, far from the question.
 
-    Held against the better of a gather (NumPy, float32, given the rows that match) and the search without a filter;
-    beside it an index of the matches alone, which need neither be found nor picked out.
+    Compared with the better of a gather (NumPy, float32, given the matching rows) and the search without a filter, and
+    with an index of the matches alone, which need neither be found nor selected.
     """
     import scrubjay
 
@@ -81,7 +81,7 @@ def filtered(
     questions: Floats,
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """One selectivity."""
+    """Measure one selectivity."""
     import scrubjay
 
     given = {kind: {"$lt": len(matches)}}
@@ -128,7 +128,7 @@ def filtered(
 
 
 def turnovers(options: argparse.Namespace) -> dict[str, Any]:
-    """Every vector replaced ten times, in another random order each time; beside it a fresh build of the last state."""
+    """Replace every vector ten times, in a new random order each time; compare with a fresh build of the last state."""
     n, dim = options.n_turned, options.dims[0]
     numbers = np.random.default_rng(options.seed)
     turned = Scrubjay()

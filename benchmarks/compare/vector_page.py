@@ -1,4 +1,4 @@
-"""How does a comparison of vector searches read? Markdown: ratios first, then times and memory, filters, turnovers."""
+"""The Markdown page of a vector comparison: ratios first, then times and memory, filters, turnovers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from benchmarks.compare.vector_engines import F32_GRAPH
 
 LEAST_RECALL = 0.99
 WANTED = {100: 2.0, 1_000: 2.0, 10_000: 1.3, 20_000: 1.3, 100_000: 1.5, 1_000_000: 1.5}
-"""Times faster than the fastest library at equal recall, by the number of vectors."""
+"""Required ratio of the fastest library to Scrubjay at equal recall, by the number of vectors."""
 
 
 def best(rows: list[dict[str, Any]], at: str, *, own: bool) -> dict[str, Any] | None:
-    """The fastest at recall .99: of Scrubjay's settings, or of the libraries (NumPy is no library of neighbours).
+    """Return the fastest row at recall .99: of Scrubjay's settings, or of the libraries (NumPy does not count as one).
 
-    A library that was right on the questions it was tuned on stays in, if others find it a little less right.
+    A library that reached it on its tuning questions stays in, even if it is slightly lower on others.
     """
     right = [
         row
@@ -28,7 +28,7 @@ def best(rows: list[dict[str, Any]], at: str, *, own: bool) -> dict[str, Any] | 
 
 
 def ratio(cell: dict[str, Any], at: str) -> float | None:
-    """How many times faster Scrubjay is than the fastest library, both right at .99."""
+    """Return the ratio of the fastest library's time to Scrubjay's, both with recall .99."""
     mine, rival = best(cell["rows"], at, own=True), best(cell["rows"], at, own=False)
     return rival[at] / mine[at] if mine and rival else None
 
@@ -38,7 +38,7 @@ def label(cell: dict[str, Any]) -> list[str]:
 
 
 def cell_line(cell: dict[str, Any]) -> str:
-    """One cell on one line, for a run that is being watched."""
+    """Format one cell on one line, for watching a run."""
     times = "; ".join(f"{row['engine']} {pair(row)} ({row['recall']:.3f})" for row in cell["rows"])
     return f"{', '.join(label(cell))}: {times}"
 

@@ -1,8 +1,8 @@
-"""Which documents and queries does a comparison use, and what are their terms?
+"""The documents and queries of a comparison, and their terms.
 
-`documents(n)` are real passages, in a seeded order; beyond the real ones texts are stitched from real phrases, and
-some hold an identifier. `terms_of` runs Scrubjay's own analyzer once over all of them, so that every engine indexes
-the same terms; peers get them as plain ASCII words. Queries come from passages that no index holds.
+`documents(n)` are real passages, in a seeded order; beyond them texts are stitched from real phrases, some with an
+identifier. `terms_of` runs Scrubjay's own analyzer once over all of them, so that every engine indexes the same terms;
+peers get them as plain ASCII words. Queries come from passages that no index contains.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ BOUNDARY = "zzscrubjayboundaryzz"
 BLOCK = 500
 PUNCTUATION = "()[]{}<>.,;:!?*\"'`"
 N_STOP_WORDS = 150
-"""As many of the most frequent terms are no keywords."""
+"""The number of most frequent terms that are not used as keywords."""
 
 NUMBERS_OF_WORDS = (1, 6, 30, 100, 200)
-"""Of the questions whose time is followed by their length: an agent sends paragraphs."""
+"""Lengths of the questions for times by length: an agent sends paragraphs."""
 
 QUERY_KINDS = {
     "nat": "6 to 12 consecutive words of a held-out passage, stop words and all",
@@ -42,7 +42,7 @@ QUERY_KINDS = {
 
 
 def shuffled(source: Source, seed: int) -> tuple[list[str], list[str]]:
-    """The passages to index and the held-out ones for queries."""
+    """Return the passages to index and the held-out ones for queries."""
     passages = list(source.passages)
     random.Random(seed).shuffle(passages)
     n_held_out = min(MAX_HELD_OUT, int(len(passages) * HELD_OUT_SHARE))
@@ -50,7 +50,7 @@ def shuffled(source: Source, seed: int) -> tuple[list[str], list[str]]:
 
 
 def documents(source: Source, n: int, seed: int = 0) -> list[str]:
-    """n texts: the first n real passages, then stitched ones. Smaller collections are prefixes of larger ones."""
+    """Return n texts: real passages, then stitched ones. Smaller collections are prefixes of larger ones."""
     real, _ = shuffled(source, seed)
     if n <= len(real):
         return real[:n]
@@ -58,7 +58,7 @@ def documents(source: Source, n: int, seed: int = 0) -> list[str]:
 
 
 def stitched(real: Sequence[str], n: int, seed: int) -> Iterator[str]:
-    """n texts of 20 to 40 words from runs of 3 to 12 words of real passages; identifiers in some."""
+    """Yield n texts of 20 to 40 words from runs of 3 to 12 words of real passages, some with identifiers."""
     numbers = random.Random(seed + 1)
     identifiers = Corpus(seed + 2, use_system=False)
     passages = [passage.split() for passage in real]
@@ -88,11 +88,11 @@ class Terms:
         return len(self.starts) - 1
 
     def head(self, n: int) -> Terms:
-        """The first n texts."""
+        """Return the first n texts."""
         return Terms(self.vocabulary, self.ids[: self.starts[n]], self.starts[: n + 1], self.lengths[:n])
 
     def part(self, first: int, last: int) -> Terms:
-        """The texts first..last-1, with the vocabulary of all."""
+        """Return the texts first..last-1, with the vocabulary of all."""
         begin, end = self.starts[first], self.starts[last]
         return Terms(
             self.vocabulary,
@@ -103,7 +103,7 @@ class Terms:
 
     @cached_property
     def number_of(self) -> dict[str, int]:
-        """Term -> its number."""
+        """The number of each term."""
         return {term: number for number, term in enumerate(self.vocabulary)}
 
     def of(self, text: int) -> NDArray[np.int32]:
@@ -111,7 +111,7 @@ class Terms:
 
     @cached_property
     def words(self) -> list[str]:
-        """The vocabulary as ASCII words without punctuation, one for one: what any whitespace tokenizer keeps whole."""
+        """The vocabulary as ASCII words without punctuation, one for one, which whitespace tokenizers keep whole."""
         plain = re.compile(r"[a-z0-9]{1,30}")
         return [
             term if plain.fullmatch(term) and not term.startswith("zq") else f"zq{i}"
@@ -120,19 +120,19 @@ class Terms:
 
     @cached_property
     def postings(self) -> NDArray[np.int64]:
-        """How many of the texts hold each term: (len(vocabulary),)."""
+        """The document frequency of each term, shape (len(vocabulary),)."""
         rows = np.repeat(np.arange(len(self), dtype=np.int64), np.diff(self.starts))
         pairs = np.unique(rows * len(self.vocabulary) + self.ids)
         return np.bincount(pairs % len(self.vocabulary), minlength=len(self.vocabulary))
 
     def line(self, text: int) -> str:
-        """A text as its words, for engines that take strings."""
+        """Return a text as its words, for engines that take strings."""
         words = self.words
         return " ".join([words[term] for term in self.of(text).tolist()])
 
 
 def analyzed(texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
-    """(term, kind) of each text. Many texts a call: a call makes an analyzer with its caches."""
+    """Yield (term, kind) of each text. Texts are batched, because each call creates an analyzer with its caches."""
     import scrubjay
 
     for start in range(0, len(texts), BLOCK):
@@ -152,7 +152,7 @@ def analyzed(texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
 
 
 def terms_of(texts: Sequence[str], *, cache_name: str | None = None) -> Terms:
-    """The terms of texts by Scrubjay's default analyzer; kept in the cache under `cache_name`."""
+    """Return the terms of texts by Scrubjay's default analyzer; cached under `cache_name`."""
     path = cache_folder() / f"terms-{cache_name}-{len(texts)}.npz" if cache_name else None
     if path and path.is_file():
         with np.load(path) as stored:
@@ -177,9 +177,9 @@ def terms_of(texts: Sequence[str], *, cache_name: str | None = None) -> Terms:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as a user types it, and those of its terms that the largest collection knows, as ids and as words.
+    """A query as a user types it, and its terms that occur in the largest collection, as ids and as words.
 
-    A term that occurs twice stands there twice: it counts twice for every engine.
+    A repeated term is listed repeatedly: it counts that often for every engine.
     """
 
     text: str
@@ -192,7 +192,7 @@ class Query:
 
 
 def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int = 0) -> list[Query]:
-    """n queries of a kind (see QUERY_KINDS), each with two terms that some document holds, of one word one."""
+    """Return n queries of a kind (see QUERY_KINDS), each with two known terms (one for one-word queries)."""
     numbers = random.Random(f"{kind}-{seed}")
     common = frequent_words(held_out)
     least = 1 if kind == "w1" else 2
@@ -206,7 +206,7 @@ def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int 
 
 
 def as_queries(texts: Sequence[str], terms: Terms) -> list[Query]:
-    """A query for each text, of those of its terms that are known."""
+    """Return a query of the known terms of each text."""
     found = []
     for text, tokens in zip(texts, analyzed(texts), strict=True):
         known = tuple(terms.number_of[term] for term, _ in tokens if term in terms.number_of)
@@ -215,7 +215,7 @@ def as_queries(texts: Sequence[str], terms: Terms) -> list[Query]:
 
 
 def frequent_words(passages: Sequence[str]) -> list[str]:
-    """Lower-cased words, the most frequent first."""
+    """Return lower-cased words, most frequent first."""
     counts = Counter(word for passage in passages for word in re.findall(r"[a-z]+", passage.lower()))
     return [word for word, _ in counts.most_common(N_STOP_WORDS)]
 

@@ -1,4 +1,4 @@
-"""What do single writes cost, what does the index weigh, and do deletes slow the queries?"""
+"""Cost of single writes, memory of the index, and the effect of deletes on queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_PASSES_DELETES = 7
 def single_writes(
     engines: Sequence[LexicalEngine], texts: Sequence[str], terms: Terms, n: int
 ) -> dict[str, Any]:
-    """Microseconds to add one document, then to delete one, each visible to the next search."""
+    """Return the microseconds to add a document and to delete one, each visible to the next search."""
     report: dict[str, Any] = {}
     lines = [terms.line(place) for place in range(len(texts))]
     for engine in engines:
@@ -43,14 +43,14 @@ def single_writes(
 
 
 def time_write(call: Callable[..., None], *arguments: Any) -> int:
-    """Nanoseconds of one write; it cannot be repeated, so a lost core counts."""
+    """Return the nanoseconds of one write, which cannot be repeated, so preemption counts."""
     started = perf_counter_ns()
     call(*arguments)
     return perf_counter_ns() - started
 
 
 def memory(scrubjay: Scrubjay) -> dict[str, float]:
-    """Bytes of the lexical index for each posting and each term, and of everything for each document."""
+    """Return bytes of the lexical index for each posting and term, and bytes of everything for each document."""
     stats = scrubjay.engine.stats()
     n_postings, n_terms = int(stats["postings"]), int(stats["terms"])
     return {
@@ -58,7 +58,7 @@ def memory(scrubjay: Scrubjay) -> dict[str, float]:
         "terms": n_terms,
         "posting_bytes": int(stats["posting_bytes"]),
         "bytes_a_posting": int(stats["posting_bytes"]) / max(1, n_postings),
-        # The issue's measure: what remains of 45 bytes a term, spread over the postings.
+        # Issue measure: the rest beyond 45 bytes a term, spread over the postings.
         "bytes_a_posting_beyond_terms": (int(stats["posting_bytes"]) - 45 * n_terms) / max(1, n_postings),
         "memory_bytes_a_document": int(stats["memory_bytes"]) / max(1, int(stats["documents"])),
         "text_bytes_a_document": int(stats["text_bytes"]) / max(1, int(stats["documents"])),
@@ -68,9 +68,9 @@ def memory(scrubjay: Scrubjay) -> dict[str, float]:
 def tiny_partitions(
     texts: Sequence[str], n_partitions: int, n_words: int, n_each: int = 10
 ) -> dict[str, float]:
-    """Bytes of a partition of ten documents of n words beyond their texts: as reported, and by the resident set.
+    """Return the bytes of a partition of ten documents of n words beyond their texts: as reported, and resident.
 
-    In a process of its own, because the resident set tells only of growth.
+    Measured in a separate process, because the resident set only shows growth.
     """
     rows = [" ".join(text.split()[:n_words]) for text in texts[: n_each * 8]]
     code = "import json, sys; from benchmarks.compare import writes as w; "
@@ -85,7 +85,7 @@ def tiny_partitions(
 
 
 def write_tiny(rows: Sequence[str], n_partitions: int, n_each: int) -> dict[str, float]:
-    """Writes the partitions in this process."""
+    """Write the partitions in this process."""
     import scrubjay
 
     engine = scrubjay.Engine()
@@ -115,7 +115,7 @@ def write_tiny(rows: Sequence[str], n_partitions: int, n_each: int) -> dict[str,
 def deletes_spread(
     documents: Sequence[str], terms: Terms, queries: Sequence[Query], n_deletes: int, k: int = 10
 ) -> dict[str, Any]:
-    """The same queries on the whole collection and on one with deletes spread over it, passes alternating."""
+    """Run the same queries on the whole collection and on one with deletes spread over it, passes alternating."""
     engines = {"whole": Scrubjay(), "thinned": Scrubjay()}
     for engine in engines.values():
         engine.build(documents, terms)
@@ -126,7 +126,7 @@ def deletes_spread(
     for _ in range(N_PASSES_DELETES):
         for name, call in calls.items():
             passes[name].append(timing.time_calls(call, queries))
-    # Of each query the fastest pass: disturbances of the machine only ever add.
+    # The fastest pass of each query: disturbances of the machine only add.
     fastest = {name: np.min(np.stack(times), axis=0) for name, times in passes.items()}
     return {
         "documents": len(documents),

@@ -1,1 +1,1 @@
-"""How the table of the package's own static embedder is made, and how good it is."""
+"""The recipe of the package's own static embedder, and its evaluation."""

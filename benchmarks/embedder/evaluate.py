@@ -1,11 +1,11 @@
-"""Is a static embedder as good as WordLlama, on every judged set?
+"""A static embedder beside WordLlama, on every judged set.
 
     python -m benchmarks.embedder.evaluate [FILE] [--against NAME] [--data DIR] [--set NAME ...] [--json FILE]
 
 FILE is a table (`static:FILE`). For each set, nDCG@10 and recall@10 of both embedders by vectors alone and by the
-default search, question by question; p is that of a paired randomisation test with 10,000 changes of sign (Smucker et
-al. 2007), two-sided. LOSS: the default search is worse than with the other embedder, and p < .05. Exit code 1 if a set
-has one. Texts are embedded whole.
+default search, question by question; p is that of a two-sided paired randomisation test with 10,000 sign changes
+(Smucker et al. 2007). LOSS: the default search is worse than with the other embedder, and p < .05. Exit code 1 if a set
+has a loss. Texts are embedded whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MEASURES = ("nDCG@10", "recall@10")
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
 Outcome = dict[str, NDArray[np.float64]]
-"""For each mode: (questions, 2) of nDCG@10 and recall@10."""
+"""For each mode: nDCG@10 and recall@10, shape (questions, 2)."""
 
 
 def outcome(judged: JudgedSet, embed: Embed) -> Outcome:
@@ -65,7 +65,7 @@ def outcome(judged: JudgedSet, embed: Embed) -> Outcome:
 
 
 def p_value(differences: NDArray[np.float64]) -> float:
-    """How often do chance signs give a mean difference as great as this one?"""
+    """Return how often random signs give a mean difference at least as great."""
     differences = differences[differences != 0]
     if not len(differences):
         return 1.0
@@ -78,7 +78,7 @@ def p_value(differences: NDArray[np.float64]) -> float:
 
 
 def compared(own: Outcome, other: Outcome) -> dict[str, Any]:
-    """Means of both, and the test, by mode and measure."""
+    """Return the means of both, and the test, by mode and measure."""
     return {
         f"{mode} {measure}": {
             "own": float(own[mode][:, column].mean()),
@@ -91,7 +91,7 @@ def compared(own: Outcome, other: Outcome) -> dict[str, Any]:
 
 
 def losses(rows: dict[str, Any]) -> list[str]:
-    """What is significantly worse by the default search."""
+    """Return the measures that are significantly worse by the default search."""
     return [
         measure
         for measure in MEASURES

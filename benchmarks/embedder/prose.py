@@ -1,7 +1,7 @@
-"""Sentences and passages out of documentation: docstrings, strings, HTML, plain text.
+"""Sentences and passages from documentation: docstrings, strings, HTML, plain text.
 
-Markup is taken off; what is left must look like prose. A passage is neighbouring text of 500 to 1,400 characters, which
-is 100 to 300 tokens: a model that saw single sentences only does not know how long texts lie.
+Markup is removed, and the rest must look like prose. A passage is contiguous text of 500 to 1,400 characters, which is
+100 to 300 tokens: a model trained on single sentences only does not handle long texts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _UNWANTED = re.compile(
 
 
 def plain(text: str) -> str:
-    """Text without the markup of reStructuredText and Markdown."""
+    """Return text without the markup of reStructuredText and Markdown."""
     text = _ROLE.sub(lambda match: match[1], text)
     text = _LINK.sub(lambda match: match[1] or match[2], text)
     return _LITERAL.sub(lambda match: next((part for part in match.groups() if part), ""), text)
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of a text that look like prose, each on one line."""
+    """Yield the paragraphs of a text that look like prose, each on one line."""
     lines: list[str] = []
     for line in [*plain(text).splitlines(), ""]:
         if line.strip() and not _UNWANTED.search(line):
@@ -46,7 +46,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def is_prose(text: str) -> bool:
-    """Mostly letters, and words as long as words are."""
+    """Return whether a text is mostly letters, with words of usual length."""
     letters = sum(c.isalpha() or c == " " for c in text)
     words = text.split()
     return (
@@ -59,14 +59,14 @@ def is_prose(text: str) -> bool:
 
 
 def sentences(paragraph: str) -> Iterator[str]:
-    """The sentences of a paragraph that are neither too short nor too long."""
+    """Yield the sentences of a paragraph that are neither too short nor too long."""
     for sentence in _BREAK.split(paragraph):
         if SHORTEST <= len(sentence) <= LONGEST and is_prose(sentence):
             yield sentence.strip()
 
 
 def passages(parts: list[str]) -> Iterator[str]:
-    """Neighbouring paragraphs joined up to the length of a passage; a longer one is cut at its sentences."""
+    """Yield contiguous paragraphs joined up to the length of a passage; a longer one is cut at its sentences."""
     current = ""
     for part in parts:
         for sentence in _BREAK.split(part):
@@ -83,7 +83,7 @@ def passages(parts: list[str]) -> Iterator[str]:
 
 
 def python_texts(source: str) -> Iterator[str]:
-    """The docstrings of a module, and its long strings of prose (what errors and fields say)."""
+    """Yield the docstrings of a module, and its long strings of prose (messages of errors, descriptions of fields)."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -94,7 +94,7 @@ def python_texts(source: str) -> Iterator[str]:
 
 
 def html_paragraphs(page: str) -> Iterator[str]:
-    """The paragraphs of an HTML page or fragment."""
+    """Yield the paragraphs of an HTML page or fragment."""
     page = re.sub(r"(?s)<(script|style|pre).*?</\1>", " ", page)
     blocks = re.split(r"(?i)</?(?:p|li|dd|dt|h\d|div|td|ul|ol|table|section|br)\b[^>]*>", page)
     for block in blocks:

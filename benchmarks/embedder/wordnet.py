@@ -18,17 +18,17 @@ _FIRST_NOUN = 4
 
 @dataclass
 class WordNet:
-    """What is used of it."""
+    """The parts of WordNet that are used."""
 
     glosses: list[tuple[int, str, str, str]] = field(default_factory=list)
-    """How often the words occur, category, words, definition."""
+    """Frequency of the words, category, words, definition."""
     examples: list[str] = field(default_factory=list)
     words: dict[str, list[str]] = field(default_factory=dict)
-    """Words of a category ("food"), and of "verb" and "adj", the most frequent first."""
+    """Words of a category ("food"), and of "verb" and "adj", most frequent first."""
 
 
 def read(folder: Path) -> WordNet:
-    """Read `usr/share/wordnet` of the package that is unpacked at `folder`."""
+    """Read `usr/share/wordnet` of the package unpacked at `folder`."""
     data = folder / "usr" / "share" / "wordnet"
     counts: Counter[str] = Counter()
     for line in (data / "cntlist.rev").read_text().splitlines():

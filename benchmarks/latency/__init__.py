@@ -1,1 +1,1 @@
-"""How long does a fused search take, alone and under load, and is it right? `python -m benchmarks.latency`."""
+"""Latency of a fused search, alone and under load, and its recall: `python -m benchmarks.latency`."""

@@ -38,7 +38,7 @@ WORKLOADS: dict[str, Callable[[Sizes], Part]] = {
 
 
 def run(names: Sequence[str], sizes: Sizes) -> dict[str, Any]:
-    """All workloads named, in this process."""
+    """Run the named workloads in this process."""
     core = machine.pin(sizes.cores[-1] if sizes.cores else None)
     report: dict[str, Any] = {
         "benchmark": "latency",

@@ -1,6 +1,6 @@
-"""Which options does this build of Scrubjay have, and how is it asked?
+"""The options of this build of Scrubjay, and the calls of the benchmark.
 
-The suite outlives single versions: an option that a build lacks is reported as not available, never guessed.
+The suite covers several versions: an option that a build lacks is reported as not available.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RECALLS = (0.9, 0.95, 0.98, 0.99)
 
 
 def accepts(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function, Python's or native, has a parameter of this name."""
+    """Return whether a function, in Python or native, has a parameter of this name."""
     try:
         return name in inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -26,21 +26,21 @@ def accepts(function: Callable[..., Any], name: str) -> bool:
 
 
 def recall_settings(recalls: Sequence[float] = RECALLS) -> dict[str, dict[str, Any]]:
-    """The settings of recall, by name, the default first."""
+    """Return the recall settings by name, the default first."""
     found: dict[str, dict[str, Any]] = {"default": {}}
     found |= {f"recall={recall}": {"recall": recall} for recall in recalls}
     return {**found, "exact": {"recall": "exact"}}
 
 
 def textbook_query(**settings: Any) -> Any:
-    """Reciprocal rank fusion of 50 candidates of each ranking and nothing else, which the oracle computes as well."""
+    """Return plain reciprocal rank fusion of 50 candidates of each ranking, which the oracle also computes."""
     from scrubjay import RRF, Query
 
     return Query(RRF(RRF_K), identifier_tier=False, candidates=CANDIDATES, **settings)
 
 
 def filled(memories: Memories, blocks: Sequence[Any] | None = None) -> Any:
-    """An engine with the memories (of some blocks)."""
+    """Return an engine with the memories (of some blocks)."""
     import scrubjay
 
     engine = scrubjay.Engine(memories.vectors.shape[1], k1=1.2, b=0.75)
@@ -49,7 +49,7 @@ def filled(memories: Memories, blocks: Sequence[Any] | None = None) -> Any:
 
 
 def asker(engine: Any, k: int = K, **settings: Any) -> Callable[[Question], Any]:
-    """How a caller asks: one call, and the two arrays of its result."""
+    """Return the caller's operation: one call, and the two arrays of its result."""
     search, query = engine.search, textbook_query(**settings)
 
     def ask(question: Question) -> Any:
@@ -68,5 +68,5 @@ def asker(engine: Any, k: int = K, **settings: Any) -> Callable[[Question], Any]
 def found_by(
     ask: Callable[[Question], Any], questions: Sequence[Question]
 ) -> list[tuple[Question, list[int]]]:
-    """Each question with the numbers it finds."""
+    """Return each question with the numbers it finds."""
     return [(question, [int(number) for number in ask(question)[0]]) for question in questions]

@@ -1,4 +1,4 @@
-"""What does a search take while others write, with a filter, and how many calls does a second thread add?"""
+"""Searches during writes, with a filter, and on two threads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ READS_A_SECOND = 1_000
 N_ROUNDS = 3
 SELECTIVITIES = (1.0, 0.5, 0.1, 0.01, 0.001)
 COMPILED = 0.1
-"""At this one also with a filter that was compiled before."""
+"""At this selectivity, also measure a filter compiled in advance."""
 
 
 def write(sizes: Sizes) -> Part:
-    """user-10k with a writer at 1,000 upserts/s on the same partition, beside the same reads in quiet.
+    """Measure user-10k with a writer at 1,000 upserts/s on the same partition, beside the same reads without writes.
 
-    Reads arrive by a clock, 1,000 a second; each round is quiet, then written to. Writes replace documents in a random
-    order, each with another text and vector, so that compaction has its work too. Of two cores the writer has one.
+    Reads arrive by a clock, 1,000 a second; each round is quiet, then with writes. Writes replace documents in a random
+    order, each with another text and vector, so that compaction also works. With two cores the writer has its own.
     """
     memories = memories_of.of_users(
         0, 0, sizes.large, sizes.dim, use_system=sizes.use_system, seed=sizes.seed
@@ -86,7 +86,7 @@ def write(sizes: Sizes) -> Part:
 
 
 def threads(sizes: Sizes) -> Part:
-    """Calls a second of one thread and of two, and of batches on one and two native threads."""
+    """Measure calls a second of one thread and of two, and of batches on one and two native threads."""
     if len(sizes.cores) < 2:
         return {"notes": [{"note": "threads: not available (one core)"}]}
     memories = memories_of.of_users(2, sizes.each, sizes.large, sizes.dim, use_system=sizes.use_system)
@@ -103,7 +103,7 @@ def threads(sizes: Sizes) -> Part:
 
 
 def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, float]:
-    """Queries a second of search_batch on one and on two threads of its own; the best of three rounds."""
+    """Return queries a second of search_batch on one and on two of its threads; the best of three rounds."""
     some = questions[:500]
     texts = [question.query.text for question in some]
     vectors = np.stack([question.vector for question in some])
@@ -131,7 +131,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
 
 
 def filtered(sizes: Sizes) -> Part:
-    """user-10k with metadata, at each selectivity; equal to filter-then-rank, statistics of the scope."""
+    """Measure user-10k with metadata at each selectivity; results equal filter-then-rank, statistics of the scope."""
     import scrubjay
 
     if not asked.accepts(scrubjay.Index.search, "filter"):

@@ -1,4 +1,4 @@
-"""How does a report of latencies read? Markdown, targets beside what was measured."""
+"""The Markdown page of a latency report, with targets beside the measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STORES = {
 
 
 def page(report: dict[str, Any]) -> str:
-    """The whole report."""
+    """Return the whole report."""
     parts = [machine_line(report["machine"]), corpus_line(report)]
     parts += ["### Microseconds a call", times(report["rows"])]
     if report.get("targets"):

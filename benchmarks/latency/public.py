@@ -1,7 +1,7 @@
-"""What a user's call takes: `Index.search` by default, a new scope, ids, scores and texts of ten hits read.
+"""The user's call: `Index.search` with its defaults, a new scope object, and ids, scores and texts of ten hits read.
 
 Unlike the other workloads this one measures the defaults (automatic fusion, 100 candidates of each ranking) and random
-vectors, which no code and no order of the documents helps with. The engine's call with the same question stands below.
+vectors, for which neither codes nor an order of the documents help. The engine's call with the same question follows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENGINE, RANK_FUSION = "Scrubjay's engine", "Index, RRF of 50 candidates, hits re
 
 
 def public(sizes: Sizes) -> Part:
-    """One user of 1,000 memories and one of 10,000; text and vector given."""
+    """Measure a user of 1,000 memories and one of 10,000, with text and vector given."""
     rows: list[Row] = []
     for workload, n in (("public-1k", sizes.each), ("public-10k", sizes.large)):
         memories = memories_of.of_users(0, 0, n, sizes.dim, use_system=sizes.use_system, seed=sizes.seed)
@@ -41,7 +41,7 @@ def public(sizes: Sizes) -> Part:
 
 
 def random_vectors(n: int, dim: int, seed: int) -> Floats:
-    """n directions, each as likely as any other, (n, dim) float32."""
+    """Return n uniformly distributed directions, (n, dim) float32."""
     drawn = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
     found: Floats = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     return found
@@ -79,7 +79,7 @@ def _measured(
 
 
 def reader(index: Any, **given: Any) -> Callable[[Question], int]:
-    """The public call with its hits read; the number of hits."""
+    """Return the public call with its hits read, which returns the number of hits."""
 
     def read(question: Question) -> int:
         scope, n = memories_of.scope_of(question), 0
@@ -92,7 +92,7 @@ def reader(index: Any, **given: Any) -> Callable[[Question], int]:
 
 
 def _fill(index: Any, memories: Memories) -> None:
-    """The memories as documents of the index; then what upkeep would do beside the calls."""
+    """Write the memories as documents of the index; then do the work of background maintenance."""
     for block in memories.blocks:
         scope = memories_of.scope_of(block)
         for first in range(block.first, block.last, memories_of.ROWS_A_CALL):

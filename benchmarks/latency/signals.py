@@ -1,4 +1,4 @@
-"""What do the signals behind the fusion cost: coverage, recency, marginal relevance, entities, priors?"""
+"""The cost of the signals besides the fusion: coverage, recency, marginal relevance, entities, priors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def signals(sizes: Sizes) -> Part:
-    """user-10k, every memory with a time; plain RRF over 100 candidates, each signal added to it, and all.
+    """Measure user-10k, every memory with a time: plain RRF over 100 candidates, with each signal, and with all.
 
     The rows "added" are paired differences from plain RRF.
     """

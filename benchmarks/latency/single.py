@@ -1,4 +1,4 @@
-"""What do single calls take, one after another, on an otherwise quiet engine?"""
+"""Single calls, one after another, on an otherwise quiet engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scrubjay.backend import Backend
 
 
 def store_row(name: str, memories: Memories, build: Callable[[], Any]) -> tuple[Any, Row]:
-    """Runs `build`; with its seconds and its growth of the resident set."""
+    """Run `build`; return its result, and a row with its seconds and growth of the resident set."""
     gc.collect()
     before, started = resident_bytes(), time.perf_counter()
     engine = build()
@@ -46,7 +46,7 @@ def measured(
     *,
     check: bool = True,
 ) -> list[Row]:
-    """A row for each way to ask; passes interleaved, recall of the fused answer on some of the questions."""
+    """Return a row for each way to ask; passes interleaved, recall of the fused answer on some of the questions."""
     times = recording.interleaved(calls, questions, seconds=sizes.seconds)
     checked = questions[:: max(1, len(questions) // sizes.n_checked)][: sizes.n_checked]
     rows = []
@@ -60,7 +60,7 @@ def measured(
 
 
 def users(sizes: Sizes) -> Part:
-    """user-1k and user-10k, with and without strangers in the store, and the stages of the call."""
+    """Measure user-1k and user-10k, with and without strangers in the store, and the stages of the call."""
     all_of_them = memories_of.of_users(
         sizes.n_users,
         sizes.each,
@@ -96,7 +96,7 @@ def users(sizes: Sizes) -> Part:
 def stages(
     workload: str, engine: Any, questions: Sequence[Question], exact: Exact, sizes: Sizes
 ) -> list[Row]:
-    """The call on nothing, each arm alone with its 50 candidates, both fused: what the parts of the time are."""
+    """Measure the parts of the call: on nothing, each arm alone with its 50 candidates, both fused."""
     import scrubjay
 
     nobody = scrubjay.Scope(memories_of.TENANT + "-nobody")
@@ -119,7 +119,7 @@ def stages(
 
 
 def fixed_cost(sizes: Sizes) -> Part:
-    """A search on an empty partition, k = 10, nine words: arrays of an Engine, and Hits of an Index."""
+    """Measure a search on an empty partition, k = 10, nine words: arrays of an Engine, and Hits of an Index."""
     import scrubjay
 
     vector = np.zeros(sizes.dim, dtype=np.float32)
@@ -146,7 +146,7 @@ def fixed_cost(sizes: Sizes) -> Part:
 
 
 def big(sizes: Sizes) -> Part:
-    """One partition; with and without its graph, at each setting of recall that this build offers."""
+    """Measure one large partition, with and without its graph, at each recall setting of this build."""
     if not sizes.big:
         return {"notes": [{"note": "big: not asked for (--full)"}]}
     memories = memories_of.of_users(0, 0, sizes.big, sizes.dim, use_system=sizes.use_system, seed=sizes.seed)
@@ -171,7 +171,7 @@ def big(sizes: Sizes) -> Part:
 
 
 def multi(sizes: Sizes) -> Part:
-    """A tenant's, a user's and an agent's memories, searched together."""
+    """Measure a search of a tenant's, a user's and an agent's memories together."""
     tenant, user, agent = sizes.shared
     memories = memories_of.shared(
         tenant, user, agent, sizes.dim, use_system=sizes.use_system, seed=sizes.seed
@@ -184,7 +184,7 @@ def multi(sizes: Sizes) -> Part:
 
 
 def agent(sizes: Sizes) -> Part:
-    """Queries of 30 to 100 terms, and five expansions of a question as one batch."""
+    """Measure queries of 30 to 100 terms, and five expansions of a question as one batch."""
     memories = memories_of.of_users(
         0, 0, sizes.large, sizes.dim, use_system=sizes.use_system, seed=sizes.seed
     )
@@ -222,7 +222,7 @@ def agent(sizes: Sizes) -> Part:
 
 
 def text(sizes: Sizes) -> Part:
-    """Text only: the embedder runs inside the measured time; beside it the same with the vector given."""
+    """Measure text-only searches, with the embedder inside the measured time, beside the same with the vector given."""
     import scrubjay
 
     try:

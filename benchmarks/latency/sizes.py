@@ -1,4 +1,4 @@
-"""How large are the workloads, and what does one hand back?"""
+"""The sizes of the workloads, and the type of their results."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 @dataclass
 class Sizes:
-    """How large everything is; `--quick` and `--full` choose."""
+    """The sizes of everything; chosen by `--quick` and `--full`."""
 
     n_users: int = 100
     each: int = 1_000
     large: int = 10_000
     strangers: int = 0
-    """How many more users the second, large store has; 0: no such store."""
+    """The number of further users of the second, large store; 0: no such store."""
     big: int = 0
-    """Documents of the one big partition; 0: none."""
+    """The number of documents of the one large partition; 0: none."""
     shared: tuple[int, int, int] = (5_000, 1_000, 500)
     dim: int = 256
     n_queries: int = 2_000

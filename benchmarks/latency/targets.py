@@ -1,4 +1,4 @@
-"""Which times does the project promise, and which of them does a report keep?"""
+"""The latency targets of the project, and their results in a report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 Limit = tuple[str, str, str, str, float]
 LIMITS: list[Limit] = [
-    # what, workload, how, percentile or figure, at most
+    # description, workload, method, percentile or figure, maximum
     (
         "the public call, hits read, 1,000 memories, p95 us (AVX2)",
         "public-1k",
@@ -30,7 +30,7 @@ LIMITS: list[Limit] = [
     ("coverage, recency and marginal relevance, us more", "signals, added", "with all three", "p50", 15.0),
 ]
 RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
-    # what, row, row it is held against, percentile, at most
+    # description, row, row of comparison, percentile, maximum
     (
         "the public call, 1,000 memories, p95, on a file over in memory",
         ("public-1k", "Index on a file, hits read"),
@@ -78,7 +78,7 @@ RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
     ("p95, 1% filter over none", ("filter", "1.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
 ]
 RECALL: dict[str, float] = {
-    # workload -> the worst of all rows, at least
+    # workload -> minimum over all rows
     "user-1k": 0.99,
     "user-10k": 0.99,
     "user-1k scattered": 0.99,
@@ -86,14 +86,14 @@ RECALL: dict[str, float] = {
     "filter": 0.99,
 }
 AT_RECALL: list[tuple[str, str, float, str, float]] = [
-    # what, workload, the fastest row that was found right at least so often, percentile, at most
+    # description, workload, minimum recall, percentile, maximum for the fastest row with that recall
     ("one partition of 1,000,000 at recall .98, p95 us", "big", 0.98, "p95", 1_000.0),
 ]
 THREADS = 1.8
 
 
 def judged(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """A line for each target of which the report has the figures."""
+    """Return a line for each target for which the report has figures."""
     rows = {(row["workload"], row["how"]): row for row in report["rows"]}
     found = []
     for what, workload, how, at, most in LIMITS:
@@ -131,5 +131,5 @@ def judged(report: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def checked_rows(report: dict[str, Any], workload: str) -> list[dict[str, Any]]:
-    """Those of which it was seen how right they are."""
+    """Return the rows of a workload whose recall was measured."""
     return [row for row in report["rows"] if row["workload"] == workload and row["recall"] is not None]

@@ -1,1 +1,1 @@
-"""What do the parts of a search cost? `python -m benchmarks.micro`."""
+"""The cost of the parts of a search: `python -m benchmarks.micro`."""

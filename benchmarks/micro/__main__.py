@@ -1,9 +1,9 @@
-"""The parts of a lexical search, one by one; and the guard over the instructions of sixteen calls.
+"""The parts of a lexical search, one by one; and the regression test of the instructions of sixteen calls.
 
     python -m benchmarks.micro [--quick] [--documents N] [--no-instructions] [--levels] [--json FILE]
     python -m benchmarks.micro instructions [--check | --update REASON]
 
---levels repeats the timings at every SIMD level of this CPU, each in a process of its own.
+--levels repeats the timings at every SIMD level of this CPU, each in a separate process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVELS = ("baseline", "avx2", "avx512", "avx512-gather")
 
 
 def at_each_level(options: argparse.Namespace) -> dict[str, Any]:
-    """The same timings in child processes, one for each level that this CPU has."""
+    """Run the same timings in child processes, one for each level of this CPU."""
     import scrubjay
 
     available = (scrubjay.show_config(as_dict=True) or {})["simd_levels"]
@@ -39,7 +39,7 @@ def at_each_level(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     about = report["machine"]
     shown = [
         f"{about['cpu']}, {about['scrubjay'].get('simd_active')}, load {about['load']}, core {about['core']}"

@@ -1,7 +1,7 @@
-"""The twelve searches and four calls about one document whose instructions are counted, and what they run over.
+"""The twelve searches and four calls on one document whose instructions are counted, and their data.
 
-Everything is made from fixed seeds with integer arithmetic or by correctly rounded operations, so that the same build
-counts the same on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
+Everything is made from fixed seeds with integer arithmetic or correctly rounded operations, so that the same build has
+the same counts on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ CANDIDATES = 50
 class Case:
     """One search: `query` names one of the fixed queries (None: no text).
 
-    Four of the cases have words that their scope does not know. `spelling` is off there, so that they go on measuring
-    what they always did; one case of its own counts what looking for what is meant costs.
+    Four of the cases have words that their scope does not contain. They have `spelling` off, so that they keep
+    measuring the same work; a separate case counts the cost of correction.
     """
 
     name: str
@@ -52,22 +52,22 @@ CASES = (
     Case("hybrid, six words, an empty partition", "nobody", "hybrid", "six words"),
 )
 
-# Calls about one document, after the searches: delete changes what they would find.
+# Calls on one document, after the searches, because a deletion changes their results.
 GET, UPSERT, DELETE = (
     "get, one document, 10,000",
     "upsert, one new document, 1,000",
     "delete, one document, 10,000",
 )
-# A search in an engine of its own, whose vectors are wide.
+# A search in a separate engine with wide vectors.
 WIDE_DIM = 768
 WIDE = "vector of 768, 10,000"
-# A write of an index on a file.
+# A write to an index on a file.
 FILE = "upsert, one new document, 1,000, on a file"
 NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE, WIDE, FILE)
 
 
 def vectors(n: int, seed: int, dim: int = DIM) -> Any:
-    """(n, dim) float32 around 64 centres, not normalised; no function of the C library takes part."""
+    """Return (n, dim) float32 around 64 centres, not normalised; no function of the C library is involved."""
     numbers = np.random.default_rng(seed)
     centres = numbers.random((64, dim), dtype=np.float32) - np.float32(0.5)
     noise = numbers.random((n, dim), dtype=np.float32) - np.float32(0.5)
@@ -75,7 +75,7 @@ def vectors(n: int, seed: int, dim: int = DIM) -> Any:
 
 
 def filled_engine() -> Any:
-    """An engine with both users' documents, numbered from 0."""
+    """Return an engine with both users' documents, numbered from 0."""
     import scrubjay
 
     engine = scrubjay.Engine(DIM)
@@ -89,7 +89,7 @@ def filled_engine() -> Any:
 
 
 def searches(engine: Any) -> dict[str, Callable[[], Any]]:
-    """The searches by name."""
+    """Return the searches by name."""
     import scrubjay
 
     queries, asked = fixed_queries(), vectors(1, seed=5)[0]
@@ -110,7 +110,7 @@ def searches(engine: Any) -> dict[str, Callable[[], Any]]:
 
 
 def document_calls(engine: Any) -> dict[str, Callable[[], Any]]:
-    """get, upsert and delete of one document by name; each deletion takes another document, each upsert adds one."""
+    """Return get, upsert and delete of one document by name; each delete and upsert takes another document."""
     import scrubjay
 
     small, large = (scrubjay.Scope("micro", user=user) for user in ("small", "large"))
@@ -127,7 +127,7 @@ def document_calls(engine: Any) -> dict[str, Callable[[], Any]]:
 
 
 def wide_search() -> Callable[[], Any]:
-    """One among LARGE wide vectors, near one of them."""
+    """Return a search among LARGE wide vectors, near one of them."""
     import scrubjay
 
     engine, scope = scrubjay.Engine(WIDE_DIM), scrubjay.Scope("micro")
@@ -143,7 +143,7 @@ def wide_search() -> Callable[[], Any]:
 
 
 def file_upsert() -> Callable[[], Any]:
-    """One into a user's 1,000 on a file whose commits do not wait for the disk; each adds one."""
+    """Return an upsert into 1,000 documents on a file whose commits do not wait for the disk; each adds one."""
     import scrubjay
 
     folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -155,17 +155,17 @@ def file_upsert() -> Callable[[], Any]:
             scope=scope,
             progress=False,
         )
-    index = scrubjay.Index.open(path, dim=DIM, durability="normal")  # with nothing for its housekeeper to do
+    index = scrubjay.Index.open(path, dim=DIM, durability="normal")  # with no pending background work
     index.search(texts[0], scope=scope)
     text, vector, new = ZipfTexts(seed=3).text(30), vectors(1, seed=6)[0], count(SMALL)
 
-    def upsert(_: Any = folder) -> Any:  # the folder stays as long as this
+    def upsert(_: Any = folder) -> Any:  # keeps the folder alive
         index.upsert(next(new), text, scope=scope, vector=vector)
 
     return upsert
 
 
 def calls() -> dict[str, Callable[[], Any]]:
-    """All calls by name, in the order in which they are to run."""
+    """Return all calls by name, in the order in which they must run."""
     engine = filled_engine()
     return {**searches(engine), **document_calls(engine), WIDE: wide_search(), FILE: file_upsert()}

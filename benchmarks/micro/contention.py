@@ -1,9 +1,9 @@
-"""What do a writer and a second reader cost a search? `python -m benchmarks.micro.contention [--documents N]`
+"""The cost of a writer and a second reader for a search: `python -m benchmarks.micro.contention [--documents N]`
 
-Everybody works on one partition. The writer replaces documents at a fixed rate, each upsert due at its own time whether
-or not the one before it was late. Latencies are those of single calls from Python with vectors given. Two readers are
-compared with one by calls a second; so are two threads of NumPy products, which hold no lock and share nothing, so
-that a machine whose second core is busy does not pass for contention. Set OPENBLAS_NUM_THREADS=1.
+All threads work on one partition. The writer replaces documents at a fixed rate, each upsert due at its own time even
+if the previous one was late. Latencies are those of single calls from Python with vectors given. Two readers are
+compared with one by calls a second; so are two threads of NumPy products, which take no lock and share nothing, so that
+a busy second core is not mistaken for contention. Set OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Store:
 
 
 def latencies(search: Callable[[int], Any], seconds: float) -> dict[str, float]:
-    """Percentiles of single calls, in microseconds."""
+    """Return percentiles of single calls, in microseconds."""
     taken: list[int] = []
     clock, end = time.perf_counter_ns, time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -61,7 +61,7 @@ def latencies(search: Callable[[int], Any], seconds: float) -> dict[str, float]:
 
 
 def with_writer(store: Store, rate: float, seconds: float) -> dict[str, float]:
-    """The same while a thread writes at `rate` a second; also what the writer reached."""
+    """Return the same with a thread that writes `rate` times a second, and the writer's actual rate."""
     stop, written = threading.Event(), 0
 
     def writer() -> None:
@@ -85,7 +85,7 @@ def with_writer(store: Store, rate: float, seconds: float) -> dict[str, float]:
 
 
 def rate_of(n_threads: int, call: Callable[[int], Any], seconds: float) -> float:
-    """Calls a second of all threads together."""
+    """Return calls a second of all threads together."""
     start = threading.Barrier(n_threads)
 
     def loop() -> tuple[int, float]:
@@ -104,7 +104,7 @@ def rate_of(n_threads: int, call: Callable[[int], Any], seconds: float) -> float
 
 
 def scaling(store: Store, seconds: float, n_rounds: int) -> dict[str, float]:
-    """Two threads against one, in turns: medians, and what the machine gives in the same turns."""
+    """Compare two threads with one, alternately: medians, and the machine's own scaling at the same time."""
     matrix = np.ones((256, 256), dtype=np.float32)
 
     def product(_: int) -> Any:
@@ -119,7 +119,7 @@ def scaling(store: Store, seconds: float, n_rounds: int) -> dict[str, float]:
 
 
 def measure(n_documents: int, rate: float, seconds: float) -> dict[str, Any]:
-    """Quiet and busy latencies in turns, and the throughput of readers."""
+    """Measure latencies with and without the writer alternately, and the throughput of readers."""
     store = Store(n_documents)
     latencies(store.search, seconds / 4)
     rounds = [(latencies(store.search, seconds), with_writer(store, rate, seconds)) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Texts that are the same on every machine, with the frequencies of natural language.
+"""Texts that are identical on every machine, with the frequencies of natural language.
 
 Words are drawn by Zipf's law from a made-up vocabulary, so that no system text is needed and instruction counts can be
 compared between machines and years.
@@ -19,7 +19,7 @@ CODAS = ["", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "st"]
 
 @lru_cache(maxsize=1)
 def vocabulary() -> list[str]:
-    """The words, the most frequent first; the same for every seed."""
+    """Return the words, most frequent first; the same for every seed."""
     numbers = random.Random("vocabulary")
     words: dict[str, None] = {}
     while len(words) < N_WORDS:
@@ -44,7 +44,7 @@ class ZipfTexts:
         return [self.text(self._random.randint(MIN_WORDS, MAX_WORDS)) for _ in range(n)]
 
     def keywords(self, n_words: int) -> str:
-        """Words from the middle of the vocabulary, which few texts hold."""
+        """Return words from the middle of the vocabulary, which few texts contain."""
         return " ".join(self._random.sample(self.words[200:5_000], n_words))
 
     def stop_words(self, n_words: int) -> str:
@@ -52,7 +52,7 @@ class ZipfTexts:
 
 
 def fixed_queries(seed: int = 7) -> dict[str, str]:
-    """Ten queries, the same for ever: renaming one would orphan its history."""
+    """Return ten queries, which never change: renaming one would orphan its history."""
     texts = ZipfTexts(seed)
     return {
         "one rare word": texts.keywords(1),

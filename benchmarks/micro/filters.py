@@ -1,6 +1,6 @@
-"""What does a filter add to a search, by arm, kind of condition and share of the documents that it admits?
+"""The overhead of a filter, by arm, kind of condition and fraction of documents that it admits.
 
-Filtered and unfiltered calls take turns in one run; of each question the fastest of several calls counts, so that a
+Filtered and unfiltered calls alternate in one run; the fastest of several calls of each question counts, so that a
 loaded machine disturbs the ratios little.
 """
 
@@ -17,7 +17,7 @@ from benchmarks.micro.data import ZipfTexts
 DIM = 256
 N_ROUNDS = 10
 
-# Name -> the filter; the fields are made so that it admits the share in the name.
+# Filters by name; the fields are made so that each admits the fraction in its name.
 FILTERS: dict[str, dict[str, Any] | None] = {
     "none": None,
     "category 1%": {"rare": "yes"},
@@ -34,7 +34,7 @@ FILTERS: dict[str, dict[str, Any] | None] = {
 
 
 def attributes(numbers: random.Random) -> dict[str, Any]:
-    """One document's metadata."""
+    """Return the metadata of one document."""
     return {
         "rare": "yes" if numbers.random() < 0.01 else f"no{numbers.randrange(7)}",
         "some": "yes" if numbers.random() < 0.1 else "no",
@@ -47,7 +47,7 @@ def attributes(numbers: random.Random) -> dict[str, Any]:
 
 
 def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
-    """p50 and p95 in microseconds for each arm and filter, and their ratios to the search without a filter."""
+    """Return p50 and p95 in microseconds for each arm and filter, with ratios to the search without a filter."""
     from scrubjay import Engine, Scope, payload
 
     texts, numbers, random_vectors = ZipfTexts(seed=1), random.Random(0), np.random.default_rng(0)
@@ -89,7 +89,7 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     shown = [
         f"filters, {report['documents']:,} documents, {report['dim']} dimensions; p50 / p95 us, times unfiltered"
     ]

@@ -1,11 +1,11 @@
-"""Did a call come to need more instructions? Sixteen fixed ones, counted by callgrind, against a stored baseline.
+"""Regression test by instruction counts: sixteen fixed calls, counted by callgrind, against a stored baseline.
 
     python -m benchmarks.micro instructions [--check | --update REASON] [--baseline FILE] [--json FILE]
 
---check: exit code 1 if one grew by more than 5%; then make it faster again, or store the new counts with --update and
-the reason, which is committed with them. Counts depend on SIMD level, compiler, Python, NumPy and
-SQLite, so there is a baseline for each combination; where there is none, or no valgrind (Debian package `valgrind`),
-the check says so and passes over.
+--check: exit code 1 if a count grew by more than 5%; then make the call faster again, or store the new counts with
+--update and the reason, which is committed with them. Counts depend on SIMD level, compiler, Python, NumPy and SQLite,
+so there is a baseline for each combination; without one, or without valgrind (Debian package `valgrind`), the check
+reports that and passes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KEYS = ("simd", "compiler", "python", "numpy", "sqlite")
 
 
 def surroundings() -> dict[str, str]:
-    """What counts depend on besides the code."""
+    """Return what counts depend on besides the code."""
     import numpy as np
 
     import scrubjay
@@ -42,7 +42,7 @@ def surroundings() -> dict[str, str]:
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
-    """The baselines of a file; none if it is absent."""
+    """Return the baselines of a file; empty if it is absent."""
     if not path.is_file():
         return []
     found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["baselines"]
@@ -54,7 +54,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def changes(then: dict[str, int], now: dict[str, int]) -> list[tuple[str, int | None, int, bool]]:
-    """Of each call: instructions then (None: it is new) and now, and whether it grew by more than the tolerance."""
+    """Return for each call the instructions before (None: new) and now, and whether they grew beyond the tolerance."""
     return [
         (name, then.get(name), count, name in then and count > then[name] * (1 + TOLERANCE))
         for name, count in now.items()
@@ -62,7 +62,7 @@ def changes(then: dict[str, int], now: dict[str, int]) -> list[tuple[str, int | 
 
 
 def update(path: Path, around: dict[str, str], counts: dict[str, int], reason: str) -> None:
-    """Stores the counts as the baseline of these surroundings, the others stay."""
+    """Store the counts as the baseline of this combination; keep the others."""
     others = [one for one in stored(path) if not same(one, around)]
     baselines = sorted(
         [*others, {**around, "reason": reason, "counts": counts}], key=lambda one: [one[k] for k in KEYS]
@@ -71,7 +71,7 @@ def update(path: Path, around: dict[str, str], counts: dict[str, int], reason: s
 
 
 def check(path: Path, around: dict[str, str], counts: dict[str, int]) -> int:
-    """Prints the comparison; 1 if one grew too much."""
+    """Print the comparison; return 1 if a count grew too much."""
     about = ", ".join(f"{key} {around[key]}" for key in KEYS)
     baseline = next((one for one in stored(path) if same(one, around)), None)
     if baseline is None:

@@ -1,9 +1,9 @@
-"""How many instructions does a call take? The guard that a busy machine cannot blur.
+"""Instruction counts of calls, which do not depend on the load of the machine.
 
 A child process runs under callgrind; two functions of the C library that nothing else calls here (os.getsid and
-os.getpgid reach them by plain calls, unlike ctypes) mark where a call begins and ends. The cost of the markers
-themselves is measured and taken off. Callgrind knows no AVX-512, so the child is held to AVX2, or to the level that
-SCRUBJAY_SIMD names.
+os.getpgid reach them by plain calls, unlike ctypes) mark the beginning and end of a call. The cost of the markers is
+measured and subtracted. Callgrind does not support AVX-512, so the child is limited to AVX2, or to the level in
+SCRUBJAY_SIMD.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from benchmarks.micro.data import ZipfTexts, fixed_queries
 BEGIN, END = "getsid", "getpgid"
 N_WARM = 3
 N_OF_FILE = 8
-"""How often the write to a file is counted: some begin a new page, the least counts."""
+"""The number of counts of the write to a file: some writes begin a new page, so the least counts."""
 
 
 def simd_level() -> str:
-    """The level that the child is held to."""
+    """Return the SIMD level of the child."""
     return os.environ.get("SCRUBJAY_SIMD", "avx2")
 
 
 def count(n_documents: int) -> dict[str, int] | None:
-    """Instructions of one warm lexical call of each fixed query, over n documents; None without valgrind."""
+    """Return instructions of one warm lexical call of each fixed query, over n documents; None without valgrind."""
     return counted(list(fixed_queries()), f"lexical_child({n_documents})")
 
 
 def count_cases() -> dict[str, int] | None:
-    """Instructions of one warm call of each of the fixed cases; None without valgrind."""
+    """Return instructions of one warm call of each of the fixed cases; None without valgrind."""
     names = (*cases.NAMES, *(f"{cases.FILE}, {n}" for n in range(1, N_OF_FILE)))
     found = counted(names, "cases_child()")
     if found is None:
@@ -49,7 +49,7 @@ def count_cases() -> dict[str, int] | None:
 
 
 def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
-    """Runs a call of this module under callgrind, which has to run `measured` on as many calls."""
+    """Run a function of this module under callgrind, which must run `measured` on as many calls."""
     dumps = dumped(len(names), f"from benchmarks.micro import instructions as i; i.{child}")
     if dumps is None:
         return None
@@ -58,7 +58,7 @@ def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
 
 
 def dumped(n_calls: int, code: str) -> list[str] | None:
-    """Callgrind's dumps of an empty pair of markers and of each call that a child makes; None without valgrind."""
+    """Return callgrind's dumps of an empty pair of markers and of each call of a child; None without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
@@ -70,18 +70,18 @@ def dumped(n_calls: int, code: str) -> list[str] | None:
         finished = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])
-        # the first dump is of what came before, and of the markers that bind themselves
+        # the first dump is the startup, with the binding of the markers
         return [Path(f"{out}.{number}").read_text(errors="replace") for number in range(2, n_calls + 3)]
 
 
 def environment() -> dict[str, str]:
-    """Of a child whose instructions are to be the same every time."""
+    """Return the environment of a child with reproducible instructions."""
     fixed = {"PYTHONHASHSEED": "0", "SCRUBJAY_HASH_SEED": "1", "SCRUBJAY_SIMD": simd_level()}
     return {**os.environ, **fixed}
 
 
 def total_of(dump: str) -> int:
-    """The instructions of one dump."""
+    """Return the instructions of one dump."""
     found = re.search(r"^(?:totals|summary): (\d+)", dump, re.MULTILINE)
     if found is None:
         raise RuntimeError("expected a line of totals in callgrind's dump, got none")
@@ -106,7 +106,7 @@ def cases_child() -> None:
 
 
 def measured(calls: Mapping[str, Callable[[], Any]]) -> None:
-    """An empty pair of markers to bind them, one to be measured, then one for each call, warmed."""
+    """Run an empty pair of markers to bind them, one to be measured, then one for each call, warmed up."""
     begin, end = os.getsid, os.getpgid
 
     def between(call: Callable[[], Any]) -> None:

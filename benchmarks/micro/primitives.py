@@ -1,4 +1,4 @@
-"""What does a search cost before it looks at a posting, and what does each further term, hit and posting add?"""
+"""The fixed cost of a search, and the cost of each further term, hit and posting."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ N_PASSES = 3
 
 
 def median_us(call: Callable[[], Any], n_calls: int) -> dict[str, float]:
-    """Percentiles of n calls without an argument, the median of three passes."""
+    """Return percentiles of n calls without an argument, the median of three passes."""
     return timing.percentiles_us(
         [timing.time_calls(lambda _: call(), range(n_calls)) for _ in range(N_PASSES)]
     )
 
 
 def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
-    """All primitives on one partition of n documents."""
+    """Measure all primitives on one partition of n documents."""
     import scrubjay
 
     texts = ZipfTexts(seed=1)
@@ -58,12 +58,12 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
 
 
 def varied(queries: Sequence[str], search: Callable[[str], Any]) -> dict[str, float]:
-    """Percentiles over different queries."""
+    """Return percentiles over different queries."""
     return timing.percentiles_us([timing.time_calls(search, queries) for _ in range(N_PASSES)])
 
 
 def tokenizing(n_texts: int) -> dict[str, float]:
-    """Native MB/s of the analyzer over ASCII and mixed texts, with a cold and with a warm cache of surface forms."""
+    """Return native MB/s of the analyzer over ASCII and mixed texts, with a cold and a warm cache of surface forms."""
     from scrubjay import _native
 
     texts = ZipfTexts(seed=2).texts(n_texts)

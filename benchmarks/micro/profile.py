@@ -1,11 +1,11 @@
-"""Where do the instructions of one search go, and so its microseconds? Counted inside the call, by callgrind.
+"""Instructions, and so microseconds, of one search by part of the library, counted inside the call by callgrind.
 
     python -m benchmarks.micro.profile [--quick] [--json FILE]
 
 The call is the public one: `Index.search` with text and vector, default fusion, ids, scores and texts of ten hits read.
-Each function's own instructions are summed by the part of the library that it belongs to; what inlining moved into a
-caller counts as the caller's. The microseconds are the p50 of the same call without callgrind, at the same SIMD level
-(AVX2: callgrind knows no AVX-512), split by the shares of instructions: a guide, since instructions differ in time.
+Each function's own instructions are attributed to its part of the library; an inlined function counts for its caller.
+The microseconds are the p50 of the same call without callgrind, at the same SIMD level (AVX2: callgrind does not
+support AVX-512), split by the shares of instructions, which is approximate because instructions differ in time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.micro import instructions
 SIZES = {False: (1_000, 10_000), True: (100, 200)}
 N_TIMED = 400
 N_COUNTED = 5
-"""Of so many calls the one of the fewest instructions counts: callgrind counts other threads' work, too."""
+"""The number of calls, of which the one with the fewest instructions counts: callgrind counts other threads, too."""
 NOTE = (
     "Own instructions of each part, counted by callgrind at AVX2; microseconds are the p50 of the call without it, "
     "split by these shares."
@@ -51,7 +51,7 @@ PYTHON, NUMPY, BORDER, OTHER = "Python", "NumPy", "border: pybind11, arguments, 
 
 
 def names(sizes: Sequence[int]) -> list[str]:
-    """The profiled calls: with words that the user's memories hold, and with some that they do not."""
+    """Return the names of the profiled calls: with known words only, and with some unknown ones."""
     return [
         f"{n:,} memories in {place}"
         for n in sizes
@@ -60,7 +60,7 @@ def names(sizes: Sequence[int]) -> list[str]:
 
 
 def calls(sizes: Sequence[int], users: Any) -> dict[str, Callable[[], Any]]:
-    """What runs under each of the names; each asks the same question every time."""
+    """Return the calls by these names; each repeats one question."""
     from benchmarks.micro.test_search import read
     from benchmarks.micro.users import Asked, questions, records
 
@@ -77,15 +77,15 @@ def calls(sizes: Sequence[int], users: Any) -> dict[str, Callable[[], Any]]:
 
 
 def child(sizes: Sequence[int], *, timed: bool) -> None:
-    """Runs in a process of its own: the calls between callgrind's markers, or timed, printed as JSON."""
+    """Runs in a separate process: run the calls between callgrind's markers, or print their times as JSON."""
     from benchmarks.micro.users import Users
 
     with tempfile.TemporaryDirectory() as folder, Users(Path(folder)) as users:
         found = calls(sizes, users)
         for n in sizes:
-            users.index("file", n).admin.compact()  # what upkeep would do beside the calls
+            users.index("file", n).admin.compact()  # the work of background maintenance
         gc.collect()
-        gc.disable()  # a collection in the middle of a call would pass for a part of it
+        gc.disable()  # a collection within a call would count for it
         if not timed:
             instructions.measured(
                 {f"{name}, {time}": call for name, call in found.items() for time in range(N_COUNTED)}
@@ -95,7 +95,7 @@ def child(sizes: Sequence[int], *, timed: bool) -> None:
 
 
 def p50_us(call: Callable[[], Any]) -> float:
-    """The median of single calls, warm."""
+    """Return the median of single calls, warm."""
     spent = []
     for _ in range(N_TIMED):
         started = perf_counter_ns()
@@ -105,7 +105,7 @@ def p50_us(call: Callable[[], Any]) -> float:
 
 
 def measure(sizes: Sequence[int]) -> dict[str, Any] | None:
-    """The shares of each call, largest first; None without valgrind."""
+    """Return the shares of each call, largest first; None without valgrind."""
     code = f"from benchmarks.micro import profile as p; p.child({tuple(sizes)}, timed={{}})"
     dumps = instructions.dumped(len(names(sizes)) * N_COUNTED, code.format(False))
     if dumps is None:
@@ -140,7 +140,7 @@ def measure(sizes: Sequence[int]) -> dict[str, Any] | None:
 
 
 def part_of(object_file: str, function: str) -> str:
-    """The part of the library that a function belongs to.
+    """Return the part of the library of a function.
 
     >>> part_of("_native.so", "scrubjay::lexical::PostingTable::find_slot(unsigned long) const")
     'lexical: postings, BM25, top-k'
@@ -157,14 +157,14 @@ def part_of(object_file: str, function: str) -> str:
 
 
 def own_costs(dump: str) -> Counter[tuple[str, str]]:
-    """(object file, function) -> its own instructions, of one dump of callgrind."""
+    """Return the own instructions by (object file, function) from one dump of callgrind."""
     costs: Counter[tuple[str, str]] = Counter()
     names: dict[str, dict[str, str]] = {"ob": {}, "fn": {}}
     current = {"ob": "", "fn": ""}
     lines: Iterator[str] = iter(dump.splitlines())
     for line in lines:
         if line.startswith("calls="):
-            next(lines, None)  # the inclusive cost of what is called
+            next(lines, None)  # the inclusive cost of the callee
             continue
         key, equals, value = line.partition("=")
         if equals and key in ("ob", "fn", "cob", "cfn"):
@@ -179,7 +179,7 @@ def own_costs(dump: str) -> Counter[tuple[str, str]]:
 
 
 def _decompressed(value: str, known: dict[str, str]) -> str:
-    """Callgrind writes "(7) name" once and "(7)" afterwards."""
+    """Return a name: callgrind writes "(7) name" once and "(7)" afterwards."""
     found = re.match(r"(\(\d+\))(?: (.*))?$", value)
     if found is None:
         return value
@@ -189,7 +189,7 @@ def _decompressed(value: str, known: dict[str, str]) -> str:
 
 
 def lines(report: dict[str, Any]) -> list[str]:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     shown = [report["note"]]
     for name, call in report["calls"].items():
         shown.append(f"{name}: {call['p50_us']:.1f} us, {call['instructions']:,} instructions")

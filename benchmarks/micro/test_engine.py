@@ -1,4 +1,4 @@
-"""The sixteen calls whose instructions are guarded (`cases.py`), by the clock. Names are kept."""
+"""The sixteen calls whose instructions are counted (`cases.py`), by the clock. Test names are permanent."""
 
 from __future__ import annotations
 

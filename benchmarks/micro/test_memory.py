@@ -1,4 +1,4 @@
-"""The calls of a memory, in a file, with the default embedder. Names of these tests are kept."""
+"""The calls of a memory, in a file, with the default embedder. Test names are permanent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def asked() -> list[str]:
 
 
 def test_recall(each_call: EachCall, users: Users) -> None:
-    """Ten records of 1,000 facts, their texts read."""
+    """Ten records of 1,000 facts, with their texts read."""
     memory = users.memory
 
     def recall(text: str) -> int:
@@ -35,7 +35,7 @@ def test_known(each_call: EachCall, users: Users) -> None:
 
 
 def test_assemble(each_call: EachCall, users: Users) -> None:
-    """The prompt of a turn, of 2,000 tokens."""
+    """The prompt of a turn, with 2,000 tokens."""
     memory = users.memory
     assert "refunds" in each_call(lambda text: memory.assemble(text, SCOPE, 2_000).text, asked(), rounds=500)
 

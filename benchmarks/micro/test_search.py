@@ -1,6 +1,6 @@
-"""The searches that users make, through the public call, with ids, scores and texts of the hits read.
+"""The searches of users, through the public call, with ids, scores and texts of the hits read.
 
-Names of these tests are kept: their figures may be followed for years. Times are those of one call with one question.
+Test names are permanent, so that figures remain comparable for years. Times are for one call with one question.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ AWAITED = 20
 
 
 def read(hits: Any) -> int:
-    """Read what a caller reads."""
+    """Read what callers read."""
     n = 0
     for hit in hits:
         _ = (hit.id, hit.score, hit.text)
@@ -43,7 +43,7 @@ def read(hits: Any) -> int:
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_search(each_call: EachCall, users: Users, kind: str, n: int) -> None:
-    """Default fusion, a new scope each call."""
+    """Default fusion, a new scope object for each call."""
     index = users.index(kind, n)
 
     def search(asked: Asked) -> int:
@@ -54,7 +54,7 @@ def test_search(each_call: EachCall, users: Users, kind: str, n: int) -> None:
 
 @pytest.mark.parametrize("n", SIZES)
 def test_search_ids_only(each_call: EachCall, users: Users, n: int) -> None:
-    """The same, of which only ids are read."""
+    """The same with only the ids read."""
     index = users.index("memory", n)
 
     def search(asked: Asked) -> int:
@@ -76,7 +76,7 @@ def test_search_one_arm(each_call: EachCall, users: Users, mode: str, n: int) ->
 
 @pytest.mark.parametrize("name", FILTERED)
 def test_search_filtered(each_call: EachCall, users: Users, name: str) -> None:
-    """10,000 memories; the name says how many of them the filter admits."""
+    """10,000 memories; the name tells how many of them the filter admits."""
     index, filter = users.index("memory", 10_000), FILTERS[name]
 
     def search(asked: Asked) -> int:
@@ -117,7 +117,7 @@ def test_search_thousand_hits(each_call: EachCall, users: Users) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_asearch(each_call: EachCall, users: Users, kind: str) -> None:
-    """1,000 memories; twenty searches awaited in one run of the loop, percentiles for each of them."""
+    """1,000 memories; twenty searches awaited in one run of the loop, percentiles for a single search."""
     index, loop = users.index(kind, 1_000), asyncio.new_event_loop()
 
     async def ask(some: Sequence[Asked]) -> int:
@@ -138,7 +138,7 @@ def test_asearch(each_call: EachCall, users: Users, kind: str) -> None:
 
 
 def test_embed_query(each_call: EachCall) -> None:
-    """The default embedder alone: what a search adds where no vector is given."""
+    """The default embedder alone: the extra cost of a search without a vector."""
     embedder = embedders.default()
     assert each_call(lambda asked: embedder.embed_query(asked.text), questions("u1000")).shape == (256,)
 

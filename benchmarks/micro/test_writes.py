@@ -1,4 +1,4 @@
-"""The writes that users make, with the vector given. Names of these tests are kept."""
+"""The writes of users, with the vector given. Test names are permanent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCH = 100
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_upsert(each_call: EachCall, users: Users, kind: str) -> None:
-    """New documents one by one, into 1,000."""
+    """New documents one by one, into an index of 1,000."""
     index = users.fresh(kind)
 
     def upsert(record: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ def test_upsert(each_call: EachCall, users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_upsert_hundred(each_call: EachCall, users: Users, kind: str) -> None:
-    """New documents, a hundred a call; percentiles for each document."""
+    """New documents, a hundred a call; percentiles for a single document."""
     index, new = users.fresh(kind), iter(new_records(N_NEW))
     batches = [list(islice(new, BATCH)) for _ in range(N_NEW // BATCH)]
 
@@ -43,7 +43,7 @@ def test_upsert_hundred(each_call: EachCall, users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_patch(each_call: EachCall, users: Users, kind: str) -> None:
-    """One field of the metadata."""
+    """One metadata field."""
     index = users.fresh(kind)
     ids = [f"m{row}" for row in range(1_000)]
     assert each_call(lambda id: index.patch(id, scope=SCOPE, metadata={"n": 0.25}), ids, rounds=500)
@@ -51,7 +51,7 @@ def test_patch(each_call: EachCall, users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_delete(each_call: EachCall, users: Users, kind: str) -> None:
-    """One document after the other, of 1,000; each call finds its document."""
+    """One document after the other, of 1,000; each call deletes a document."""
     index = users.fresh(kind)
     ids = [f"m{row}" for row in range(1_000)]
     assert each_call(lambda id: index.delete(id, scope=SCOPE), ids, rounds=800)
@@ -59,7 +59,7 @@ def test_delete(each_call: EachCall, users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_search_after_upsert(each_call: EachCall, users: Users, kind: str) -> None:
-    """A document is written and found: both calls together."""
+    """A write and a search that finds the document, timed together."""
     index = users.fresh(kind)
 
     def turn(record: dict[str, Any]) -> int:

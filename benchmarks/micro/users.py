@@ -1,6 +1,6 @@
-"""What the micro suite runs over: indexes of users with n memories, a memory of facts, and questions to them.
+"""The data of the micro suite: indexes of users with n memories, a memory of facts, and questions.
 
-Texts by Zipf's law, vectors around a few centres, all from fixed seeds: the same on every machine and in every year.
+Texts by Zipf's law, vectors around a few centres, all from fixed seeds: identical on every machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ N_FACTS = 1_000
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, its vector, and whose memories it is put to."""
+    """A question, its vector, and the user whose memories it searches."""
 
     text: str
     vector: Any
@@ -33,12 +33,12 @@ class Asked:
 
     @property
     def scope(self) -> Scope:
-        """A new scope, as a request makes one."""
+        """A new scope object, as in a request."""
         return Scope(TENANT, user=self.user)
 
 
 def records(n: int) -> list[dict[str, Any]]:
-    """n memories of 20 to 40 words with metadata, and a vector each."""
+    """Return n memories of 20 to 40 words with metadata and vectors."""
     texts, numbers = ZipfTexts(seed=1), random.Random(0)
     vectors = cases.vectors(n, seed=n)
     return [
@@ -49,13 +49,13 @@ def records(n: int) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=4)
 def questions(user: str, n_words: int = 6) -> tuple[Asked, ...]:
-    """Questions to a user, all different."""
+    """Return distinct questions to a user."""
     texts, vectors = ZipfTexts(seed=9), cases.vectors(N_QUESTIONS, seed=9)
     return tuple(Asked(texts.text(n_words), vectors[row], user) for row in range(N_QUESTIONS))
 
 
 class Users:
-    """Indexes in memory and in files, and a memory, opened and filled when first asked for."""
+    """Indexes in memory and in files, and a memory, opened and filled on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._opened = folder, ExitStack()
@@ -69,7 +69,7 @@ class Users:
         self._opened.close()
 
     def index(self, kind: str, n: int) -> Index:
-        """The index of a user `f"u{n}"` with n memories, without an embedder. `kind`: "memory" or "file"."""
+        """Return the index of a user `f"u{n}"` with n memories, without an embedder. `kind`: "memory" or "file"."""
         key = kind, n
         if key not in self._indexes:
             index = Index() if kind == "memory" else Index.open(self._folder / f"{n}.scrubjay")
@@ -79,7 +79,7 @@ class Users:
         return self._indexes[key]
 
     def fresh(self, kind: str) -> Index:
-        """An index of its own for what writes, with a user "u1000" of 1,000 memories."""
+        """Return a separate index for writes, with a user "u1000" of 1,000 memories."""
         index = Index() if kind == "memory" else Index.open(self._folder / f"{len(self._indexes)}-w.scrubjay")
         self._opened.enter_context(index)
         self._indexes[kind, -len(self._indexes)] = index
@@ -102,6 +102,6 @@ class Users:
 
 
 def new_records(n: int) -> list[dict[str, Any]]:
-    """n memories that no index of :class:`Users` holds."""
+    """Return n memories that no index of :class:`Users` contains."""
     texts, vectors = ZipfTexts(seed=3), cases.vectors(n, seed=6)
     return [{"id": f"new{row}", "text": texts.text(30), "vector": vectors[row]} for row in range(n)]

@@ -1,1 +1,1 @@
-"""How good are the rankings on real, judged questions? Run `python -m benchmarks.quality`."""
+"""Quality of the rankings on real, judged questions: `python -m benchmarks.quality`."""

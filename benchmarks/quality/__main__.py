@@ -23,7 +23,7 @@ Figures = tuple[float, float]
 
 
 def figures(judged: JudgedSet, rankings: list[list[str]]) -> Figures:
-    """Mean recall@10 and nDCG@10 over the judged queries."""
+    """Return the mean recall@10 and nDCG@10 over the judged queries."""
     pairs = list(zip(rankings, judged.queries, strict=True))
     n = len(pairs)
     return (
@@ -35,7 +35,7 @@ def figures(judged: JudgedSet, rankings: list[list[str]]) -> Figures:
 def evaluate(
     judged: JudgedSet, *, with_native: bool, with_oracle: bool, progress: rankers.Progress
 ) -> dict[str, Any]:
-    """All arms of one set, and its named identifiers."""
+    """Evaluate all arms of one set, and its named identifiers."""
     native = rankers.native_rankings(judged, progress) if with_native else None
     oracle = rankers.oracle_rankings(judged, progress) if with_oracle else None
     rows = []
@@ -70,7 +70,7 @@ def third_decimal(pair: Figures) -> tuple[float, float]:
 
 
 def faults(report: dict[str, Any]) -> list[str]:
-    """What must not be: native unlike oracle, or an identifier that is not found."""
+    """Return the failures: native differs from oracle, or an identifier is not found."""
     found = [
         f"{report['set']}, {row['arm']}: native {row['native']} but oracle {row['oracle']}"
         for row in report["rows"]

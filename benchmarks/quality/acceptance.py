@@ -1,15 +1,15 @@
-"""Is the default as good as its better arm and as rank fusion, on every judged set, with both kinds of vectors?
+"""The default ranking against its better arm and rank fusion, on every judged set, with both kinds of vectors.
 
     python -m benchmarks.quality.acceptance [--data DIR] [--set NAME ...] [--json FILE]
 
 For each set and model: nDCG@10, recall@10 and recall@100 of both arms, RRF(10), RRF(60) and the default, with and
-without dates of the question, by the public search of the engine. A question is asked when the set says so, else at the
-time of its scope's last memory. SHORT: the default is more than .002 below the best of the others in nDCG@10 or
-recall@10, or more than .005 below RRF(60) in recall@100. Exit code 1 if one is.
+without dates of the question, by the public search of the engine. The time of a question is that of the set, or else
+that of its scope's last memory. SHORT: the default is more than .002 below the best of the others in nDCG@10 or
+recall@10, or more than .005 below RRF(60) in recall@100. Exit code 1 if any is.
 
-The vectors of `typo_dev` are of the texts with their errors. An index that embeds its questions embeds what it read
-instead, so below the table stand the means of nDCG@10 of the questions without their errors, with the vector of what
-was typed, and with that of what was read: where the correction gives the text without its error, the vector of that.
+The vectors of `typo_dev` are of the texts with their errors. An index that embeds its questions embeds the corrected
+text instead, so below the table are the mean nDCG@10 of the questions without their errors, with the vector of the
+typed text, and with that of the corrected text: where the correction restores the original, its vector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_BELOW = {"ndcg@10": 0.002, "recall@10": 0.002, "recall@100": 0.005}
 
 
 def asked() -> dict[str, Any]:
-    """The compared searches; the last one is the default."""
+    """Return the compared searches; the last one is the default."""
     from scrubjay import RRF
     from scrubjay import Query as Asked
 
@@ -50,7 +50,7 @@ def asked() -> dict[str, Any]:
 
 
 def figures(judged: JudgedSet, model: str) -> dict[str, dict[str, float]]:
-    """Means over the judged queries, by search."""
+    """Return means over the judged queries, by search."""
     engine, vectors = native_engine(judged, model), judged.query_vectors(model)
     sums = {name: dict.fromkeys(MOST_BELOW, 0.0) for name in asked()}
     for name, query in asked().items():
@@ -69,7 +69,7 @@ def figures(judged: JudgedSet, model: str) -> dict[str, dict[str, float]]:
 
 
 def short_by(found: dict[str, dict[str, float]]) -> dict[str, float]:
-    """The default less what it is held to; negative beyond MOST_BELOW is short."""
+    """Return the default's figures minus the required ones; values below -MOST_BELOW fall short."""
     others = [each for name, each in found.items() if name != "default"]
     held_to = {what: max(each[what] for each in others) for what in ("ndcg@10", "recall@10")}
     held_to["recall@100"] = found["RRF(60)"]["recall@100"]
@@ -77,7 +77,7 @@ def short_by(found: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def typing_errors(judged: JudgedSet, undamaged: JudgedSet, model: str) -> dict[str, float]:
-    """nDCG@10 of the default for the same questions without and with an error."""
+    """Return nDCG@10 of the default for the same questions without and with an error."""
     engine = native_engine(judged, model)
     vectors, undamaged_vectors = judged.query_vectors(model), undamaged.query_vectors(model)
     rows = {query.text: query.row for query in undamaged.queries}

@@ -1,4 +1,4 @@
-"""How many of the best should be reranked? Quality and CPU time by depth, with the offline cross-encoder.
+"""Quality and CPU time by the number of reranked hits, with the offline cross-encoder.
 
 python -m benchmarks.quality.depths [--data FOLDER] [--set locomo_dev ...] [--vectors NAME] [--questions 120]
 """
@@ -17,14 +17,14 @@ from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.table import cache_folder
 from scrubjay import Index
 from scrubjay.retrieval import OnnxReranker
-from scrubjay.retrieval.judged import read_judged
+from scrubjay.retrieval.judged_sets import read_judged
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
 DEPTHS = (0, 5, 10, 20, 30, 50, 100)
 
 
 class Timed:
-    """A reranker that counts the CPU time of a pair."""
+    """A reranker that measures the CPU time of a pair."""
 
     name = "timed"
 

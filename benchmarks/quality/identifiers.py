@@ -1,9 +1,9 @@
-"""Does a query that names a stored identifier find its memory by words alone?
+"""Whether a query that names a stored identifier finds its memory by words alone.
 
-An identifier-like token of a query is a run of word characters and joiners that holds a digit, an `@`, an `_`, inner
-capitals or a dotted name. The query names a stored identifier verbatim if such a token stands, as it is written, in the
-query's judged memory, with no word character or inner joiner around it. Its memory has to be first where no other
-memory of the scope holds the token, and among the first three otherwise.
+An identifier-like token of a query is a run of word characters and joiners that contains a digit, an `@`, an `_`, inner
+capitals or a dotted name. The query names a stored identifier verbatim if such a token occurs unchanged in the query's
+judged memory, with no word character or inner joiner around it. That memory must be first if no other memory of the
+scope contains the token, and among the first three otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDENTIFIER = re.compile(r"\d|@|_|[^\W\d_][a-z][A-Z]|[a-z][A-Z]|\w\.\w")
 
 @dataclass(frozen=True)
 class Named:
-    """A query that names an identifier, and where its memory came."""
+    """A query that names an identifier, and the rank of its memory."""
 
     query: str
     text: str
@@ -37,7 +37,7 @@ class Named:
     rank: int
     first: str
     shared_with_first: tuple[str, ...]
-    """The query's terms that the memory in first place holds."""
+    """The query's terms in the memory in first place."""
 
     @property
     def holds(self) -> bool:
@@ -45,7 +45,7 @@ class Named:
 
     @property
     def reason(self) -> str:
-        """Why it is an exception, or why a rank other than 1 is none."""
+        """Return why it fails, or why a rank other than 1 is acceptable."""
         if self.rank == 0:
             return "not among the first ten"
         if self.n_holders > 1:
@@ -62,13 +62,13 @@ def identifiers(text: str) -> list[str]:
 
 
 def holds_verbatim(text: str, identifier: str) -> bool:
-    if identifier not in text:  # the usual case, quickly
+    if identifier not in text:  # fast path
         return False
     return re.search(rf"(?<!\w){re.escape(identifier)}(?!\w)", text) is not None
 
 
 def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> list[Named]:
-    """All queries that name an identifier of their judged memory, with the rank of that memory in `rankings`."""
+    """Return all queries that name an identifier of their judged memory, with the rank of that memory in `rankings`."""
     text_of = {memory.id: memory.text for memory in judged.memories}
     texts_of_scope: dict[str, list[str]] = {}
     for memory in judged.memories:
@@ -94,7 +94,7 @@ def shared_terms(query: str, text: str) -> tuple[str, ...]:
 
 
 def rarest_identifier(query: Query, text_of: dict[str, str], texts: list[str]) -> tuple[str, str, int] | None:
-    """Of the identifiers that the query shares with its judged memory, the one that fewest memories hold."""
+    """Return the identifier shared by the query and its judged memory that the fewest memories contain."""
     candidates = [
         (sum(holds_verbatim(text, identifier) for text in texts), identifier, memory)
         for identifier in identifiers(query.text)

@@ -1,4 +1,4 @@
-"""What is in a judged set, and where is it?
+"""Judged sets: their files and location.
 
 A set is a folder with `corpus.jsonl`, `queries.jsonl`, `qrels.tsv` and `<model>.docs.npy` / `<model>.queries.npy`; the
 data are not part of this project. `SCRUBJAY_DATA` names the folder of sets; the default is `../shared/data`.
@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from scrubjay.bench.folders import turn_of
 from scrubjay.datafiles import json_lines
-from scrubjay.retrieval.judged import judgements
+from scrubjay.retrieval.judged_sets import judgements
 
 SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")
 VECTOR_SETS = ("wordllama256", "bge_small_int8")
 WHOLE_CORPUS = "all"
-"""The scope of a set that is one scope."""
+"""The scope of a set that has only one."""
 
 
 def data_folder(given: Path | None = None) -> Path:
-    """The folder of judged sets; it may be absent."""
+    """Return the folder of judged sets; it may be absent."""
     if given is not None:
         return given
     default = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "data"
@@ -44,7 +44,7 @@ class Query:
     row: int
     """Its row in `<model>.queries.npy`."""
     asked_at: str | None = None
-    """The set says when, or it is the time of the last memory of the scope; None: there is no time."""
+    """The time of the question from the set, or that of the last memory of the scope, or None."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Memory:
     row: int
     created_at: str | None = None
     turn: dict[str, Any] | None = None
-    """`run`, `position` and `speaker`, where the set says them."""
+    """`run`, `position` and `speaker`, if the set has them."""
 
 
 @dataclass(frozen=True)
 class JudgedSet:
-    """One set; read when first asked for."""
+    """One set; files are read on first use."""
 
     folder: Path
 
@@ -84,7 +84,7 @@ class JudgedSet:
 
     @cached_property
     def queries(self) -> list[Query]:
-        """Only the queries with at least one judgement."""
+        """The queries with at least one judgement."""
         relevant = judgements(self.folder / "qrels.tsv")
         last: dict[str, str] = {}
         for memory in self.memories:
@@ -105,11 +105,11 @@ class JudgedSet:
         ]
 
     def originals(self) -> dict[str, str]:
-        """Of each query of a set of damaged ones the text without its error."""
+        """Return the text without its error for each query of a set with typing errors."""
         return {row["id"]: row["meta"]["original"] for row in self._lines("queries.jsonl")}
 
     def part(self, scopes: Collection[str], n_queries: int) -> JudgedSet:
-        """Only these scopes, and at most so many of their queries, evenly spread."""
+        """Return the set restricted to these scopes, and to at most `n_queries` of their queries, evenly spread."""
         smaller = JudgedSet(self.folder)
         queries = [query for query in self.queries if query.scope in scopes]
         step = max(1, len(queries) // n_queries)
@@ -132,5 +132,5 @@ class JudgedSet:
 
 
 def judged_sets(folder: Path, names: tuple[str, ...] = SETS) -> list[JudgedSet]:
-    """The sets that are there."""
+    """Return the sets that are present."""
     return [JudgedSet(folder / name) for name in names if (folder / name / "corpus.jsonl").is_file()]

@@ -1,13 +1,13 @@
-"""Is the default as good as its parts on texts that it was not made by?
+"""The default ranking against its parts, on texts that it was not tuned on.
 
     python -m benchmarks.quality.known_items [--transformer FOLDER] [--json FILE]
 
-The sets are those of `machine_sets.py`, so their texts differ from machine to machine. For each set and embedder
-(WordLlama, the table of the package, and, given a folder with an ONNX model, a bge model in it): nDCG@10, recall@10 and
-recall@100 of the default, of both arms and of every fixed fusion that the package has, and by how much the default is
-above or below the best of the others (of RRF(60) in recall@100), with a 95% interval of the mean difference by
-resampling the questions. The best of eleven is chosen after the fact, so a default that is as good as any is a little
-below it; "below" marks what is more than the tolerance of `acceptance.py` below and whose interval excludes 0.
+The sets are those of `machine_sets.py`, so their texts differ between machines. For each set and embedder (WordLlama,
+the table of the package, and, given a folder with an ONNX model, a bge model in it): nDCG@10, recall@10 and recall@100
+of the default, of both arms and of every fixed fusion of the package, and the difference of the default from the best
+of the others (from RRF(60) in recall@100), with a 95% interval of the mean difference by resampling the questions. The
+best of eleven is chosen after the fact, so a default as good as any is slightly below it; "below" marks differences
+beyond the tolerance of `acceptance.py` whose interval excludes 0.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from benchmarks.quality.rankers import native_scope
 N_RESAMPLED = 1000
 
 Figures = NDArray[np.float64]
-"""One row a question, one column for each of MOST_BELOW."""
+"""One row for each question, one column for each of MOST_BELOW."""
 
 
 def searches() -> dict[str, Any]:
-    """The default first, then what it is held to."""
+    """Return the searches: the default first, then those it is compared with."""
     from scrubjay import RRF, Boost, Production, Query, Weighted
 
     plain: dict[str, Any] = {
@@ -58,7 +58,7 @@ def searches() -> dict[str, Any]:
 
 
 def figures(judged: MachineSet, embedder: Any) -> dict[str, Figures]:
-    """Of each search, of every question that has a vector."""
+    """Return the figures of each search, for every question that has a vector."""
     from scrubjay import _native
 
     engine = _native.Engine()
@@ -90,7 +90,7 @@ def figures(judged: MachineSet, embedder: Any) -> dict[str, Figures]:
 
 
 def compared(report: dict[str, Figures]) -> dict[str, dict[str, Any]]:
-    """For each figure: what the default is held to, the mean difference, its interval, and whether it is below."""
+    """Return for each figure the best other search, the mean difference, its interval, and whether it is below."""
     chance = np.random.default_rng(0)
     others = [name for name in report if name != "default"]
     comparison: dict[str, dict[str, Any]] = {}

@@ -1,16 +1,15 @@
-"""Judged sets of texts that a Debian machine has anyway, so of texts that no constant here was chosen by.
+"""Judged sets from texts that every Debian machine has, so that no constant was tuned on them.
 
-Each is a search for a known item: what somebody wrote as the summary of a text finds the text, which does not contain
-the summary.
+Each is a known-item search: the summary of a text finds the text, which does not contain the summary.
 
 - `manual pages`: the line under NAME finds the first section after the synopsis
-- `manual pages, languages`: the same in other languages, each a scope
-- `packages`: the synopsis of an installed package finds its description; and of translated descriptions, where apt has
-  their files, each language a scope
+- `manual pages, languages`: the same in other languages, one scope for each
+- `packages`: the synopsis of an installed package finds its description; if apt has files of translated descriptions,
+  those of each language, one scope for each
 - `changes`: a bug, a CVE or a version finds its entries in the changelogs of Debian; identifiers
 - `docstrings`: the first paragraph of a docstring of the standard library finds the rest
 
-Which texts are taken is drawn with a fixed seed; a machine with other packages has other texts.
+Texts are drawn with a fixed seed; a machine with other packages has other texts.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ class MachineSet(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """A summary and the text that it is of."""
+    """A summary and its text."""
 
     summary: str
     text: str
 
 
 def machine_sets(root: Path = Path("/"), library: Path | None = None) -> Iterator[MachineSet]:
-    """The sets whose texts are there, below `root`; `library`: a folder in place of the standard library."""
+    """Yield the sets whose texts exist below `root`; `library`: a folder in place of the standard library."""
     manual = root / "usr/share/man"
     changelogs = sorted((root / "usr/share/doc").glob("*/changelog.Debian.gz"))
     modules = sorted((library or Path(sysconfig.get_paths()["stdlib"])).rglob("*.py"))
@@ -80,7 +79,7 @@ def machine_sets(root: Path = Path("/"), library: Path | None = None) -> Iterato
 
 
 def of_pairs(name: str, scopes: dict[str, Iterable[Pair]]) -> MachineSet:
-    """Texts as documents, summaries as questions; of scopes beside others fewer, and none of those with few texts."""
+    """Use texts as documents and summaries as questions; take fewer for each of several scopes, and skip small ones."""
     chance = random.Random(name)
     many = len(scopes) > 1
     most = (MOST_OF_LANGUAGE, MOST_QUESTIONS_OF_LANGUAGE) if many else (MOST_DOCUMENTS, MOST_QUESTIONS)
@@ -99,7 +98,7 @@ def of_pairs(name: str, scopes: dict[str, Iterable[Pair]]) -> MachineSet:
 
 
 def manual_pages(folder: Path) -> Iterator[Pair]:
-    """Of the sections 1, 5, 7 and 8 of one language."""
+    """Yield pairs of the sections 1, 5, 7 and 8 of one language."""
     for section in "1578":
         for path in sorted((folder / f"man{section}").glob("*.gz")):
             if path.is_symlink():
@@ -111,7 +110,7 @@ def manual_pages(folder: Path) -> Iterator[Pair]:
 
 
 def manual_page(source: str) -> Pair | None:
-    """The summary, and the text of the first section behind those of name and synopsis; None: it has no such text."""
+    """Return the summary, and the text of the first section after name and synopsis, or None."""
     sections = [[_plain(line) for line in part.split("\n")] for part in re.split(r"\n\.S[Hh]\b", source)[1:]]
     if len(sections) < 3:
         return None
@@ -130,7 +129,7 @@ _ESCAPES = [(r"\\f(?:\[\w*\]|\(..|.)", ""), (r"\\[&|^%]", ""), (r"\\\(aq", "'"),
 
 
 def _plain(line: str) -> str:
-    """The words of a line of troff."""
+    """Return the words of a line of troff."""
     if line.startswith((".", "'")):
         request, _, words = line[1:].strip().partition(" ")
         if request not in _WORDS:
@@ -142,10 +141,10 @@ def _plain(line: str) -> str:
 
 
 def packages(root: Path) -> dict[str, Iterable[Pair]]:
-    """Installed packages, or, where apt has translated descriptions, those of each language."""
+    """Return pairs of installed packages, or, if apt has translated descriptions, those of each language."""
     lists = sorted((root / "var/lib/apt/lists").glob("*_Translation-*"))
     of_language = {re.sub(".*Translation-", "", path.name): path for path in lists}
-    # Not those that are packed.
+    # Skip compressed files.
     translated = {name: path for name, path in of_language.items() if re.fullmatch(r"\w+", name)}
     if translated:
         return {language: descriptions(path) for language, path in translated.items()}
@@ -153,7 +152,7 @@ def packages(root: Path) -> dict[str, Iterable[Pair]]:
 
 
 def descriptions(path: Path) -> Iterator[Pair]:
-    """Synopsis and description of each stanza of Debian's control format."""
+    """Yield synopsis and description of each stanza of Debian's control format."""
     if not path.is_file():
         return
     stanzas = path.read_text(encoding="utf-8", errors="replace").split("\n\n")
@@ -167,7 +166,7 @@ def descriptions(path: Path) -> Iterator[Pair]:
 
 
 def changes(paths: Sequence[Path]) -> MachineSet:
-    """Entries of changelogs, 40 at most of one, asked for by what they name."""
+    """Return entries of changelogs, at most 40 of each, with questions for what they name."""
     chance = random.Random("changes")
     documents: list[Document] = []
     named: dict[str, set[str]] = {}
@@ -196,7 +195,7 @@ def changes(paths: Sequence[Path]) -> MachineSet:
 
 
 def changelog_entries(source: str) -> Iterator[tuple[str, str, str]]:
-    """Package, version and text of each entry of at least 25 characters."""
+    """Yield package, version and text of each entry of at least 25 characters."""
     for release in re.finditer(r"^(\S+) \((\S+)\) .*\n((?:(?:  .*)?\n)+?) -- ", source, re.MULTILINE):
         for entry in re.split(r"\n  \* ", "\n" + release[3].strip("\n"))[1:]:
             text = " ".join(entry.split())
@@ -205,7 +204,7 @@ def changelog_entries(source: str) -> Iterator[tuple[str, str, str]]:
 
 
 def docstrings(paths: Iterable[Path]) -> Iterator[Pair]:
-    """First paragraph and the rest of docstrings of functions and classes, without tests."""
+    """Yield first paragraph and rest of docstrings of functions and classes, without tests."""
     for path in paths:
         if {"test", "tests", "site-packages", "idlelib"} & set(path.parts):
             continue

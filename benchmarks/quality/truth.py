@@ -1,16 +1,16 @@
-"""Does a memory keep what is true, for as long as it is true? Judged by sequences of statements with the time of each
-telling, and with what must be in force at the end and at other dates.
+"""Whether a memory keeps what is true, for as long as it is true: sequences of statements with the time of each
+telling, and with the statements that must be in force at the end and at other dates.
 
     python -m benchmarks.quality.truth [--data DIR] [--told] [--confirmed] [--through gate|extractor] [--json FILE]
 
 The sequences are those of `memory_truth`. Each is told in order, through the gate as candidates or as the JSON answer
-of a model that the built-in extractor reads. Then: which of the true statements are in force, which of those that are
-not true any more, as of the end of the sequence and as of each date; and for each question, asked through `recall` as
-of its date: whether the evidence is among the ten records found, and whether what must not be given as in force is: not
-counting, and then counting, what is found as a plan (`relation`), which a prompt says, too.
-`--told`: the candidates say whether a predicate has one value at a time, as an extractor does.
-`--confirmed`: an operator confirms each of the tenant's facts as it is told. What one source alone says of it is
-provisional before: `list` shows it, `recall` does not.
+of a model that the built-in extractor reads. Then, at the end of the sequence and at each date: which of the true
+statements are in force, and which of those that are no longer true. And for each question, asked through `recall` at
+its date: whether the evidence is among the ten records found, and whether something appears as in force that must not:
+without, and then with, records found as a plan (`relation`), which a prompt also labels.
+`--told`: the candidates declare whether a predicate has one value at a time, as an extractor does.
+`--confirmed`: an operator confirms each of the tenant's facts after it is told. Before that, a fact about the tenant
+from a single source is provisional: `list` returns it, `recall` does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Told = Mapping[str, Any]
 
 
 def fields_of(sequence: Told, statement: Told, told: bool) -> dict[str, Any]:
-    """What an extractor knows of a statement."""
+    """Return the fields of a statement that an extractor knows."""
     subject = statement["subject"]
     if statement["level"] == "tenant":
         subject = sequence["tenant"]
@@ -79,7 +79,7 @@ def tell(memory: Memory, sequence: Told, told: bool, through: str, confirmed: bo
 
 
 def same_as(sequence: Told, id: str) -> set[str]:
-    """The texts that say what a statement says: itself, and where it is told again, the others."""
+    """Return the texts of a statement: its own, and those of its repetitions."""
     by_id = {one["id"]: one for one in sequence["statements"]}
     if sequence["kind"] != "restated":
         return {by_id[id]["text"]}
@@ -90,7 +90,7 @@ def same_as(sequence: Told, id: str) -> set[str]:
 
 
 def judge(memory: Memory, sequence: Told) -> Counter[str]:
-    """Count, by "when what outcome", such as "end true kept"."""
+    """Count outcomes by "when what outcome", such as "end true kept"."""
     user, counts = Scope(sequence["tenant"], user=sequence["user"]), Counter[str]()
     states = [("end", sequence["now"], sequence["at_end"])]
     states += [("dates", state["date"], state) for state in sequence["at_dates"]]
@@ -115,7 +115,7 @@ def judge(memory: Memory, sequence: Told) -> Counter[str]:
 
 
 def shares(counts: Counter[str]) -> dict[str, float | None]:
-    """The shares that were kept: of what is true, and of what is not."""
+    """Return the fractions that were kept: of what is true, and of what is not."""
     found: dict[str, float | None] = {}
     for when in ("end", "dates", "recall"):
         wants = [("true", "kept"), ("false", "wrong")]

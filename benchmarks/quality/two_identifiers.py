@@ -1,10 +1,10 @@
-"""Does the document with both identifiers of a question come first?
+"""Whether the document with both identifiers of a question comes first.
 
     python -m benchmarks.quality.two_identifiers [--data DIR] [--questions N]
 
-Questions are made of two identifiers that stand in one memory of a judged set, alone and in sentences; the first hit of
-the default search, with stored vectors of other queries, has to hold both, as they are written. Quantities (measures,
-years, ranges) are no identifiers. Exit code 1 if one question fails.
+Questions consist of two identifiers from one memory of a judged set, alone and in sentences; the first hit of the
+default search, with stored vectors of other queries, must contain both verbatim. Quantities (measures, years, ranges)
+are not identifiers. Exit code 1 if a question fails.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEMPLATES = (
 
 
 def pairs(judged: JudgedSet, n_questions: int) -> Iterator[tuple[str, str, str]]:
-    """Scope and two identifiers of a memory, where neither contains the other; the same in every run."""
+    """Yield scope and two identifiers of a memory, neither containing the other; the same in every run."""
     draw = random.Random(judged.name)
     memories = list(judged.memories)
     draw.shuffle(memories)
@@ -49,13 +49,13 @@ def pairs(judged: JudgedSet, n_questions: int) -> Iterator[tuple[str, str, str]]
 
 
 def is_identifier(run: str) -> bool:
-    """Letters and digits, and neither a quantity nor an expression."""
+    """Return whether a run has letters and digits, and is neither a quantity nor an expression."""
     has_both = any(character.isdigit() for character in run) and any(map(str.isalpha, run))
     return has_both and "=" not in run and not is_quantity(run.lower())
 
 
 def missed(judged: JudgedSet, model: str, n_questions: int) -> tuple[int, list[str]]:
-    """How many questions there are, and those whose first hit does not hold both."""
+    """Return the number of questions, and those whose first hit does not contain both identifiers."""
     engine, vectors = native_engine(judged, model), judged.query_vectors(model)
     found, n = [], 0
     for n, (scope, one, other) in enumerate(pairs(judged, n_questions), start=1):

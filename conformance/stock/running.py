@@ -21,7 +21,7 @@ CONFORMANCE = STOCK.parent
 ROOT = CONFORMANCE.parent
 RESULTS = STOCK / "results"
 
-# No store may call home while it is judged.
+# No store may send telemetry during a test.
 _QUIET = {
     "ANONYMIZED_TELEMETRY": "False",
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -35,11 +35,11 @@ def run(store: Store, environments: Path, python: str, install: bool, only: Sequ
     """Write the report of a store to results/NAME.json; return the exit code of the command.
 
     Args:
-        store: from the catalogue.
+        store: an entry of the catalogue.
         environments: the folder of the virtual environments.
-        python: that makes a new one. LangGraph's SqliteStore needs one whose sqlite3 loads extensions.
-        install: whether to install what is needed; without, the environment has it already.
-        only: checks whose results are made anew; those of the others stay as they were. Empty: all checks.
+        python: the interpreter for a new environment. LangGraph's SqliteStore needs a sqlite3 that loads extensions.
+        install: whether to install the packages; otherwise the environment must have them.
+        only: checks to run again; recorded results of the others are kept. Empty: all checks.
     """
     environment = environments / store.environment
     interpreter = environment / "bin" / "python"
@@ -50,7 +50,7 @@ def run(store: Store, environments: Path, python: str, install: bool, only: Sequ
         packages = [str(CONFORMANCE), *store.packages.split(), *ours]
         subprocess.run([str(interpreter), "-m", "pip", "install", "-q", *packages], check=True)
     RESULTS.mkdir(exist_ok=True)
-    kept = RESULTS / f"{store.name}.json"
+    path = RESULTS / f"{store.name}.json"
     named = [*store.packages.split(), *(["scrubjay"] if store.ours else [])]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
@@ -62,21 +62,21 @@ def run(store: Store, environments: Path, python: str, install: bool, only: Sequ
         )
         if file.exists():
             report = _read(file)
-            whole = merged(_read(kept), report) if only else report
-            kept.write_text(whole.to_json() + "\n", encoding="utf-8")
+            merged_report = merged(_read(path), report) if only else report
+            path.write_text(merged_report.to_json() + "\n", encoding="utf-8")
     return done.returncode
 
 
 def merged(before: Report, report: Report) -> Report:
-    """Return the results of `report`, and those of `before` for the checks that it lacks.
+    """Return the results of `report`, completed by those of `before` for the checks that it lacks.
 
     Raises:
-        ValueError: they are of different versions.
+        ValueError: the reports are of different versions.
     """
     if before.about != report.about:
         raise ValueError(f"only: expected a run with {before.about}, got one with {report.about}")
     results = {result.id: result for result in (*before.results, *report.results)}
-    ids = [one.id for one in all_checks()]
+    ids = [check.id for check in all_checks()]
     return replace(report, results=[results[id] for id in ids if id in results])
 
 

@@ -67,9 +67,7 @@ def crewai_scrubjay(setting: Setting) -> Any:
     from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage
 
     storage = ScrubjayStorage(setting.directory / "memories.scrubjay", scope=scrubjay.Scope("crew"))
-    embed = ScrubjayEmbedder(
-        setting.embedder
-    )  # the same vectors, which tell the storage of what text they are
+    embed = ScrubjayEmbedder(setting.embedder)  # the same vectors, with the text attached for the storage
     return CrewAIStore(setting, storage, ask=lambda text: embed([text])[0])
 
 
@@ -94,12 +92,17 @@ def mcp_scrubjay(setting: Setting) -> Any:
         return {"text": item.text, "metadata": dict(item.metadata)}
 
     def search(scope: Scope, text: str, k: int, condition: Any) -> tuple[str, dict[str, Any]]:
-        asked = {"query": text, "limit": k}
-        return ("search_memories", asked if condition is None else {**asked, "filter": dict(condition)})
+        arguments = {"query": text, "limit": k}
+        return (
+            "search_memories",
+            arguments if condition is None else {**arguments, "filter": dict(condition)},
+        )
 
     def found(answer: Any) -> list[tuple[str, str, dict[str, Any], float | None]]:
         memories = answer.get("memories", [answer])
-        return [(one["id"], one["text"], one["metadata"], one.get("score")) for one in memories]
+        return [
+            (memory["id"], memory["text"], memory["metadata"], memory.get("score")) for memory in memories
+        ]
 
     tools = Tools(
         add=lambda scope, item: ("add_memory", written(item)),

@@ -1,4 +1,4 @@
-"""The stock stores under check: each as its project's documentation opens it, with the one embedder of all."""
+"""The stock stores under test: each opened as its project's documentation shows, with the shared embedder."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def cognee_lancedb(setting: Setting) -> Any:
 
 
 def mcp_memory_service(setting: Setting) -> Any:
-    """Each scope is a database of its own, as the project's documentation keeps projects apart.
+    """Each scope is a separate database, as the project's documentation separates projects.
 
-    The id of a memory is the hash of its text, by which no tool reads one: a tag names it, and the listing of the tag
-    has it. The metadata of the checks are one field, beside those that the server adds.
+    A memory's id is the hash of its text, and no tool reads one by it; so a tag names the memory, and it is read by
+    listing the tag. The metadata of the checks are one field, beside those that the server adds.
     """
     import hashlib
     import os
@@ -163,7 +163,7 @@ def mcp_memory_service(setting: Setting) -> Any:
 
     def written(scope: Scope, item: Any) -> dict[str, Any]:
         metadata = {"tags": [label(item)], "checked": dict(item.metadata)}
-        # Of one conversation: otherwise what is similar to a memory of the last 24 hours is refused as its duplicate.
+        # One conversation, or the server would reject memories similar to one of the last 24 hours as duplicates.
         return {"content": item.text, "metadata": metadata, "conversation_id": "/".join(scope)}
 
     def changed(given: str, item: Any) -> dict[str, Any]:
@@ -173,10 +173,10 @@ def mcp_memory_service(setting: Setting) -> Any:
         return {"content_hash": content_hash, "updates": updates, "versioned": True}
 
     def hash_in(answer: str) -> str:
-        found = re.search(r"(?:\(hash|New hash): ([0-9a-f]{64})", answer)
-        if found is None:
+        match = re.search(r"(?:\(hash|New hash): ([0-9a-f]{64})", answer)
+        if match is None:
             raise ToolError(answer[:300])
-        return found[1]
+        return match[1]
 
     def read(text: str) -> Any:
         if re.match(r"Error|Failed", text):
@@ -186,8 +186,13 @@ def mcp_memory_service(setting: Setting) -> Any:
     def found(answer: Any) -> list[tuple[str, str, dict[str, Any], float | None]]:
         if isinstance(answer, dict):  # a listing
             return [
-                (f"{one['tags'][0]}:{one['content_hash']}", one["content"], one["metadata"]["checked"], None)
-                for one in answer["memories"]
+                (
+                    f"{memory['tags'][0]}:{memory['content_hash']}",
+                    memory["content"],
+                    memory["metadata"]["checked"],
+                    None,
+                )
+                for memory in answer["memories"]
             ]
         hits = re.findall(
             r"^\d+\. (.*?)\n   Hash: ([0-9a-f]{64})\n   Created: \S+ \[([\w-]+)\]",

@@ -1,4 +1,4 @@
-"""Scrubjay against the checks, and the published page against the reports. The other stores are not run here."""
+"""Scrubjay against the checks, and the published page against the reports. Other stores are not run here."""
 
 from __future__ import annotations
 

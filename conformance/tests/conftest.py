@@ -1,4 +1,4 @@
-"""The tests' own modules are found beside this file, also by the child processes of a check."""
+"""Puts this folder on the import path, for the tests and for the child processes of a check."""
 
 from __future__ import annotations
 

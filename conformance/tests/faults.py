@@ -1,4 +1,4 @@
-"""Planted faults: the reference store with one rule broken. Each class is a factory, for child processes, too."""
+"""Planted faults: the reference store with one rule broken. Each class is a factory that child processes can import."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 FAULTS: dict[str, list[type]] = {}
-"""The broken stores, by the id of the check that must catch each, and that alone."""
+"""The broken stores, by the id of the only check that must catch each."""
 
 
 def fault(check: str) -> Callable[[Any], Any]:
-    """Register a broken store as what the check `check` must catch."""
+    """Register a broken store as a fault that exactly the check `check` must catch."""
 
     def register(store: type) -> type:
         FAULTS.setdefault(check, []).append(store)

@@ -103,7 +103,7 @@ class _Offsets(_Ghosts):
 
 @fault("paging.stable")
 class OffsetsOfTheNewest(_Offsets):
-    """Deleted rows keep their places; new ones come to the front."""
+    """Deleted rows keep their places; new ones are added at the front."""
 
     def rows_of_pages(self, scope: Scope) -> list[Row]:
         return sorted(self.ordered(scope) + self.dead(scope), key=lambda row: -row.place)
@@ -111,7 +111,7 @@ class OffsetsOfTheNewest(_Offsets):
 
 @fault("paging.deleted")
 class OffsetsOfTheOldest(_Offsets):
-    """New rows come to the end; deleted ones make the others move up."""
+    """New rows are added at the end; deletions shift the others."""
 
     def rows_of_pages(self, scope: Scope) -> list[Row]:
         return self.ordered(scope)

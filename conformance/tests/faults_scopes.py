@@ -14,7 +14,7 @@ from reference import ReferenceStore, Row
 
 
 class _Sees(ReferenceStore):
-    """A search that ranks the rows of every scope for which a rule holds."""
+    """A search that also ranks the rows of scopes for which a rule holds."""
 
     rule: Callable[[Scope, Scope], bool]
 
@@ -202,7 +202,7 @@ class ResetsEverybody(ReferenceStore):
 
 @fault("isolation.replace")
 class SharesTexts(ReferenceStore):
-    """Replacing a text replaces it wherever the tenant has the same one."""
+    """Replacing a text replaces it in every item of the tenant with the same text."""
 
     def apply(self, what: str, scope: Scope, arguments: list[Any]) -> None:
         rows = self._rows.get(scope, {})

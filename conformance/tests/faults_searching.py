@@ -23,7 +23,7 @@ class VectorsAlone(ReferenceStore):
 
 @fault("retrieval.paraphrases")
 class KnowsNoForms(ReferenceStore):
-    """Words of a question that end in other letters than the usual ones of English are all it looks for."""
+    """Searches only for words of a question without common English endings."""
 
     def embed_question(self, text: str) -> Any:
         words = [word for word in text.split() if not re.search(r"(s|ing|tion|ed|y|e|ic|nt)\W*$", word)]

@@ -18,7 +18,7 @@ from reference import ReferenceStore
 
 @fault("durability.reopen")
 class KeepsNoMetadata(ReferenceStore):
-    """Metadata are in memory alone."""
+    """Metadata are kept in memory only."""
 
     def _refresh(self) -> None:
         _, operations = self._log.unread()
@@ -30,7 +30,7 @@ class KeepsNoMetadata(ReferenceStore):
 
 @fault("durability.reopen-search")
 class VectorsOfIds(ReferenceStore):
-    """What is read from the log has the vectors of its ids."""
+    """Rows read from the log get the vectors of their ids."""
 
     def _refresh(self) -> None:
         _, operations = self._log.unread()
@@ -42,7 +42,7 @@ class VectorsOfIds(ReferenceStore):
 
 @fault("durability.kill")
 class WritesLater(ReferenceStore):
-    """What is written waits for 100 others, or for the store to be closed."""
+    """Writes are buffered until there are 100, or until the store is closed."""
 
     def __init__(self, setting: Any) -> None:
         self._waiting: list[Any] = []

@@ -82,7 +82,7 @@ class MergesMetadata(ReferenceStore):
 
 
 class _Ghosts(ReferenceStore):
-    """Remembers the rows that were replaced or deleted."""
+    """Keeps the rows that were replaced or deleted."""
 
     def __init__(self, setting: Any) -> None:
         self.replaced: list[Row] = []

@@ -1,4 +1,4 @@
-"""A small store that keeps every promise: the checks are tested by breaking it, one rule at a time."""
+"""A small store that keeps every promise; the checks are tested by breaking one of its rules at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reference_log import Log
 
 @dataclass
 class Row:
-    """An item as it is stored, with its place in the order of writing."""
+    """A stored item with its place in the order of writing."""
 
     scope: Scope
     id: str
@@ -39,22 +39,22 @@ class Row:
 
 
 def as_text(vector: Any) -> str:
-    """Return a vector as the log has it."""
+    """Return a vector as text for the log."""
     return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
 
 
 def as_vector(text: str) -> Any:
-    """Return the vector that :func:`as_text` wrote."""
+    """Return the vector of a text of :func:`as_text`."""
     return np.frombuffer(base64.b64decode(text), "<f4")
 
 
 def identifiers(text: str) -> set[str]:
-    """Return the words of a text that hold a digit, whole: what a vector of hashed trigrams blurs."""
+    """Return the words of a text that contain a digit, unsplit: vectors of hashed trigrams blur them."""
     return {word for word in re.findall(r"[\w.@-]*\w", text.casefold()) if any(map(str.isdigit, word))}
 
 
 class ReferenceStore:
-    """Everything in dicts, every operation in a log; the lists are sorted when they are asked for."""
+    """Everything in dicts, with every operation in a log; lists are sorted on demand."""
 
     offers = frozenset(OFFERS)
     operators = frozenset(OPERATORS)
@@ -113,7 +113,7 @@ class ReferenceStore:
             self.delete_scope(scope)
 
     def write(self, what: str, scope: Scope, arguments: list[Any]) -> None:
-        """Log an operation and apply it, so that it is durable when it shows."""
+        """Log an operation and apply it, so that visible changes are durable."""
         with self._turn, self._log.locked():
             if self._closed:
                 raise ValueError("the store is closed")
@@ -160,14 +160,14 @@ class ReferenceStore:
     # ------------------------------------------------------------------ reading
 
     def visible(self, scope: Scope) -> list[Row]:
-        """Return the live rows of a scope, or of all scopes below a shorter one, in the order of writing."""
+        """Return the live rows of a scope, or of all scopes below a shorter one, in order of writing."""
         with self._turn:
             self._refresh()
             rows = self.ordered(scope)
         return [row for row in rows if self.alive(row)]
 
     def ordered(self, scope: Scope) -> list[Row]:
-        """Return all rows of a scope or below a shorter one; the list is kept until the next change."""
+        """Return all rows of a scope or below a shorter one; the list is cached until the next change."""
         if scope not in self._ordered:
             scopes = [scope] if len(scope) == 2 else self.below(scope)
             rows = [row for one in scopes for row in self._rows.get(one, {}).values()]
@@ -190,7 +190,7 @@ class ReferenceStore:
         return [self.get(scope, id) for id in ids]
 
     def candidates(self, scope: Scope) -> list[Row]:
-        """Return what a search ranks."""
+        """Return the rows that a search ranks."""
         return self.visible(scope)
 
     def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
@@ -239,13 +239,13 @@ class ReferenceStore:
         return [scope for scope in self.below(prefix) if self._rows[scope]]
 
     def sweep(self) -> None:
-        """What has expired is never shown, so there is nothing to do."""
+        """Do nothing: expired items are never returned."""
 
     # ------------------------------------------------------------------ truth
 
     def state(self, scope: Scope, subject: str, predicate: str, value: str, *, single: bool,
               since: str | None = None, until: str | None = None) -> None:  # fmt: skip
-        """Keep a statement; one without a date holds since ever, and later ones of them go first."""
+        """Record a statement; an undated one holds from the beginning, and later undated ones win."""
         self._statements.append(
             {"slot": self.slot(scope, subject, predicate), "value": value, "single": single,
              "since": since or "", "until": until or "9", "number": len(self._statements)}

@@ -11,7 +11,7 @@ ABSENT = object()
 
 
 class Filters:
-    """Whether metadata match a condition. A class, so that the tests can break one rule."""
+    """Evaluates conditions on metadata. A class, so that tests can override one rule."""
 
     def matches(self, metadata: Mapping[str, Any], condition: Mapping[str, Any]) -> bool:
         return all(self.field_matches(metadata, field, wanted) for field, wanted in condition.items())

@@ -11,12 +11,12 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # one process at a time, then
+except ImportError:  # then one process at a time
     fcntl = None  # type: ignore[assignment]
 
 
 class Log:
-    """Operations in the order in which they happened. A torn last line was never acknowledged, and is cut off."""
+    """Operations in order. A torn last line was never acknowledged, and is truncated."""
 
     def __init__(self, directory: Path) -> None:
         self._path, self._lock_path = directory / "items.log", directory / "lock"
@@ -27,14 +27,14 @@ class Log:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out."""
+        """Hold the exclusive lock between processes."""
         with self._lock_path.open("rb") as file:
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def unread(self) -> tuple[bool, list[Any]]:
-        """Return whether the log was rewritten, so that all before is void, and the operations not read before."""
+        """Return whether the log was rewritten, which voids earlier reads, and the operations not read yet."""
         inode = self._path.stat().st_ino
         rewritten = inode != self._inode
         if rewritten:
@@ -49,7 +49,7 @@ class Log:
         return rewritten, [json.loads(line) for line in whole.splitlines()]
 
     def append(self, operation: Any) -> None:
-        """Write one operation, durably. The lock is held, and nothing is unread."""
+        """Append one operation durably. The lock must be held, with nothing unread."""
         with self._path.open("r+b") as file:
             file.truncate(self._read_to)
             file.seek(self._read_to)
@@ -60,7 +60,7 @@ class Log:
         self._read_to += len(line)
 
     def rewrite(self, operations: list[Any]) -> None:
-        """Replace all by other operations. The lock is held."""
+        """Replace all operations. The lock must be held."""
         draft = self._path.with_suffix(".new")
         with draft.open("wb") as file:
             file.writelines(json.dumps(operation).encode() + b"\n" for operation in operations)

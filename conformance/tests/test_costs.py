@@ -1,4 +1,4 @@
-"""The figures of the level costs move with what they measure, and a broken store fails there, too."""
+"""The figures of the level costs follow what they measure, and a broken store fails there, too."""
 
 from __future__ import annotations
 

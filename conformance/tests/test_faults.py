@@ -39,7 +39,7 @@ def test_every_check_has_a_planted_fault() -> None:
 
 
 def beside(check: str) -> list[Check]:
-    """The checks that must not catch the fault of another: all, or, to save time, the quick ones of its level."""
+    """Return the checks that must not catch another's fault: all, or, to save time, the quick ones of its level."""
     level = check.partition(".")[0]
     return [
         one

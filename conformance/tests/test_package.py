@@ -1,4 +1,4 @@
-"""What surrounds the checks: capabilities, the report, the command line, the plugin, the embedder."""
+"""The parts around the checks: capabilities, the report, the command line, the plugin, the embedder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TESTS = Path(__file__).parent
 
 
 class Least:
-    """What a store must have, and no more."""
+    """The minimal store."""
 
     def __init__(self, setting: Setting) -> None:
         self._items: dict[Any, Item] = {}
@@ -73,7 +73,7 @@ def test_what_a_store_lacks_is_not_offered_and_never_passed() -> None:
     lacking = [one.id for one in all_checks() if one.needs]
     assert {outcomes[id] for id in lacking} == {"not offered"} and len(lacking) > 60
     assert outcomes["crud.round-trip"] == "passed"
-    assert outcomes["crud.no-alias"] == "failed"  # it keeps what it was handed
+    assert outcomes["crud.no-alias"] == "failed"  # it keeps the caller's objects
     assert all(result.evidence for result in report.results if result.outcome == "not offered")
 
 
@@ -182,7 +182,7 @@ test_in_a_test_file = conformance_test(CutsLongTexts, only=["crud"], known_failu
 
 
 def loading() -> list[str]:
-    """How pytest gets the plugin: by itself where the package is installed."""
+    """Return the pytest options that load the plugin: none if the package is installed."""
     installed = entry_points(group="pytest11")
     known = any(one.value == "memory_store_conformance.plugin" for one in installed)
     return [] if known else ["-p", "memory_store_conformance.plugin"]

@@ -1,4 +1,5 @@
-// The border to Python: the only folder that knows pybind11. Argument checks, arrays, errors; no logic.
+// Bindings: the border to Python, and the only folder that knows pybind11. Argument checks, arrays, errors;
+// no logic.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,7 +1,7 @@
-// Classes of the module: the one way to export one.
+// Classes of the module: the only way to export a class.
 //
 // An object whose __init__ never ran (T.__new__(T), a subclass that does not call super().__init__()) has no
-// C++ object behind it. pybind11 would allocate memory for one and hand that out unset, as `self` and as an
+// C++ object. pybind11 would allocate uninitialised memory for it and pass that on, as `self` and as an
 // argument; here it raises TypeError instead.
 #pragma once
 
@@ -24,13 +24,14 @@ class Uninitialised {
   }
 
  private:
-  // Where pybind11 asks for the memory of an object that is not there.
+  // pybind11 calls this to allocate the missing object.
   static void* allocate(size_t) { raise(); }
 
   static inline const char* name_ = "";
 };
 
-// pybind11::class_<T, Options...>(module, name, documentation, extra...), without unset memory.
+// Same as pybind11::class_<T, Options...>(module, name, documentation, extra...),
+// without uninitialised memory.
 template <class T, class... Options, class... Extra>
 [[nodiscard]] pybind11::class_<T, Options...> export_class(pybind11::module_& module, const char* name,
                                                            const char* documentation, const Extra&... extra) {

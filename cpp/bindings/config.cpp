@@ -33,9 +33,9 @@ py::dict show_config_dict() {
 
 void register_config(py::module_& module) {
   module.def("show_config_dict", &show_config_dict,
-             "How the native part was built and which SIMD level it runs: version, compiler, build_type, "
-             "simd_levels (what "
-             "this CPU can run, best last), simd_active (SCRUBJAY_SIMD forces one), n_cpus.");
+             "Build configuration and SIMD level of the native module: version, compiler, build_type, "
+             "simd_levels (those that this CPU supports, best last), simd_active (SCRUBJAY_SIMD forces one), "
+             "n_cpus.");
 }
 
 }  // namespace scrubjay::bindings

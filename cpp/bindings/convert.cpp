@@ -15,7 +15,7 @@ namespace scrubjay::bindings {
 
 namespace {
 
-// Null with a Python error.
+// Null with a Python error set.
 py::object index_of(py::handle value) {
   return py::reinterpret_steal<py::object>(in_python([&] { return PyNumber_Index(value.ptr()); }));
 }
@@ -80,7 +80,7 @@ std::string_view to_text(py::handle value, const std::string& name, py::object& 
     keep = py::reinterpret_borrow<py::object>(value);
     Py_ssize_t size = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-    if (!bytes) {  // lone surrogates: pairs are joined, the rest replaced
+    if (!bytes) {  // lone surrogates: pairs are joined, others replaced
       PyErr_Clear();
       keep = value.attr("encode")("utf-16-le", "surrogatepass").attr("decode")("utf-16-le", "replace");
       bytes = PyUnicode_AsUTF8AndSize(keep.ptr(), &size);
@@ -97,7 +97,7 @@ std::string_view to_text(py::handle value, const std::string& name, py::object& 
 
 namespace {
 
-// Without a branch for each word: texts are short, and most of them are ASCII to their end.
+// Without a branch per word: texts are short, and most of them are entirely ASCII.
 bool is_ascii(std::string_view text) noexcept {
   constexpr size_t kWord = sizeof(uint64_t);
   const char* const at = text.data();
@@ -113,7 +113,7 @@ bool is_ascii(std::string_view text) noexcept {
     bits |= (word(i) | word(i + kWord)) | (word(i + 2 * kWord) | word(i + 3 * kWord));
   for (; i + kWord <= n; i += kWord) bits |= word(i);
   if (n >= kWord) {
-    bits |= word(n - kWord);  // the rest, and some once more
+    bits |= word(n - kWord);  // the rest, overlapping earlier words
   } else {
     for (; i < n; ++i) bits |= static_cast<unsigned char>(at[i]);
   }
@@ -124,12 +124,12 @@ bool is_ascii(std::string_view text) noexcept {
 
 PyObject* new_text(std::string_view text) noexcept {
   const auto n = static_cast<Py_ssize_t>(text.size());
-  // Python's decoder looks at eight characters a step and copies them as it goes; that took a third of the reading of a
-  // hit. Of one character it has an object already.
+  // Python's decoder examines and copies eight characters per step, which took a third of the time of reading
+  // a hit. For a single character Python has a cached object.
   if (n < 2 || !is_ascii(text)) return PyUnicode_DecodeUTF8(text.data(), n, "replace");
-  PyObject* const made = PyUnicode_New(n, 127);
-  if (made) std::memcpy(PyUnicode_1BYTE_DATA(made), text.data(), text.size());
-  return made;
+  PyObject* const string = PyUnicode_New(n, 127);
+  if (string) std::memcpy(PyUnicode_1BYTE_DATA(string), text.data(), text.size());
+  return string;
 }
 
 py::str from_text(std::string_view text) {
@@ -140,7 +140,7 @@ py::str from_text(std::string_view text) {
 
 namespace {
 
-// Refuses numbers that are beyond every float32: NumPy would make infinities of them, and warn.
+// Rejects numbers beyond the range of float32, which NumPy would turn into infinities with a warning.
 void expect_floats(const py::array& array, const std::string& name) {
   if (array.dtype().kind() != 'f' || array.itemsize() <= static_cast<py::ssize_t>(sizeof(float))) return;
   const auto doubles = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(array);
@@ -159,7 +159,7 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   const auto refuse = [&] {
     throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
   };
-  if (FloatArray::check_(value)) {  // nothing to convert: the usual case
+  if (FloatArray::check_(value)) {  // no conversion needed: the usual case
     auto floats = py::reinterpret_borrow<FloatArray>(value);
     if (floats.size() != 0) return floats;
   }
@@ -210,13 +210,13 @@ py::object copied_vector(py::handle value, py::handle dim) {
   if (floats.ndim() != 1 || floats.shape(0) != PyLong_AsSsize_t(dim.ptr())) return py::none();
   FloatArray copy(floats.shape(0));
   std::copy_n(floats.data(), floats.size(), copy.mutable_data());
-  // The square of the length says all at once: NaN and infinity come out of it, and so do only zeros.
+  // The squared length checks everything at once: it is NaN, infinite or zero for invalid vectors.
   constexpr size_t kLanes = 16;
   std::array<float, kLanes> squares{};
   const std::span<const float> numbers = as_span(copy);
   for (size_t i = 0; i < numbers.size(); ++i) squares[i % kLanes] += numbers[i] * numbers[i];
   float total = 0.0f;
-  for (const float one : squares) total += one;
+  for (const float square : squares) total += square;
   if (!(total > 0.0f && total < std::numeric_limits<float>::max())) return py::none();
   return copy;
 }
@@ -264,13 +264,13 @@ ScopePtr to_scope(py::handle value, const std::string& name) {
   if (!py::isinstance<engine::Scope>(value)) {
     throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));
   }
-  static_cast<void>(py::cast<const engine::Scope&>(value));  // refuses one whose __init__ never ran
+  static_cast<void>(py::cast<const engine::Scope&>(value));  // raises if __init__ never ran
   return py::cast<std::shared_ptr<engine::Scope>>(value);
 }
 
 const engine::Scope& as_scope(py::handle value, const char* name) {
   if (const engine::Scope* scope = Instances<engine::Scope>::behind(value.ptr())) return *scope;
-  return *to_scope(value, name);  // which Python's object owns, too
+  return *to_scope(value, name);  // also owned by the Python object
 }
 
 size_t to_count(py::handle value, const std::string& name, size_t least) {

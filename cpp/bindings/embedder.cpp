@@ -66,10 +66,10 @@ std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::
     const InterruptibleWithoutGil without_gil;
     core.emplace(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows);
   }
-  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // a reference to the table: with the GIL
+  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // refers to the table: needs the GIL
 }
 
-// A table of bytes keeps no array: pybind11 makes an empty one.
+// The table is in the file, so there is no array: pybind11 makes an empty one.
 std::unique_ptr<StaticEmbedder> read_embedder(const py::bytes& data) {
   const std::string_view bytes = data;
   std::optional<embed::StaticEmbedder> core;
@@ -84,7 +84,7 @@ std::unique_ptr<StaticEmbedder> read_embedder(const py::bytes& data) {
   return std::make_unique<StaticEmbedder>(std::move(table), std::move(*core));
 }
 
-// The name in the file, and eight digits of its checksum: other numbers under the same name are another model.
+// The name in the file and eight digits of its checksum: another table under the same name is another model.
 py::object model_name(const StaticEmbedder& embedder) {
   if (embedder.file == nullptr) return py::none();
   char digits[10];
@@ -122,21 +122,21 @@ Floats embed_text(const StaticEmbedder& embedder, const py::object& text) {
 }
 
 constexpr const char* kEmbedderDoc =
-    R"(Vectors of texts by one row for each token, native, without the GIL, thread-safe.
+    R"(Native static embedder: one row for each token, computed without the GIL, thread-safe.
 
-The vector of a text is the sum of its tokens' rows, scaled to length 1. The tokens are those of byte pair encoding as the
-Llama family has it: U+2581 before the text and for every space, no other normalisation, bytes for unknown characters.
-Give one to `Engine.search(embedder=...)` and a text is embedded and searched for in one call.
+The vector of a text is the sum of its tokens' rows, normalised to length 1. Tokens are those of byte pair
+encoding as in the Llama family: U+2581 before the text and for every space, no other normalisation, bytes
+for unknown characters. Pass one to `Engine.search(embedder=...)` to embed and search a text in one call.
 
 Args:
-    table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it may be a
-        mapped file; it must not change. dim is 16, 32, ... 4096.
-    vocabulary: the tokens by id; holds `<0x00>` to `<0xFF>`.
+    table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it
+        may be a mapped file; it must not change. dim is 16, 32, ... 4096.
+    vocabulary: the tokens by id; contains `<0x00>` to `<0xFF>`.
     merges: (m, 3) ids (left, right, merged), best first.
     added: (text, id) of tokens that are found in the raw text, such as `("<s>", 1)`.
 
 Raises:
-    TypeError, ValueError: naming the argument, what was expected and what was given.
+    TypeError, ValueError: naming the argument, the expected and the given value.
 )";
 
 }  // namespace
@@ -146,15 +146,15 @@ void register_embedder(py::module_& module) {
       .def(py::init(&make_embedder), py::arg("table"), py::arg("vocabulary"), py::arg("merges"),
            py::arg("added") = py::tuple())
       .def_static("read", &read_embedder, py::arg("data"),
-                  R"(Make one of the file of a static embedder, whose tokens are word pieces.
+                  R"(Read the file of a static embedder, whose tokens are word pieces.
 
-The rows are copied. The file's format is at the top of `cpp/src/embed/static_table.hpp`.
+The rows are copied. The file's format is described at the top of `cpp/src/embed/static_table.hpp`.
 
 Raises:
-    CorruptIndexError: these bytes are no such file, or they have changed.
+    CorruptIndexError: the bytes are not such a file, or they have been changed.
 )")
       .def_property_readonly("name", &model_name,
-                             "The name in the file and a part of its checksum; None if it was not read.")
+                             "The name in the file and a part of its checksum; None if not read from a file.")
       .def_property_readonly(
           "dim", [](const StaticEmbedder& e) { return e.core.dim(); }, "Dimensions of the vectors.")
       .def("embed", &embed_texts, py::arg("texts"),

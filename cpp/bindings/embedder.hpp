@@ -9,7 +9,7 @@
 
 namespace scrubjay::bindings {
 
-// The native embedder and what its rows lie in: the caller's array, or the table of a file.
+// The native embedder with the owner of its rows: the caller's array, or the table of a file.
 struct StaticEmbedder {
   pybind11::array table;
   std::unique_ptr<const embed::StaticTable> file;

@@ -48,7 +48,7 @@ const char* metric_name(vector::Metric metric) {
   return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
 }
 
-// None where the average length decides.
+// None if the average length decides.
 std::optional<double> parameter(double value) {
   if (value == lexical::Bm25Parameters::kByLength) return std::nullopt;
   return value;
@@ -69,7 +69,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
     throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
   options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
   options.analyzer = {analyzer, to_stemmer(stemmer)};
-  // -1 means "by the average length" inside; from a caller it is an error.
+  // -1 means "by the average length" internally; from a caller it is an error.
   if (k1 && !(*k1 >= 0.0))
     throw py::value_error("k1: expected None or a finite number >= 0, got " + std::to_string(*k1));
   if (b && !(*b >= 0.0))
@@ -81,7 +81,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
   options.chunk_docs = chunk_docs;
   options.vector_plan = to_plan(vector_plan);
   options.background = background;
-  (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
+  (void)simd::kernels();  // reports an invalid SCRUBJAY_SIMD here, not in the middle of a search
   return EngineHolder(new Engine(std::move(options)));
 }
 
@@ -110,14 +110,14 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
   engine.upsert({&document, 1});
 }
 
-// The arguments of upsert_many() as the engine takes them, and what owns their bytes.
+// The arguments of upsert_many() in the engine's form, with the owners of their bytes.
 struct Batch {
   std::vector<py::object> keep;
   py::tuple ids, texts, payloads;
   std::optional<Vectors> rows;
   std::vector<engine::DocumentInput> documents;
 
-  // One document; its vector is the caller's.
+  // One document; its vector belongs to the caller.
   Batch(const py::object& id, const py::object& text, const py::object& scope, const py::object& payload)
       : ids(py::make_tuple(id)), texts(py::make_tuple(text)), payloads(py::make_tuple(payload)) {
     keep.resize(1);
@@ -195,12 +195,12 @@ void validate(const Engine& engine, const py::object& ids, const py::object& tex
   engine.validate(batch.documents);
 }
 
-// Documents on their way into an engine, with what owns their bytes.
+// Prepared documents, with the owners of their bytes.
 struct PreparedDocuments {
   Batch batch;
   engine::PreparedBatch prepared;
-  std::vector<char> stored_vector;  // of prepare_row()
-  py::object engine;                // of prepare_row(), which lives as long as these
+  std::vector<char> stored_vector;  // set by prepare_row()
+  py::object engine;                // set by prepare_row(); kept alive with these documents
 };
 
 std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
@@ -223,8 +223,8 @@ std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::o
       PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}, py::cast(&engine)});
   std::vector<float> floats;
   if (!vector.is_none()) {
-    const FloatArray given = to_vector(vector, "vector");
-    floats.assign(given.data(), given.data() + given.size());
+    const FloatArray elements = to_vector(vector, "vector");
+    floats.assign(elements.data(), elements.data() + elements.size());
     out->batch.documents[0].vector = floats;
   }
   {
@@ -276,12 +276,13 @@ size_t remove_many(Engine& engine, const py::object& ids, const py::object& scop
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = {scopes[i].get(), to_id(items[i], at("ids", i))};
   std::vector<uint64_t> expected;
   if (!versions.is_none()) {
-    const py::tuple given = items_of(versions, "versions");
-    check_length(given, "versions", items.size());
-    expected.reserve(given.size());
-    for (size_t i = 0; i < given.size(); ++i) expected.push_back(to_count(given[i], at("versions", i), 0));
+    const py::tuple numbers = items_of(versions, "versions");
+    check_length(numbers, "versions", items.size());
+    expected.reserve(numbers.size());
+    for (size_t i = 0; i < numbers.size(); ++i)
+      expected.push_back(to_count(numbers[i], at("versions", i), 0));
   }
-  const InterruptibleWithoutGil without_gil;  // what is deleted by then stays deleted
+  const InterruptibleWithoutGil without_gil;  // documents deleted before an interruption stay deleted
   return engine.remove(keys, expected);
 }
 
@@ -294,7 +295,7 @@ std::optional<Document> get(const Engine& engine, const py::object& id, const py
   return Document{std::move(*stored)};
 }
 
-// The calls about one document without pybind11's handling of arguments (see fast_method.hpp).
+// Calls for one document, without pybind11's handling of arguments (see fast_method.hpp).
 struct FastGet {
   static constexpr const char* kName = "get";
   static constexpr auto kParameters = std::to_array<const char*>({"id", "scope"});
@@ -385,8 +386,7 @@ py::dict stats(const Engine& engine, const py::object& scope) {
 }
 
 void register_document(py::module_& module) {
-  auto type =
-      export_class<Document>(module, "Document", "A stored document as it was when it was looked up.");
+  auto type = export_class<Document>(module, "Document", "A stored document as of the time of its lookup.");
   Instances<Document>::remember(type);
   Instances<Document>::dispose_quickly();
   type.def_property_readonly(
@@ -419,12 +419,12 @@ void register_document(py::module_& module) {
           [](const Document& d) -> VectorOrPassages {
             return vector_object(*d.stored.chunk.get(), d.stored.offset);
           },
-          "float32 (dim,), as stored (rounded to the engine's dtype), or None; of a document with passages a "
-          "pair "
-          "of float32 (n, dim) and uint32 (n, 2), where they are in its text.")
+          "float32 (dim,), as stored (rounded to the engine's dtype), or None; for a document with passages "
+          "a "
+          "pair of float32 (n, dim) and their positions in its text, uint32 (n, 2).")
       .def_property_readonly(
           "version", [](const Document& d) { return d.stored.chunk->write(d.stored.offset); },
-          "The number of its last write.")
+          "The write number of its last write.")
       .def("__repr__", [](const Document& d) {
         const base::EpochGuard guard;
         return "Document(" + d.stored.chunk->id(d.stored.offset).to_string() + ", " +
@@ -433,38 +433,42 @@ void register_document(py::module_& module) {
 }
 
 constexpr const char* kEngineDoc =
-    R"(BM25 and vector search over one set of documents, native, in memory, thread-safe.
+    R"(BM25 and vector search over one set of documents: native, in memory, thread-safe.
 
-The layer below Index: callers bring their own vectors, and nothing stands between them and native code.
+The layer below Index: callers bring their own vectors, and calls go directly to native code.
 
 Args:
-    dim: dimensions of the vectors, 1 to 4096; None lets the first vector decide.
-    metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is nearer).
-    dtype: how vectors are stored, 'f16' (a stored vector differs from the given one by at most 5e-4 of its norm) or 'f32'.
-        In memory a vector takes 2 or 4 bytes an element (of 16 at a time) and 6; among 64 or more of 64 or more
-        dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10, and among
-        2,048 or more of more than 384 dimensions its signs, an eighth of a byte an element and 6; in a graph 40 (of
-        100,000 vectors) to 48 (of a million) more.
-    analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your own together
-        with `stemmer`.
+    dim: dimensions of the vectors, 1 to 4096; None takes them from the first vector.
+    metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is
+        nearer).
+    dtype: storage of vectors, 'f16' (a stored vector differs from the given one by at most 5e-4 of its
+        norm) or 'f32'. In memory a vector takes 2 or 4 bytes an element (rounded up to 16 elements) and 6;
+        among 64 or more of 64 or more dimensions also a code of half a byte an element (rounded up to 128)
+        and 6 to 10, and among 2,048 or more of more than 384 dimensions its signs, an eighth of a byte an
+        element and 6; in a graph 40 (of 100,000 vectors) to 48 (of a million) more.
+    analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your
+        own together with `stemmer`.
     stemmer: called with a folded word, returns its stem; must be a pure function.
-    k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
-        texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between. With both given the
-        formula is the textbook's: English function words of a query weigh as other words do, not little.
-    chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
-    vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
-        there; 'auto' the cheapest.
-    background: rewrite chunks with many deleted documents and build and extend graphs for partitions of more than 8 MB
-        of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
-        Changes no exact result; without it compact() and build_graphs() do the same.
+    k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average
+        length of the texts visible to a search, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear
+        between. With both given, the textbook formula applies: English function words of a query weigh as
+        much as other words.
+    chunk_docs: documents per chunk, 1 to 65536; small in tests.
+    vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' forces a strategy for the nearest
+        vectors where it is available; 'auto' takes the cheapest.
+    background: rewrite chunks with many deleted documents, and build and extend graphs for partitions of
+        more than 8 MB of codes (65,536 vectors of 256 dimensions), on a native thread that starts on first
+        use and ends with the engine. Changes no exact result; without it compact() and build_graphs() do
+        the same.
 
-Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with KeyboardInterrupt; a
-document, a rewrite or a graph that was not complete is dropped, what erase() and delete_many() removed is gone. The child
-of a fork goes on with a copy of the engine; where another thread was writing for so long that the fork did not wait for it
-(its stemmer needs the GIL), writes to the copy raise Error. Threads that are in a call when the interpreter ends stay there.
+Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with
+KeyboardInterrupt; an incomplete document, rewrite or graph is dropped, while documents removed by erase()
+and delete_many() stay removed. The child of a fork continues with a copy of the engine; if another thread
+was writing for longer than the fork waited (its stemmer needs the GIL), writes to the copy raise Error.
+Threads that are in a call when the interpreter shuts down are parked there.
 
 Raises:
-    ValueError, TypeError: naming the argument, what was expected and what was given.
+    ValueError, TypeError: naming the argument, the expected and the given value.
 
 >>> from scrubjay import Engine, Scope
 >>> engine = Engine(dim=2)
@@ -480,8 +484,8 @@ Raises:
 
 }  // namespace
 
-// The destructor waits for upkeep and takes time: without the GIL. Where the interpreter ends an engine is
-// left as it is: a thread that was parked may hold one of its locks, and the process ends anyway.
+// The destructor waits for upkeep and takes time, so it runs without the GIL. If the interpreter is shutting
+// down, the engine is leaked: a parked thread may hold one of its locks, and the process ends anyway.
 void EngineDeleter::operator()(Engine* engine) const noexcept {
   if (interpreter_ends()) return;
   const WithoutGil without_gil;
@@ -502,13 +506,15 @@ void register_engine(py::module_& module) {
                 if (d.stored_vector.empty()) return py::none();
                 return py::bytes(d.stored_vector.data(), d.stored_vector.size());
               },
-              "The vector as a store's row keeps it, of prepare_row(); None: it has none.");
+              "The vector in the format of a store's row, set by prepare_row(); None: no vector.");
   Instances<PreparedDocuments>::remember(prepared);
   Instances<PreparedDocuments>::dispose_quickly();
-  module.def("copied_vector", &copied_vector, py::arg("vector"), py::arg("dim"),
-             R"(A copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
+  module.def(
+      "copied_vector", &copied_vector, py::arg("vector"), py::arg("dim"),
+      R"(Return a copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
 
-None for anything else, and for numbers whose squares leave float32: then a closer look must tell.)");
+Returns None for anything else, and for numbers whose squares overflow or underflow float32, which need a
+closer check.)");
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = py::none(), py::arg("b") = py::none(),
@@ -520,7 +526,7 @@ None for anything else, and for numbers whose squares leave float32: then a clos
             if (e.dim() == 0) return py::none();
             return py::int_(e.dim());
           },
-          "Dimensions of the vectors; None until the first vector decides.")
+          "Dimensions of the vectors; None before the first vector.")
       .def_property_readonly(
           "metric", [](const Engine& e) { return metric_name(e.options().metric); },
           "'cosine', 'ip' or 'l2'.")
@@ -533,56 +539,61 @@ None for anything else, and for numbers whose squares leave float32: then a clos
           "The versioned name of the analyzer.")
       .def_property_readonly(
           "k1", [](const Engine& e) { return parameter(e.options().bm25.k1); },
-          "BM25's k1; None: by the average length of what a search sees.")
+          "BM25's k1; None: by the average length of the visible documents.")
       .def_property_readonly(
           "b", [](const Engine& e) { return parameter(e.options().bm25.b); },
-          "BM25's b; None: by the average length of what a search sees.")
-      .def(
-          "upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
-          py::arg("vector") = py::none(), py::arg("payload") = py::none(),
-          R"(Inserts a document or replaces the one of this scope with this id; visible to the next search of any thread.
+          "BM25's b; None: by the average length of the visible documents.")
+      .def("upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
+           py::arg("vector") = py::none(), py::arg("payload") = py::none(),
+           R"(Inserts a document, or replaces the one with this id in this scope.
 
-Text (as UTF-8) and payload may have 16 MiB each, the text 8,388,608 tokens. Only writers of exactly this scope are waited for.
+Visible to the next search of any thread. Text (as UTF-8) and payload may have 16 MiB each, the text
+8,388,608 tokens. Waits only for other writers of exactly this scope.
 
-Raises: ValueError or TypeError for bad arguments; nothing is changed then.)")
+Raises: ValueError or TypeError for invalid arguments; nothing is changed then.)")
       .def(
           "upsert_many", &upsert_many, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
           py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
           R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
-All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
-equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.)")
-      .def(
-          "upsert_versioned", &upsert_versioned, py::arg("ids"), py::arg("texts"), py::kw_only(),
-          py::arg("scope"), py::arg("versions"), py::arg("vectors") = py::none(),
-          py::arg("payloads") = py::none(),
-          R"(upsert_many() under conditions: `versions` has for each document the version that it must have now, 0 if there must be
-none, None for no condition (of equal (scope, id) the last one's counts). Returns the versions of the distinct documents that were written.
+All or nothing: everything is checked before anything is written, and a failed write is rolled back. Of
+equal (scope, id) the last one counts. Documents that are new to their partition become visible at once.
+Returns the number of distinct documents written.)")
+      .def("upsert_versioned", &upsert_versioned, py::arg("ids"), py::arg("texts"), py::kw_only(),
+           py::arg("scope"), py::arg("versions"), py::arg("vectors") = py::none(),
+           py::arg("payloads") = py::none(),
+           R"(Conditional upsert_many().
 
-Raises: VersionConflictError for the first condition that does not hold; nothing is written then. Checked in the writer's turn.)")
-      .def(
-          "prepare", &prepare, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
-          py::arg("vectors") = py::none(), py::arg("payloads") = py::none(), py::keep_alive<0, 1>(),
-          R"(The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
+`versions` has for each document the version that it must have now, 0 if it must not exist, None for no
+condition (of equal (scope, id) the last one's applies). Returns the versions of the distinct documents
+written.
 
-Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.)")
+Raises: VersionConflictError for the first condition that is not met; nothing is written then. Conditions
+are checked in the writer's turn.)")
+      .def("prepare", &prepare, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
+           py::arg("vectors") = py::none(), py::arg("payloads") = py::none(), py::keep_alive<0, 1>(),
+           R"(Checks, copies and analyses documents: the part of upsert_many() that needs no writer's turn.
+
+apply() does the rest. Raises what upsert_many() raises. Nothing is written yet, and other writers are not
+blocked.)")
       .def(
           "prepare_row", &prepare_row, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
           py::arg("vector") = py::none(), py::arg("payload") = py::none(),
-          R"(prepare() of one document as it will be read from the row of a store: with the vector that is left after encoding it.
+          R"(prepare() for one document as it will be read from a store's row: with the vector that its encoding gives.
 
 Raises what upsert() raises. Nothing is written yet.)")
       .def(
           "apply", &apply, py::arg("prepared"),
-          R"(Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.
+          R"(Writes documents from prepare() of this engine, all or nothing; returns the number of distinct documents.
 
-Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.)")
-      .def(
-          "apply_all", &apply_all, py::arg("prepared"), py::kw_only(), py::arg("scope"),
-          py::arg("n_documents"),
-          R"(apply() for each of several in turn, which have documents of one scope; returns what partition_bytes() says of it then.
+Raises: TypeError or ValueError if other writers fixed a different kind of ids or dimension meanwhile,
+ValueError for documents that another engine prepared.)")
+      .def("apply_all", &apply_all, py::arg("prepared"), py::kw_only(), py::arg("scope"),
+           py::arg("n_documents"),
+           R"(apply() for several prepared documents of one scope in turn.
 
-None if another engine prepared some of them, or they are not `n_documents`: nothing is written.)")
+Returns partition_bytes() of the scope afterwards. Returns None, and writes nothing, if another engine
+prepared some of them or they are not `n_documents`.)")
       .def("validate", &validate, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
            py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
            "Raises what upsert_many() would raise for the documents themselves; writes nothing.")
@@ -592,8 +603,8 @@ None if another engine prepared some of them, or they are not `n_documents`: not
       .def(
           "delete_many", &remove_many, py::arg("ids"), py::kw_only(), py::arg("scope"),
           py::arg("versions") = py::none(),
-          "Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many "
-          "existed. With `versions`, one for each id, a document that has another version stays.")
+          "Deletes documents of exactly this scope, or of a sequence of scopes, one for each id; returns how "
+          "many existed. With `versions`, one for each id, documents with another version are not deleted.")
       .def(
           "erase",
           [](Engine& e, const py::object& scope, bool exact) {
@@ -602,8 +613,9 @@ None if another engine prepared some of them, or they are not `n_documents`: not
             return e.erase(*erased, exact);
           },
           py::arg("scope"), py::kw_only(), py::arg("exact") = false,
-          R"(Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
-`exact` only those of exactly this scope. Returns how many.)")
+          R"(Erases every document within `scope`: with all its components equal (for a tenant: all of its documents).
+
+With `exact`, erases only documents of exactly this scope. Returns their number.)")
       .def(
           "count",
           [](const Engine& e, const py::object& scope, const py::object& filter, const py::object& ids,
@@ -617,17 +629,15 @@ None if another engine prepared some of them, or they are not `n_documents`: not
           },
           py::arg("scope") = py::none(), py::kw_only(), py::arg("filter") = py::none(),
           py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
-          "How many documents a search from `scope` would see, of those that the filter admits (see "
-          "search()); "
-          "without a scope, all.")
+          "Number of documents visible from `scope` that the filter admits (see search()); without a scope, "
+          "of all documents.")
       .def("get", &get, py::arg("id"), py::kw_only(), py::arg("scope"),
-           "The most specific of the documents with this id that `scope` sees, or None: its own before those "
-           "that "
-           "are shared with it (a user's before an agent's).")
+           "The most specific document with this id that is visible from `scope`, or None: its own before "
+           "shared ones (a user's before an agent's).")
       .def("stats", &stats, py::arg("scope") = py::none(),
-           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, "
-           "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), "
-           "graph_extensions (since they were built).")
+           "Counts and bytes: documents, dead (deleted documents), vectors, partitions, chunks, terms, "
+           "postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, "
+           "graph_vectors (vectors in graphs), graph_extensions (since they were built).")
       .def(
           "build_graphs",
           [](Engine& e, const py::object& min_vectors) {
@@ -636,20 +646,20 @@ None if another engine prepared some of them, or they are not `n_documents`: not
             return e.build_graphs(n);
           },
           py::arg("min_vectors") = 50'000,
-          R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
+          R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors; returns the number of graphs.
 
-Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is extended (in the
-background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of
-candidates is approximate (search with recall="exact" to scan). Below some 20,000 vectors the scan is faster.)")
+Searches and writes continue meanwhile; documents written later are scanned beside the graph until it is
+extended (in the background, see `background`) or rebuilt. Results of a graph are scored from the stored
+originals; only the choice of candidates is approximate (search with recall="exact" to scan). Below some
+20,000 vectors the scan is faster.)")
       .def(
           "compact",
           [](Engine& e) {
             const InterruptibleWithoutGil without_gil;
             return e.compact();
           },
-          "Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, "
-          "and "
-          "returns how many went.")
+          "Rewrites chunks with deleted documents, concurrently with searches and writes, releases their "
+          "memory, and returns the number of purged documents.")
       .def("__len__",
            [](const Engine& e) {
              const WithoutGil without_gil;

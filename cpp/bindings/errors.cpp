@@ -1,4 +1,4 @@
-// One place that maps the core's errors to Python's.
+// The only place that maps the core's errors to Python's.
 #include "base/errors.hpp"
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace scrubjay::bindings {
 
 namespace {
 
-// A message may quote text whose UTF-8 Python does not take, such as a surrogate that stands alone.
+// A message may quote text that is not valid UTF-8 for Python, such as a lone surrogate.
 void set_error(PyObject* type, const std::exception& error) {
   const char* what = error.what();
   const auto text = py::reinterpret_steal<py::object>(
@@ -27,7 +27,7 @@ void register_errors(py::module_&) {
       try {
         const py::object type = py::module_::import("scrubjay.errors").attr(name);
         set_error(type.ptr(), error);
-      } catch (py::error_already_set&) {  // nothing can be imported while the interpreter ends
+      } catch (py::error_already_set&) {  // imports fail while the interpreter is shutting down
         set_error(PyExc_RuntimeError, error);
       }
     };

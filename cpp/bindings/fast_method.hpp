@@ -1,9 +1,10 @@
-// FastMethod: a second way into a method of Engine, for calls that are so short that pybind11's is felt.
+// FastMethod: a second entry to a method of Engine, for calls that are so short that
+// pybind11's overhead matters.
 //
 // pybind11 builds a dict of the keyword arguments, probes it once per parameter and looks every type up: half
-// a microsecond a call. This entry compares interned names instead. Unusual arguments go through pybind11's
-// entry, which stands behind it with the same signature and the same documentation; errors are translated by
-// pybind11's translators, and no call is made twice.
+// a microsecond per call. This entry compares interned names instead. Unusual arguments go to pybind11's
+// entry, which has the same signature and documentation; errors are translated by pybind11's translators, and
+// no call is executed twice.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,28 +20,29 @@
 
 namespace scrubjay::bindings {
 
-// What the entry of one method knows. Lives as long as the process.
+// The data of one method's entry. Lives as long as the process.
 class FastEntry {
  public:
   // Replaces pybind11's method of the class; `function` is a METH_FASTCALL | METH_KEYWORDS function.
   void install(pybind11::handle type, const char* name, std::span<const char* const> parameters,
                PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*));
 
-  // Borrowed references by parameter, null where none is given. False: not a usual call.
+  // Fills `values` with borrowed references by parameter, null for missing ones. Returns false for
+  // an unusual call.
   [[nodiscard]] bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
-                          std::span<PyObject*> given) const noexcept {
-    for (size_t i = 0; i < n_positional; ++i) given[i] = arguments[i];
+                          std::span<PyObject*> values) const noexcept {
+    for (size_t i = 0; i < n_positional; ++i) values[i] = arguments[i];
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
     for (size_t i = 0; i < n_keywords; ++i) {
       const PyObject* name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
       size_t parameter = 0;
-      while (parameter < given.size() && names_[parameter] != name) ++parameter;
-      if (parameter == given.size() || given[parameter]) return false;
-      given[parameter] = arguments[n_positional + i];
+      while (parameter < values.size() && names_[parameter] != name) ++parameter;
+      if (parameter == values.size() || values[parameter]) return false;
+      values[parameter] = arguments[n_positional + i];
     }
     return true;
   }
-  // pybind11's entry.
+  // Calls pybind11's entry.
   [[nodiscard]] PyObject* call_slowly(PyObject* self, PyObject* const* arguments, size_t n_positional,
                                       PyObject* keywords) const;
 
@@ -51,7 +53,7 @@ class FastEntry {
   PyMethodDef definition_{};
 };
 
-// The arguments of one call; None where none is given.
+// The arguments of one call; None for missing ones.
 template <size_t kN>
 class FastArguments {
  public:
@@ -69,10 +71,10 @@ class FastArguments {
   std::array<pybind11::object, kN> objects_;
 };
 
-// `Method` has kName, kParameters (a std::array of names), kNPositional (how many of them may stand without
-// their name), kRequired (a bit for each) and
+// `Method` has kName, kParameters (a std::array of names), kNPositional (number of positional parameters),
+// kRequired (a bit mask) and
 //   static pybind11::object call(engine::Engine&, const FastArguments<n>&);
-// which returns null, with nothing done, to leave a call to pybind11's entry.
+// which returns null, without side effects, to leave a call to pybind11's entry.
 template <class Method>
 class FastMethod {
  public:
@@ -88,10 +90,10 @@ class FastMethod {
     const auto n_positional = static_cast<size_t>(n);
     try {
       engine::Engine* engine = Instances<engine::Engine>::behind_self(self);
-      std::array<PyObject*, kN> given{};
+      std::array<PyObject*, kN> values{};
       if (engine && n_positional <= Method::kNPositional &&
-          entry_->read(arguments, n_positional, keywords, given) && complete(given)) {
-        pybind11::object result = Method::call(*engine, FastArguments<kN>(given));
+          entry_->read(arguments, n_positional, keywords, values) && complete(values)) {
+        pybind11::object result = Method::call(*engine, FastArguments<kN>(values));
         if (result) return result.release().ptr();
       }
       return entry_->call_slowly(self, arguments, n_positional, keywords);
@@ -106,9 +108,9 @@ class FastMethod {
     }
     return nullptr;
   }
-  static bool complete(const std::array<PyObject*, kN>& given) noexcept {
+  static bool complete(const std::array<PyObject*, kN>& values) noexcept {
     for (size_t i = 0; i < kN; ++i)
-      if ((Method::kRequired >> i & 1u) && !given[i]) return false;
+      if ((Method::kRequired >> i & 1u) && !values[i]) return false;
     return true;
   }
 

@@ -1,4 +1,4 @@
-// Python objects as the filter language (filter/language.hpp) reads them, and sets of ids.
+// Python objects for the filter language (filter/language.hpp), and sets of ids.
 #include "filter.hpp"
 
 #include <datetime.h>
@@ -22,7 +22,7 @@ namespace py = pybind11;
 namespace scrubjay::bindings {
 namespace {
 
-// What str.encode("utf-8", "surrogatepass") gives: the form in which payloads hold text.
+// Same as str.encode("utf-8", "surrogatepass"): the form of texts in payloads.
 std::string filter_text(py::handle text) {
   Py_ssize_t size = 0;
   if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
@@ -31,22 +31,22 @@ std::string filter_text(py::handle text) {
   return py::cast<std::string>(py::bytes(text.attr("encode")("utf-8", "surrogatepass")));
 }
 
-// Python's and NumPy's; nothing else that could be turned into one.
+// Python's and NumPy's floats; no other types that could be converted.
 bool is_float(py::handle value) {
   return PyFloat_Check(value.ptr()) ||
          std::string_view(Py_TYPE(value.ptr())->tp_name).substr(0, 11) == "numpy.float";
 }
 
-bool is_bool(py::handle value) {  // NumPy's, too
+bool is_bool(py::handle value) {  // including NumPy's
   return PyBool_Check(value.ptr()) || std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool" ||
          std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool_";
 }
 
-// Microseconds since 1970 of a datetime, a naive one in UTC, or of a date: its midnight in UTC.
+// Microseconds since 1970 of a datetime (a naive one is UTC), or of a date: its midnight in UTC.
 int64_t microseconds_of(py::handle moment) {
   PyObject* value = moment.ptr();
   const int year = PyDateTime_GET_YEAR(value), month = PyDateTime_GET_MONTH(value);
-  // The day's number through the parser that columns use: one calendar.
+  // The day's number is computed by the parser that columns use, so there is one calendar.
   char date[16];
   std::snprintf(date, sizeof date, "%04d-%02d-%02d", year, month, PyDateTime_GET_DAY(value));
   int64_t microseconds = 0;
@@ -66,7 +66,7 @@ int64_t microseconds_of(py::handle moment) {
                          PyDateTime_DELTA_GET_MICROSECONDS(offset.ptr()));
 }
 
-// A Python object as the filter language reads it.
+// A Python object with the interface that the filter language reads.
 class PythonValue final : public filter::Value {
  public:
   explicit PythonValue(py::handle value) : value_(value) {}
@@ -74,7 +74,7 @@ class PythonValue final : public filter::Value {
   [[nodiscard]] Kind kind() const override {
     PyObject* value = value_.ptr();
     if (PyUnicode_Check(value)) return Kind::text;
-    if (PyLong_CheckExact(value)) return Kind::integer;  // of the usual ones it is known at once
+    if (PyLong_CheckExact(value)) return Kind::integer;  // the usual types are recognised first
     if (PyFloat_CheckExact(value)) return Kind::real;
     if (PyDict_Check(value)) return Kind::object;
     if (is_bool(value_)) return Kind::boolean;
@@ -104,7 +104,7 @@ class PythonValue final : public filter::Value {
   [[nodiscard]] int64_t time() const override { return microseconds_of(value_); }
   [[nodiscard]] std::string text() const override { return filter_text(value_); }
 
-  // Of a dict or another mapping.
+  // For a dict or another mapping.
   [[nodiscard]] bool each_item(const ItemVisitor& visit) const override {
     py::dict items;
     if (PyDict_Check(value_.ptr())) {
@@ -116,14 +116,14 @@ class PythonValue final : public filter::Value {
     }
     PyObject *key = nullptr, *value = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(items.ptr(), &at, &key, &value);) {
-      // What is called may change the dict.
+      // The callback may change the dict.
       const auto owned_key = py::reinterpret_borrow<py::object>(key),
                  owned_value = py::reinterpret_borrow<py::object>(value);
       visit(PythonValue(owned_key), PythonValue(owned_value));
     }
     return true;
   }
-  // Of a list, tuple, set, array or other sequence, but no text and no mapping.
+  // For a list, tuple, set, array or other sequence, except texts and mappings.
   [[nodiscard]] bool each_element(const ElementVisitor& visit) const override {
     if (PyUnicode_Check(value_.ptr()) || PyBytes_Check(value_.ptr()) || PyDict_Check(value_.ptr()))
       return false;
@@ -161,7 +161,8 @@ std::shared_ptr<const filter::Predicate> to_predicate(const py::object& value) {
   return filter::compile(PythonValue(value));
 }
 
-// A pyroaring bitmap comes over as its bytes, an integer array without a Python object per id. None: it is neither.
+// A pyroaring bitmap is taken as its bytes, an integer array without a Python object per id. nullopt for
+// other values.
 std::optional<filter::IdSet> to_integers(const py::object& value, const char* name) {
   const py::object type = py::type::of(value);
   const std::string module = py::cast<std::string>(py::str(type.attr("__module__")));
@@ -240,10 +241,10 @@ void register_filter(py::module_& module) {
   if (!PyDateTimeAPI) throw py::error_already_set();
   export_class<Filter>(
       module, "Filter",
-      R"(A filter that is compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
+      R"(A filter compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
 
 Raises:
-    TypeError, ValueError: the message names the field, what was expected and what was given.
+    TypeError, ValueError: the message names the field, the expected and the given value.
 
 >>> from scrubjay import Filter
 >>> Filter({"category": {"$in": ["keys", "infra"]}})

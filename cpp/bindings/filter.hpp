@@ -1,4 +1,4 @@
-// Filters as Python writes them, and as the core takes them.
+// Filters: conversion from Python.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,11 +19,11 @@ struct Filter {
   std::string text;  // for repr()
 };
 
-// Documents that Python names by ids and by pairs (scope, id): a set, list, array, bitmap or other iterable, of
-// which it keeps what it refers to.
+// Documents that Python names by ids and by pairs (scope, id): a set, list, array, bitmap or other iterable.
+// Keeps the objects that it refers to.
 class NamedDocuments {
  public:
-  // None: no such condition. TypeError.
+  // None: no such condition. Raises TypeError.
   NamedDocuments(const pybind11::object& value, const char* name);
   [[nodiscard]] engine::DocumentNames view() const noexcept;
 
@@ -33,7 +33,8 @@ class NamedDocuments {
   pybind11::tuple items_;
 };
 
-// The arguments filter, ids and exclude of one search (None: no such condition), and what they own.
+// The arguments filter, ids and exclude of one search (None: no such condition), and the objects
+// that they own.
 class FilterArguments {
  public:
   FilterArguments(const pybind11::object& filter, const pybind11::object& ids,

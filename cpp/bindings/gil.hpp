@@ -1,10 +1,10 @@
-// The GIL: giving it up and taking it back, in one place for the whole module.
+// GIL: its release and acquisition, in one place for the whole module.
 //
-// A thread that waits for the GIL of an interpreter that ends never gets it. CPython before 3.14 ends such a
-// thread by unwinding it (pthread_exit), which kills the process where it meets a function that may not throw
-// or a `catch (...)` that goes on, as pybind11's dispatcher does. So nothing here lets that happen: the
-// thread is parked, or unwound as far as the engine's locks reach and parked then. Use these classes rather
-// than pybind11's gil_scoped_release and gil_scoped_acquire.
+// A thread that waits for the GIL of an interpreter that is shutting down never gets it. CPython before 3.14
+// ends such a thread by unwinding it (pthread_exit), which kills the process if it meets a noexcept function
+// or a `catch (...)` that does not rethrow, such as pybind11's dispatcher. The code here prevents that: the
+// thread is parked, or unwound up to the engine's locks and then parked. Use these classes instead of
+// pybind11's gil_scoped_release and gil_scoped_acquire.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -19,11 +19,11 @@
 
 namespace scrubjay::bindings {
 
-// From now on only the thread that ends the interpreter may touch Python.
+// Whether the interpreter is shutting down: only the thread that does so may still touch Python.
 [[nodiscard]] inline bool interpreter_ends() noexcept { return Py_IsInitialized() == 0; }
 
-// Calls Python code of the caller's (an __index__, an iterator), which may lose the GIL on the way. Frames
-// that hold references are never unwound from outside: they would let go of them without the GIL.
+// Calls the caller's Python code (an __index__, an iterator), which may lose the GIL. Frames that hold
+// references are never unwound from outside, since they would release them without the GIL.
 template <class Call>
 auto in_python(Call&& call) {
   try {
@@ -34,7 +34,7 @@ auto in_python(Call&& call) {
   }
 }
 
-// Null, and nothing is done, on the thread that ends the interpreter: it keeps the GIL.
+// Returns null, without an effect, on the thread that shuts the interpreter down: it keeps the GIL.
 [[nodiscard]] inline PyThreadState* release_gil() noexcept {
   return interpreter_ends() ? nullptr : PyEval_SaveThread();
 }
@@ -48,7 +48,7 @@ inline void take_gil(PyThreadState* state) noexcept {
   }
 }
 
-// As long as it lives the thread is without the GIL.
+// Releases the GIL for its lifetime.
 class WithoutGil {
  public:
   WithoutGil() noexcept : state_(release_gil()) {}
@@ -60,8 +60,8 @@ class WithoutGil {
   PyThreadState* const state_;
 };
 
-// The same around a call that may take long: on the main thread, which alone handles signals, Ctrl-C ends it
-// with KeyboardInterrupt, and any other signal whose handler raises with what that raises.
+// The same for a call that may take long: on the main thread, which alone handles signals, Ctrl-C ends the
+// call with KeyboardInterrupt, and any other signal whose handler raises ends it with that exception.
 class InterruptibleWithoutGil {
  public:
   InterruptibleWithoutGil() noexcept : state_(release_gil()) {
@@ -71,7 +71,7 @@ class InterruptibleWithoutGil {
   InterruptibleWithoutGil(const InterruptibleWithoutGil&) = delete;
   InterruptibleWithoutGil& operator=(const InterruptibleWithoutGil&) = delete;
 
-  // Once, when the module is imported.
+  // Call once, when the module is imported.
   static void learn_main_thread();
 
  private:
@@ -82,10 +82,10 @@ class InterruptibleWithoutGil {
   std::optional<base::Interruptible> interruptible_;
 };
 
-// The same around one search, which may be very short: before it sleeps for the GIL it waits up to twenty
-// microseconds while another thread is between two searches, which takes one or two. To be sent to sleep and
-// woken takes longer than a short search, and while one thread wakes up the other has the GIL again: two
-// threads that searched small memories were often no faster than one.
+// The same for one search, which may be very short: before it sleeps for the GIL it spins for up to twenty
+// microseconds while another thread is between two searches, which takes one or two. A futex sleep and wake
+// costs more than a short search, and meanwhile the other thread takes the GIL again: without the spin, two
+// threads that search small memories were often no faster than one.
 class SearchWithoutGil {
  public:
   SearchWithoutGil() noexcept {
@@ -110,7 +110,7 @@ class SearchWithoutGil {
     while (between_searches_.load(std::memory_order_relaxed)) {
       for (int i = 0; i < kPausesALook; ++i) pause();
       if (Clock::now() < end) continue;
-      between_searches_.store(false, std::memory_order_relaxed);  // it went on to something else
+      between_searches_.store(false, std::memory_order_relaxed);  // the other thread does something else
       return;
     }
   }
@@ -126,9 +126,9 @@ class SearchWithoutGil {
   PyThreadState* state_;
 };
 
-// The GIL for a callback, on any thread. Where the interpreter ends the thread leaves the engine, by an
-// exception or by being unwound, so that no lock of the engine stays held; the WithoutGil that it entered the
-// engine with, or the pool of worker threads, parks it.
+// Holds the GIL for a callback, on any thread. If the interpreter is shutting down, the thread leaves the
+// engine by an exception or by being unwound, so that no lock of the engine stays held; it is then parked by
+// the WithoutGil with which it entered the engine, or by the pool of worker threads.
 class WithGil {
  public:
   WithGil() {

@@ -1,9 +1,9 @@
-// HitView: what a caller reads of a hit, without a Python frame or pybind11's dispatcher between.
+// HitView: the data of a hit that callers read, without a Python frame or pybind11's dispatcher.
 //
-// Reading ten hits through properties of Python took as long as the search that found them. A view is a place in a
-// Result. Its id and score are made with it and stand in slots, which the interpreter reads without a call; where its
-// text lies is known, too, and the text is made when it is read, as it may be long. The views of a whole result are made
-// in one pass. `scrubjay.Hit` derives from HitView and adds the rest.
+// Reading ten hits through Python properties took as long as the search. A view is a position in a Result.
+// Its id and score are made with it and stored in slots, which the interpreter reads without a call; the
+// location of its text is stored, too, and the text, which may be long, is made when it is read. The views of
+// a whole result are made in one pass. `scrubjay.Hit` derives from HitView and adds the rest.
 #include <structmember.h>
 
 #include <cstddef>
@@ -24,12 +24,12 @@ namespace {
 using engine::Hit;
 
 struct HitView {
-  PyObject_HEAD PyObject* hits;  // what it is one of: a scrubjay.Hits
-  PyObject* result;              // a Result; null until __init__ has run
+  PyObject_HEAD PyObject* hits;  // the scrubjay.Hits it belongs to
+  PyObject* result;              // a Result; null before __init__
   PyObject* payload;             // decoded by Python, or null
-  PyObject* id;                  // null as long as result is
+  PyObject* id;                  // null while result is null
   PyObject* score;               // likewise
-  const char* text;              // of a native result, whose chunks keep it
+  const char* text;              // of a native result, whose chunks own it
   size_t text_size;
   Py_ssize_t position;
 };
@@ -43,7 +43,7 @@ PyObject* raise_uninitialised(PyObject* self) {
                       Py_TYPE(self)->tp_name);
 }
 
-// A result that was pickled is an object of Python: it has methods of the same names.
+// A pickled result is a Python object with methods of the same names.
 PyObject* get_text(PyObject* self, void*) {
   const HitView* view = as_view(self);
   if (!view->result) return raise_uninitialised(self);
@@ -71,17 +71,18 @@ PyGetSetDef accessors[] = {{"text", get_text, nullptr, "The text as it was writt
 PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, nullptr},
                          {"id", T_OBJECT_EX, offsetof(HitView, id), READONLY, "The caller's id."},
                          {"score", T_OBJECT_EX, offsetof(HitView, score), READONLY,
-                          "The score that ordered it; see Hits.scores for what it means."},
+                          "The score by which it ranks; see Hits.scores for its meaning."},
                          {nullptr, 0, 0, 0, nullptr}};
 
-// Lets a view be that of hit `position`, which there is. `found` is what stands behind `result`: call under an epoch
-// guard, unless it is null, as of a pickled result. False with an error: the view is as it was.
-bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found, Py_ssize_t position) {
+// Makes a view refer to hit `position`, which must exist. `native`: the C++ object of `result`, or null
+// for a pickled result; if not null, call under an epoch guard. Returns false with an error set and
+// the view unchanged.
+bool place(HitView* view, PyObject* hits, PyObject* result, const Result* native, Py_ssize_t position) {
   PyObject *id = nullptr, *score = nullptr;
   std::string_view text;
-  if (found) {
-    const Hit& hit = found->found.hits[static_cast<size_t>(position)];
-    const engine::Chunk& chunk = found->found.chunk_of(hit);
+  if (native) {
+    const Hit& hit = native->found.hits[static_cast<size_t>(position)];
+    const engine::Chunk& chunk = native->found.chunk_of(hit);
     id = new_id(chunk.id(hit.offset));
     score = PyFloat_FromDouble(hit.score);
     text = chunk.text(hit.offset);
@@ -104,10 +105,10 @@ bool place(HitView* view, PyObject* hits, PyObject* result, const Result* found,
   return true;
 }
 
-// How many hits a Result or a pickled one has; -1 with an error.
+// Number of hits of a native or pickled result; -1 with an error set.
 Py_ssize_t size_of(PyObject* result) {
-  if (const Result* found = Instances<Result>::behind(result))
-    return static_cast<Py_ssize_t>(found->found.hits.size());
+  if (const Result* native = Instances<Result>::behind(result))
+    return static_cast<Py_ssize_t>(native->found.hits.size());
   if (PyObject_HasAttrString(result, "matched_terms")) return PyObject_Size(result);
   PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
   return -1;
@@ -127,10 +128,10 @@ int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
     PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd", n_hits - 1, position);
     return -1;
   }
-  const Result* found = Instances<Result>::behind(result);
+  const Result* native = Instances<Result>::behind(result);
   std::optional<base::EpochGuard> guard;
-  if (found) guard.emplace();
-  return place(as_view(self), hits, result, found, position) ? 0 : -1;
+  if (native) guard.emplace();
+  return place(as_view(self), hits, result, native, position) ? 0 : -1;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -146,7 +147,7 @@ int clear(PyObject* self) {
   Py_CLEAR(as_view(self)->payload);
   Py_CLEAR(as_view(self)->id);
   Py_CLEAR(as_view(self)->score);
-  as_view(self)->text = nullptr;  // it lay in the result
+  as_view(self)->text = nullptr;  // it belonged to the result
   return 0;
 }
 void dispose(PyObject* self) {
@@ -157,17 +158,18 @@ void dispose(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Documents lie anywhere in memory: asks for what the hits behind hit `i` will be made of. Call under an epoch guard.
-void announce(const engine::SearchResult& found, size_t i) noexcept {
-  constexpr size_t kRecords = 16, kBytes = 8;  // so many hits ahead
-  if (i + kRecords < found.hits.size()) {
-    const Hit& hit = found.hits[i + kRecords];
-    found.chunk_of(hit).prefetch(hit.offset);
+// Documents are scattered in memory: prefetches the data of the hits after hit `i`. Call under
+// an epoch guard.
+void announce(const engine::SearchResult& result, size_t i) noexcept {
+  constexpr size_t kRecords = 16, kBytes = 8;  // hits ahead
+  if (i + kRecords < result.hits.size()) {
+    const Hit& hit = result.hits[i + kRecords];
+    result.chunk_of(hit).prefetch(hit.offset);
   }
-  if (i + kBytes < found.hits.size()) {
-    const Hit& hit = found.hits[i + kBytes];
-    const char* text = found.chunk_of(hit).text(hit.offset).data();
-    __builtin_prefetch(text);  // an id stands in front of it, mostly on the same line
+  if (i + kBytes < result.hits.size()) {
+    const Hit& hit = result.hits[i + kBytes];
+    const char* text = result.chunk_of(hit).text(hit.offset).data();
+    __builtin_prefetch(text);  // an id precedes it, usually in the same cache line
     __builtin_prefetch(text + 64);
   }
 }
@@ -178,19 +180,19 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   PyObject *type = arguments[0], *hits = arguments[1], *result = arguments[2];
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), view_type))
     return PyErr_Format(PyExc_TypeError, "type: expected a class derived from HitView");
-  auto* made = reinterpret_cast<PyTypeObject*>(type);
+  auto* hit_type = reinterpret_cast<PyTypeObject*>(type);
   const Py_ssize_t n_hits = size_of(result);
   if (n_hits < 0) return nullptr;
   PyObject* list = PyList_New(n_hits);
   if (!list) return nullptr;
-  const Result* found = Instances<Result>::behind(result);
+  const Result* native = Instances<Result>::behind(result);
   std::optional<base::EpochGuard> guard;
-  if (found) guard.emplace();
+  if (native) guard.emplace();
   for (Py_ssize_t i = 0; i < n_hits; ++i) {
-    if (found) announce(found->found, static_cast<size_t>(i));
-    PyObject* view = made->tp_alloc(made, 0);
+    if (native) announce(native->found, static_cast<size_t>(i));
+    PyObject* view = hit_type->tp_alloc(hit_type, 0);
     if (view) PyList_SET_ITEM(list, i, view);
-    if (!view || !place(as_view(view), hits, result, found, i)) {
+    if (!view || !place(as_view(view), hits, result, native, i)) {
       Py_DECREF(list);
       return nullptr;
     }
@@ -198,7 +200,8 @@ PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
-// Calls read(payload) with the bytes of the hit behind a view, an empty view where it has none. False with an error.
+// Calls read(payload) with the payload of a view's hit, an empty view if it has none. Returns false with an
+// error set.
 template <class Read>
 bool read_payload(PyObject* object, Read&& read) {
   if (!PyType_IsSubtype(Py_TYPE(object), view_type)) {
@@ -225,7 +228,8 @@ std::string_view view_of_bytes(PyObject* bytes) noexcept {
   return {PyBytes_AS_STRING(bytes), static_cast<size_t>(Py_SIZE(bytes))};
 }
 
-// Of each hit, as bits: which of some names stand in its payload; 0 where that does not begin as JSON's objects do.
+// For each hit, a bit set of the names that occur in its payload; 0 if the payload does not begin like
+// a JSON object.
 PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   constexpr Py_ssize_t kMostNames = 8;
   if (n != 2 || !PyList_Check(arguments[0]) || !PyTuple_Check(arguments[1]))
@@ -238,19 +242,19 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
     if (!PyBytes_Check(PyTuple_GET_ITEM(names, i)))
       return PyErr_Format(PyExc_TypeError, "names: expected bytes");
   }
-  PyObject* const tuple = PyList_AsTuple(hits);  // a result that is no native one may change the list
+  PyObject* const tuple = PyList_AsTuple(hits);  // a non-native result may change the list
   if (!tuple) return nullptr;
   PyObject* list = PyList_New(PyTuple_GET_SIZE(tuple));
   for (Py_ssize_t i = 0; list && i < PyList_GET_SIZE(list); ++i) {
-    long found = 0;
+    long mask = 0;
     const bool read = read_payload(PyTuple_GET_ITEM(tuple, i), [&](std::string_view payload) {
       if (!payload.starts_with('{')) return;
       for (Py_ssize_t name = 0; name < n_names; ++name) {
         const bool holds = payload.find(view_of_bytes(PyTuple_GET_ITEM(names, name))) != payload.npos;
-        found |= long{holds} << name;
+        mask |= long{holds} << name;
       }
     });
-    PyObject* bits = read ? PyLong_FromLong(found) : nullptr;
+    PyObject* bits = read ? PyLong_FromLong(mask) : nullptr;
     if (!bits) {
       Py_CLEAR(list);
       break;
@@ -261,51 +265,51 @@ PyObject* names_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   return list;
 }
 
-// What follows a name in the payload of a hit, up to the next quote; None where the name is missing or there twice.
+// The text after a name in the payload of a hit, up to the next quote; None if the name is missing
+// or occurs twice.
 PyObject* named_in(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 2 || !PyBytes_Check(arguments[1]))
     return PyErr_Format(PyExc_TypeError, "named_in: expected a hit and a name, bytes");
   const std::string_view name = view_of_bytes(arguments[1]);
-  PyObject* found = nullptr;
+  PyObject* value = nullptr;
   const bool read = read_payload(arguments[0], [&](std::string_view payload) {
     const size_t at = payload.find(name);
     if (at == payload.npos || payload.find(name, at + 1) != payload.npos) return;
     const size_t begin = at + name.size(), end = payload.find('"', begin);
     if (end == payload.npos) return;
-    found = PyBytes_FromStringAndSize(payload.data() + begin, static_cast<Py_ssize_t>(end - begin));
+    value = PyBytes_FromStringAndSize(payload.data() + begin, static_cast<Py_ssize_t>(end - begin));
   });
   if (!read || PyErr_Occurred()) return nullptr;
-  return found ? found : Py_NewRef(Py_None);
+  return value ? value : Py_NewRef(Py_None);
 }
 
-PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A place in a Result: what scrubjay.Hit derives from.")},
-                       {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
-                       {Py_tp_init, reinterpret_cast<void*>(&init)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(&dispose)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(&clear)},
-                       {Py_tp_getset, accessors},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_doc, const_cast<char*>("A position in a Result: the base class of scrubjay.Hit.")},
+    {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
+    {Py_tp_init, reinterpret_cast<void*>(&init)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(&dispose)},
+    {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+    {Py_tp_getset, accessors},
+    {Py_tp_members, members},
+    {0, nullptr}};
 PyType_Spec specification = {"scrubjay._native.HitView", sizeof(HitView), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 PyMethodDef views_definition = {
     "hits_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&views_of)), METH_FASTCALL,
-    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a "
-    "list of "
-    "new objects of a class that derives from HitView, which need no __init__."};
+    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a list of new "
+    "objects of a class that derives from HitView, without calls of __init__."};
 
 PyMethodDef names_definition = {
     "names_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&names_in)), METH_FASTCALL,
-    "names_in(hits: list, names: tuple) -> list\n\nOf each of some HitViews an int, whose bit i says whether "
-    "name i, "
-    "bytes, stands in its payload; 0 where that is no JSON object."};
+    "names_in(hits: list, names: tuple) -> list\n\nFor each HitView an int whose bit i tells whether name i, "
+    "bytes, occurs in its payload; 0 if the payload is not a JSON object."};
 PyMethodDef named_definition = {
     "named_in", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&named_in)), METH_FASTCALL,
-    "named_in(hit: HitView, name: bytes) -> bytes | None\n\nWhat follows a name in the payload of a hit, up "
-    "to the next "
-    "quote; None where the name is missing or stands there twice."};
+    "named_in(hit: HitView, name: bytes) -> bytes | None\n\nThe text after a name in the payload of a hit, "
+    "up "
+    "to the next quote; None if the name is missing or occurs twice."};
 
 }  // namespace
 

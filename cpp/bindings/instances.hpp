@@ -1,9 +1,10 @@
-// Instances: which C++ object stands behind a Python one, and the other way round, where a call is so short
-// that looking it up is felt.
+// Instances: maps between Python objects and their C++ objects, for calls so short that
+// pybind11's lookup matters.
 //
-// pybind11 finds the type of every argument and result in tables keyed by the C++ type, and lists every
-// object in a third: a fifth of a short search. A class that was remembered here is known by its address.
-// Whatever is unusual (a Python subclass, an object whose __init__ never ran) is left to pybind11.
+// pybind11 finds the type of every argument and result in tables keyed by the C++ type, and registers every
+// object in a third table: a fifth of the time of a short search. A class that is remembered here is
+// recognised by its address. Unusual objects (a Python subclass, an object whose __init__ never ran) are left
+// to pybind11.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,36 +17,36 @@ namespace scrubjay::bindings {
 template <class T>
 class Instances {
  public:
-  // Once, when the class is made; its holder is a std::unique_ptr if make() is to be used.
+  // Call once, when the class is created; its holder must be a std::unique_ptr if make() is used.
   static void remember(pybind11::handle type) noexcept {
     type_ = reinterpret_cast<PyTypeObject*>(type.ptr());
   }
 
-  // Null unless the object is exactly of the class and holds something.
+  // Null unless the object is exactly of this class and initialised.
   [[nodiscard]] static T* behind(PyObject* object) noexcept {
     if (Py_TYPE(object) != type_) return nullptr;
     const auto* instance = reinterpret_cast<Instance*>(object);
     return instance->simple_layout ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
   }
 
-  // The same for the object that a method of the class was called on, which its descriptor checked: a Python subclass
-  // of this class alone has the same layout.
+  // The same for the `self` of a method of the class, which its descriptor has checked: a Python subclass of
+  // this class alone has the same layout.
   [[nodiscard]] static T* behind_self(PyObject* self) noexcept {
     const auto* instance = reinterpret_cast<Instance*>(self);
     return instance->simple_layout ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
   }
 
-  // Whether there is a value behind an object of the class or of a subclass.
+  // Whether an object of the class or of a subclass has a C++ object.
   [[nodiscard]] static bool initialised(PyObject* object) {
     auto* instance = reinterpret_cast<Instance*>(object);
     return instance->get_value_and_holder(pybind11::detail::get_type_info(type_)).value_ptr() != nullptr;
   }
 
-  // A new object that owns the value. Not in pybind11's list of objects, in which only those are looked up
-  // that C++ hands to Python a second time.
+  // Returns a new object that owns the value. It is not in pybind11's table of objects, which is only needed
+  // for objects that C++ returns to Python repeatedly.
   [[nodiscard]] static pybind11::object make(std::unique_ptr<T> value) { return own(std::move(value)); }
-  // The same of a class whose holder is a std::shared_ptr, for an object that Python constructs: in pybind11's list,
-  // so that a second __init__ changes nothing.
+  // The same for a class whose holder is a std::shared_ptr, and an object that Python constructs: it is in
+  // pybind11's table, so that a second __init__ has no effect.
   [[nodiscard]] static pybind11::object construct(std::shared_ptr<T> value) {
     T* const behind = value.get();
     pybind11::object object = own(std::move(value));
@@ -55,7 +56,7 @@ class Instances {
     return object;
   }
 
-  // Lets objects of make() die without a look-up, too.
+  // Lets objects of make() be destroyed without a lookup, too.
   static void dispose_quickly() noexcept {
     usual_dispose_ = type_->tp_dealloc;
     type_->tp_dealloc = [](PyObject* object) {

@@ -1,4 +1,4 @@
-// Engine methods that the retrieval pipeline asks for: scroll, scopes, generation and find_substring.
+// Engine methods for the retrieval pipeline: scroll, scopes, generation and find_substring.
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"
@@ -29,34 +29,34 @@ Result list_documents(const engine::Engine& engine, const py::object& scope, con
 
 py::typing::List<engine::Scope> scopes(const engine::Engine& engine, const py::object& within) {
   const ScopePtr agreeing = within.is_none() ? nullptr : to_scope(within, "within");
-  std::vector<engine::ScopeRef> found;
+  std::vector<engine::ScopeRef> scopes;
   {
     const WithoutGil without_gil;
-    found = engine.scopes(agreeing.get());
+    scopes = engine.scopes(agreeing.get());
   }
   py::list out;
-  for (const engine::ScopeRef& scope : found) out.append(std::const_pointer_cast<engine::Scope>(scope));
+  for (const engine::ScopeRef& scope : scopes) out.append(std::const_pointer_cast<engine::Scope>(scope));
   return out;
 }
 
 }  // namespace
 
 void register_lookup(EngineClass& type) {
-  type.def(
-          "scroll", &list_documents, py::arg("scope"), py::kw_only(), py::arg("filter") = py::none(),
-          py::arg("ids") = py::none(), py::arg("exclude") = py::none(), py::arg("exact") = false,
-          py::arg("newest") = true, py::arg("after") = 0, py::arg("skip") = 0, py::arg("limit") = py::none(),
-          R"(The documents that a search from `scope` sees, without ranking them, in the order of their last writes.
+  type.def("scroll", &list_documents, py::arg("scope"), py::kw_only(), py::arg("filter") = py::none(),
+           py::arg("ids") = py::none(), py::arg("exclude") = py::none(), py::arg("exact") = false,
+           py::arg("newest") = true, py::arg("after") = 0, py::arg("skip") = 0, py::arg("limit") = py::none(),
+           R"(The documents visible from `scope`, unranked, in the order of their last writes.
 
 Args:
     filter, ids, exclude: as for search().
-    exact: only those of exactly this scope.
-    newest: the last written first; otherwise the first written.
-    after: a `cursor` of an earlier result: what comes behind its last document. Documents that are written anew meanwhile
-        move to the end of the order.
-    skip, limit: how many to leave out, and how many at most; None: all.
+    exact: only documents of exactly this scope.
+    newest: last written first; otherwise first written first.
+    after: the `cursor` of an earlier result: continue after its last document. Documents that are written
+        again meanwhile move to the end of the order.
+    skip, limit: number of documents to skip, and the maximum number to return; None: all.
 
-Costs what it skips and returns, with a filter what the scope holds. One moment of each exact scope.
+Cost is proportional to what it skips and returns, with a filter to what the scope holds. Each exact scope
+is read at one point in time.
 
 >>> from scrubjay import Engine, Scope
 >>> engine = Engine()
@@ -67,7 +67,7 @@ Costs what it skips and returns, with a filter what the scope holds. One moment 
 ([3, 2], [1])
 )")
       .def("scopes", &scopes, py::arg("within") = py::none(),
-           "The exact scopes that hold documents, or those of them that agree with `within`; in no order.")
+           "The exact scopes that hold documents, or those of them within the scope `within`; in no order.")
       .def(
           "generation",
           [](const engine::Engine& engine, const py::object& scope) {
@@ -75,9 +75,9 @@ Costs what it skips and returns, with a filter what the scope holds. One moment 
             return engine.generation(*checked);
           },
           py::arg("scope"),
-          "A number that changes with every write that a search from `scope` could notice. Equal numbers: "
-          "nothing "
-          "was written in between (up to a collision of 64 bits).")
+          "A number that changes with every write that could affect a search from `scope`. Equal numbers "
+          "mean "
+          "that there was no such write (up to a collision of 64 bits).")
       .def(
           "find_substring",
           [](const engine::Engine& engine, const py::object& text, const py::object& scope,
@@ -90,10 +90,10 @@ Costs what it skips and returns, with a filter what the scope holds. One moment 
             return Result{engine.find_substring(part, *checked, n), engine.id_kind()};
           },
           py::arg("text"), py::kw_only(), py::arg("scope"), py::arg("k") = 10,
-          R"(The visible documents whose text contains `text` (ASCII letters in either case), by looking at each.
+          R"(The visible documents whose text contains `text` (ignoring the case of ASCII letters), by scanning them.
 
-The last resort of a search. Mode 'substring'; the score is the share of the text that is `text`, so short documents
-come first; ties as in search(). ValueError: an empty text.)");
+The last fallback of a search. Mode 'substring'; the score is the fraction of the document that `text` makes
+up, so short documents come first; ties as in search(). Raises ValueError for an empty text.)");
 }
 
 }  // namespace scrubjay::bindings

@@ -7,7 +7,7 @@ void register_text(pybind11::module_& module);  // text.cpp
 
 namespace {
 
-// What threads share, and the way callbacks find their interpreter, is one for the process.
+// State that threads share, and the interpreter lookup of callbacks, exist once per process.
 [[nodiscard]] bool refused_here() {
   if (PyInterpreterState_Get() == PyInterpreterState_Main()) return false;
   PyErr_SetString(
@@ -19,16 +19,16 @@ namespace {
 
 }  // namespace
 
-// pybind11's way in waits for ever for the GIL of a subinterpreter before Python 3.12, so ours stands before
-// it.
+// Before Python 3.12, pybind11's module initialisation waits forever for the GIL of a subinterpreter, so ours
+// is called first.
 #undef PYBIND11_PLUGIN_IMPL
 #define PYBIND11_PLUGIN_IMPL(name) static PyObject* init_in_main_interpreter()
 
-// Without a GIL, too: what threads share is the core, which is thread-safe, and objects that never change
+// Works without a GIL, too: threads share only the core, which is thread-safe, and objects that are immutable
 // once made.
 PYBIND11_MODULE(_native, module, pybind11::mod_gil_not_used()) {
-  if (refused_here()) throw pybind11::error_already_set();  // Python 3.13 calls only this one there
-  static_cast<void>(pybind11::detail::npy_api::get());  // now: it cannot be imported any more at the very end
+  if (refused_here()) throw pybind11::error_already_set();  // Python 3.13 calls only this function there
+  static_cast<void>(pybind11::detail::npy_api::get());  // loaded now, since it cannot be imported at shutdown
   module.doc() = "The native core of Scrubjay. Use it through the package `scrubjay`.";
   module.attr("__version__") = SCRUBJAY_VERSION;
   scrubjay::bindings::InterruptibleWithoutGil::learn_main_thread();

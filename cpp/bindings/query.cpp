@@ -23,7 +23,7 @@ constexpr std::pair<const char*, engine::LinkDirection> kDirections[] = {
 double to_recall(const py::object& recall) {
   if (PyUnicode_Check(recall.ptr())) {
     if (PyUnicode_CompareWithASCIIString(recall.ptr(), "exact") == 0) return 1.0;
-  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // NumPy's scalars too
+  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // including NumPy's scalars
     const double share = PyFloat_AsDouble(recall.ptr());
     if (share > 0.0 && share <= 1.0) return share;
     PyErr_Clear();
@@ -55,7 +55,7 @@ void read_candidates(const py::object& candidates, CompiledQuery& query) {
   query.vector_candidates = to_count(pair[1], "candidates[1]", 1);
 }
 
-// As scrubjay.Links has checked them.
+// `links` has been checked by scrubjay.Links.
 void read_links(const py::object& links, CompiledQuery& query) {
   const auto [centres, hops, direction, mentions, field] =
       links.cast<std::tuple<py::object, uint32_t, std::string, bool, std::string>>();
@@ -112,14 +112,14 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
   request.links = links ? &*links : nullptr;
   if (keywords) {
     if (request.embedder && request.vector.empty())
-      throw py::value_error("vector: expected one beside the query's keywords and an embedder, got None");
+      throw py::value_error("vector: expected a vector with keywords and an embedder, got None");
     request.text = *keywords;
   }
 }
 
 QueryArgument::QueryArgument(const py::object& query) {
   if (query.is_none()) return;
-  // The usual case first: looking types up as pybind11 does costs a tenth of a short search.
+  // The usual case first: pybind11's lookup of types costs a tenth of a short search.
   static PyObject* const attribute = PyUnicode_InternFromString("compiled");
   query_ = Instances<CompiledQuery>::behind(query.ptr());
   if (query_) {
@@ -139,7 +139,7 @@ QueryArgument::QueryArgument(const py::object& query) {
     throw py::type_error("query: expected None or a scrubjay.Query, got " + type_name(query) + " " +
                          quoted(query));
   }
-  query_ = &py::cast<const CompiledQuery&>(keep_);  // refuses one whose __init__ never ran
+  query_ = &py::cast<const CompiledQuery&>(keep_);  // raises if __init__ never ran
 }
 
 std::vector<filter::Predicate> to_entities(const py::object& names, const engine::RankingOptions& ranking,
@@ -172,8 +172,8 @@ void register_query(py::module_& module) {
            py::arg("keywords") = py::none(), py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
            py::arg("rankings") = py::none(), py::arg("entities") = py::none(), py::arg("links") = py::none(),
            py::arg("spread") = false,
-           "See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message "
-           "names the argument.");
+           "See scrubjay.Query. `spread`: fill Result.similarity_spread. Raises TypeError or ValueError, "
+           "naming the argument.");
 }
 
 }  // namespace scrubjay::bindings

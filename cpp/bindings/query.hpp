@@ -1,4 +1,4 @@
-// What a search is asked for, beside its text, scope, k, filter and vector, in the engine's form.
+// Query: a search's options, except text, scope, k, filter and vector, in the engine's form.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -18,29 +18,29 @@ struct CompiledQuery {
   CompiledQuery(const pybind11::object& only, const pybind11::object& without)
       : ids(only, "ids"), exclude(without, "exclude") {}
 
-  bool lexical = true, semantic = true;  // which arms may run
+  bool lexical = true, semantic = true;  // arms that may run
   size_t lexical_candidates = 0, vector_candidates = 0;
   double recall = 0.99;
   RankingPtr ranking;
   bool spread = false;
-  std::optional<std::string> keywords;  // in place of the text, for the lexical arm
+  std::optional<std::string> keywords;  // instead of the text, for the lexical arm
   NamedDocuments ids, exclude;
   std::vector<std::vector<engine::DocumentKey>> rankings;
-  std::vector<pybind11::tuple> ranked;      // what the keys of the rankings refer to
-  std::vector<filter::Predicate> entities;  // of names that were given
+  std::vector<pybind11::tuple> ranked;      // owns what the keys of the rankings refer to
+  std::vector<filter::Predicate> entities;  // of the given names
   std::optional<engine::LinkRequest> links;
-  pybind11::tuple centres;  // what the keys of the links refer to
+  pybind11::tuple centres;  // owns what the keys of the links refer to
 
-  // Into a request whose text, vector and scope are the caller's.
+  // Sets the options of a request whose text, vector and scope are the caller's.
   void apply(engine::SearchRequest& request) const;
 };
 
-// The query of one search, and the object that keeps it.
+// The query of one search, with a reference to its Python object.
 class QueryArgument {
  public:
-  // None, a CompiledQuery, or an object whose `compiled` is one. TypeError.
+  // None, a CompiledQuery, or an object whose attribute `compiled` is one. Raises TypeError.
   explicit QueryArgument(const pybind11::object& query);
-  // Null: the usual query.
+  // Null: the default query.
   [[nodiscard]] const CompiledQuery* get() const noexcept { return query_; }
 
  private:
@@ -48,7 +48,7 @@ class QueryArgument {
   const CompiledQuery* query_ = nullptr;
 };
 
-// Documents that name each of the entities, in the ranking's entity field. None: no names.
+// One predicate per entity, for documents that name it in the ranking's entity field. None: no entities.
 [[nodiscard]] std::vector<filter::Predicate> to_entities(const pybind11::object& names,
                                                          const engine::RankingOptions& ranking,
                                                          const std::string& name);

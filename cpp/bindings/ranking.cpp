@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace scrubjay::bindings {
 namespace {
 
-// A native class of its own, so that `Ranking` can be told from everything else by its type alone.
+// A native class of its own, so that `Ranking` is distinguishable by its type alone.
 struct CompiledRanking {
   RankingPtr options;
 };
@@ -97,19 +97,20 @@ RankingPtr to_ranking(const py::object& compiled) {
 void register_ranking(py::module_& module) {
   export_class<CompiledRanking>(
       module, "CompiledRanking",
-      "How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.")
-      .def(py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
-           py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
-           py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
-           py::arg("identifier_tier") = true, py::arg("spelling") = true, py::arg("coverage") = 0.0,
-           py::arg("recency") = 0.0, py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
-           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 6.0,
-           py::arg("dates_now_us") = py::none(), py::arg("neighbours") = 0.2, py::arg("prior") = 0.0,
-           py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
-           py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
-           py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
-           "See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its "
-           "range.");
+      "Ranking options in the engine's own form. Immutable; a scrubjay.Query makes it once.")
+      .def(
+          py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
+          py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
+          py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
+          py::arg("identifier_tier") = true, py::arg("spelling") = true, py::arg("coverage") = 0.0,
+          py::arg("recency") = 0.0, py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
+          py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 6.0,
+          py::arg("dates_now_us") = py::none(), py::arg("neighbours") = 0.2, py::arg("prior") = 0.0,
+          py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
+          py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
+          py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
+          "See scrubjay.Query and the fusions for the meaning of the numbers. Raises ValueError for a number "
+          "out of range.");
 }
 
 }  // namespace scrubjay::bindings

@@ -1,4 +1,4 @@
-// How documents are to be ranked, as Python says it.
+// Ranking: conversion of ranking options from Python.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,7 +12,7 @@ namespace scrubjay::bindings {
 
 using RankingPtr = std::shared_ptr<const engine::RankingOptions>;
 
-// Of a CompiledRanking. TypeError.
+// The options of a CompiledRanking. Raises TypeError.
 [[nodiscard]] RankingPtr to_ranking(const pybind11::object& compiled);
 
 void register_ranking(pybind11::module_& module);

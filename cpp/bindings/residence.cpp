@@ -1,4 +1,4 @@
-// Partitions as images: what the Python store needs of the engine to keep it in step with its rows.
+// Partitions as images: the engine methods with which the Python store keeps it consistent with its rows.
 #include <pybind11/stl.h>
 
 #include <deque>
@@ -31,8 +31,8 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
 
 size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
-  std::vector<py::buffer_info> buffers;  // hold what is viewed
-  std::deque<std::string> copies;        // of those that another thread could change while they are read
+  std::vector<py::buffer_info> buffers;  // own the viewed memory
+  std::deque<std::string> copies;        // for buffers that another thread could change
   std::vector<std::string_view> views;
   for (const py::handle image : images) {
     if (!PyObject_CheckBuffer(image.ptr()))
@@ -40,7 +40,7 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
     buffers.push_back(py::reinterpret_borrow<py::buffer>(image).request());
     const py::buffer_info& buffer = buffers.back();
     if (buffer.ndim != 1 || buffer.itemsize != 1 || buffer.strides[0] != 1)
-      throw py::type_error("images: expected bytes one behind the other");
+      throw py::type_error("images: expected contiguous buffers of bytes");
     views.emplace_back(static_cast<const char*>(buffer.ptr), static_cast<size_t>(buffer.size));
     if (!buffer.readonly) views.back() = copies.emplace_back(views.back());
   }
@@ -87,23 +87,28 @@ py::dict digest(const Engine& engine, const py::object& scope) {
 void register_residence(EngineClass& type) {
   type.def(
           "save_partition", &save_partition, py::arg("scope"),
-          R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
-the partition has a graph, its image comes last (is_graph_image()).)")
-      .def(
-          "load_partition", &load_partition, py::arg("scope"), py::arg("images"),
-          R"(Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
+          R"(Returns the images of the partition of exactly this scope: one bytes object per chunk, of live documents
+only.
 
-Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
-documents of exactly this scope; nothing is changed then. A graph that is damaged, or belongs to other images, is no error: it is
-left aside (graph_state() tells), and built again.)")
+Returns [] if the scope has no partition. If the partition has a graph, its image comes last
+(is_graph_image()).)")
+      .def("load_partition", &load_partition, py::arg("scope"), py::arg("images"),
+           R"(Loads images from save_partition() (bytes or other buffers) as the partition of `scope`.
+
+Returns the number of documents.
+
+Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if
+the engine has documents of exactly this scope; nothing is changed then. A graph that is damaged or belongs
+to other images is not an error: it is ignored (see graph_state()) and built again.)")
       .def_static(
           "is_graph_image",
           [](const py::bytes& image) { return engine::is_graph_image(std::string_view(image)); },
-          py::arg("image"), "Whether this is the image of a graph, and not of documents.")
-      .def(
-          "graph_state", &graph_state, py::arg("scope"),
-          R"(Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
-what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.)")
+          py::arg("image"), "Whether this is the image of a graph, not of documents.")
+      .def("graph_state", &graph_state, py::arg("scope"),
+           R"(State of the graph of exactly this scope's partition.
+
+'built': up to date. 'growing': extension by newer documents pending or running. 'coming': build pending or
+running. 'none': no graph.)")
       .def(
           "partition_bytes",
           [](const Engine& e, const py::object& scope) {
@@ -112,13 +117,14 @@ what was written beside it, 'coming' while upkeep is due or under way that may b
             return e.partition_bytes(*wanted);
           },
           py::arg("scope"),
-          "The memory of the partition of exactly this scope, its share of the id map included.")
+          "The memory of the partition of exactly this scope, including its share of the id map.")
       .def_static("release_free_memory", &base::release_free_memory, py::call_guard<WithoutGil>(),
-                  "Gives memory that was freed in this process back to the system, where the C library can.")
-      .def(
-          "digest", &digest, py::arg("scope"),
-          R"(Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
-order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.)");
+                  "Returns freed memory of this process to the system, if the C library supports it.")
+      .def("digest", &digest, py::arg("scope"),
+           R"(Counts and order-sensitive hashes of the content of exactly this scope's partition.
+
+Equal for equal documents in equal order, regardless of earlier deletions. `miscounted` is 0 unless a
+counter disagrees with its list.)");
 }
 
 }  // namespace scrubjay::bindings

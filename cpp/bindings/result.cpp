@@ -37,7 +37,7 @@ const Hit& hit_at(const Result& result, py::ssize_t i) {
   return result.found.hits[static_cast<size_t>(i < 0 ? i + n : i)];
 }
 
-// A new array of n elements, not set; `data` receives where they are. pybind11's constructors go through two
+// A new uninitialised array of n elements; `data` receives their address. pybind11's constructors use two
 // vectors for shape and strides.
 template <class T>
 py::array_t<T> new_array(size_t n, T*& data) {
@@ -99,8 +99,8 @@ py::tuple unpacked(const Result& result) {
   return pair;
 }
 
-// iter(result) without pybind11's dispatcher, for `ids, scores = engine.search(...)`; what it does not know,
-// and every error, goes the usual way.
+// iter(result) without pybind11's dispatcher, for `ids, scores = engine.search(...)`; other types and errors
+// use the usual way.
 getiterfunc usual_iterator = nullptr;
 PyObject* iterator_of(PyObject* object) {
   const Result* result = Instances<Result>::behind(object);
@@ -150,9 +150,9 @@ py::object vector_object(const engine::Chunk& chunk, uint32_t offset) {
 void register_result(py::module_& module) {
   auto type = export_class<Result>(
       module, "Result",
-      R"(What one search of an Engine found, best first; equal scores in order of partition, then of writing.
+      R"(The result of one search of an Engine, best first; equal scores in order of partition, then of writing.
 
-Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.)");
+Arrays are made on access. Texts and payloads are as of the time of the search. Unpacks into `ids, scores`.)");
   Instances<Result>::remember(type);
   Instances<Result>::dispose_quickly();
   type.def_property_readonly(
@@ -166,85 +166,80 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           "The texts, n of them.")
       .def_property_readonly(
           "mode", [](const Result& r) { return mode_name(r.found.mode); },
-          "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")
+          "The arms that actually ran: 'hybrid', 'lexical', 'vector' or 'none'.")
       .def_property_readonly(
           "static_cosines", [](const Result& r) { return r.found.static_cosines; },
-          "Whether the similarities are cosines to a vector that the search's embedder made.")
+          "Whether the similarities are cosines to a vector made by the search's embedder.")
       .def_property_readonly(
           "nothing_embedded", [](const Result& r) { return r.found.nothing_embedded; },
-          "Whether the search's embedder found nothing in its text.")
+          "Whether the search's embedder found no tokens in the text.")
       .def_property_readonly(
           "corrections",
           [](const Result& r) {
             py::list pairs;
-            for (const engine::Correction& one : r.found.corrections)
-              pairs.append(py::make_tuple(one.typed, one.used));
+            for (const engine::Correction& correction : r.found.corrections)
+              pairs.append(py::make_tuple(correction.typed, correction.used));
             return pairs;
           },
-          "Pairs (word as typed, known word that was searched for instead), in the order of the text.")
+          "Pairs (word as typed, known word that was searched instead), in the order of the text.")
       .def(
           "corrected",
           [](const Result& r, const py::object& text) {
             py::object keep;
             return engine::corrected(to_text(text, "text", keep), r.found.corrections);
           },
-          py::arg("text"), "The text that was searched for, corrected.")
+          py::arg("text"), "Returns the search text with the corrections applied.")
       .def_property_readonly(
           "lexical_ranks",
           [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.lexical_rank; }); },
-          "int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.")
+          "int32 (n,): rank in the lexical ranking from 1; 0 for hits that are not in it.")
       .def_property_readonly(
           "vector_ranks",
           [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.vector_rank; }); },
-          "int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.")
+          "int32 (n,): rank in the vector ranking from 1; 0 for hits that are not in it.")
       .def_property_readonly(
           "bm25", [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.bm25; }); },
-          "float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, "
-          "where no term matches.")
+          "float64 (n,): BM25 scores; NaN if unknown (not in the lexical ranking) or, with explain, if no "
+          "term matches.")
       .def_property_readonly(
           "similarities",
           [](const Result& r) { return to_array<float>(r, [](const Hit& h) { return h.similarity; }); },
-          "float32 (n,): similarities; NaN where not known (not in the vector ranking) or, with explain, "
-          "where there is no vector.")
+          "float32 (n,): similarities; NaN if unknown (not in the vector ranking) or, with explain, if the "
+          "hit has no vector.")
       .def_property_readonly(
           "coverage",
           [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.coverage; }); },
-          "float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or "
+          "float64 (n,): fraction of the distinct query terms that the hit contains; NaN without explain or "
           "without terms.")
       .def_property_readonly(
           "information",
           [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.information; }); },
-          "float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain "
-          "or "
-          "without terms.")
+          "float64 (n,): fraction of `query_information` in the terms that the hit contains; NaN without "
+          "explain or without terms.")
       .def_property_readonly(
           "query_information", [](const Result& r) { return r.found.information; },
-          "Sum of the idf of the distinct query terms, in nats, function words left out; NaN without "
-          "explain.")
+          "Sum of the idf of the distinct query terms, in nats, without function words; NaN without explain.")
       .def_property_readonly(
           "identifiers",
           [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.identifier; }); },
-          "bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query "
+          "bool (n,): whether a hit is in the identifier tier: it contains a rare identifier of the query "
           "verbatim.")
       .def_property_readonly(
           "another",
           [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.another; }); },
-          "bool (n,): whether the question names identifiers with a digit, and a hit holds none of them, so "
-          "that "
-          "it is likely of another one; False without explain.")
+          "bool (n,): whether the question names identifiers with a digit and the hit contains none of them, "
+          "so that it is probably about another one; False without explain.")
       .def_property_readonly(
           "lexical_share", [](const Result& r) { return r.found.lexical_share; },
-          "What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.")
+          "Weight of the lexical scores in automatic fusion, 0 to 1; otherwise NaN.")
       .def_property_readonly(
           "similarity_spread",
           [](const Result& r) -> py::typing::Tuple<py::float_, py::float_> {
             return py::make_tuple(r.found.spread.mean, r.found.spread.deviation);
           },
-          "Mean and deviation of the similarities between the search's vector and the visible documents (of "
-          "at "
-          "most 512 of them, evenly spread), filter or not; NaN without a vector, and unless the query asks, "
-          "or "
-          "the search explains and has no `static_cosines`.")
+          "Mean and standard deviation of the similarities between the search's vector and the visible "
+          "documents (a sample of at most 512, evenly spread), ignoring filters; NaN without a vector, and "
+          "unless the query requests it, or the search explains and has no `static_cosines`.")
       .def(
           "id",
           [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {
@@ -282,7 +277,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return vector_object(r.found.chunk_of(hit), hit.offset);
           },
           py::arg("i"),
-          "The vector of hit i as stored, float32 (dim,), or None; of a document with passages a pair, as "
+          "The vector of hit i as stored, float32 (dim,), or None; for a document with passages a pair, like "
           "Document.vector.")
       .def(
           "passage",
@@ -292,16 +287,15 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return py::make_tuple(passage.start, passage.end);
           },
           py::arg("i"),
-          "Where the passage of hit i that is nearest to the search's vector is in its text, (start, end); "
-          "None: "
-          "there was no vector, or it has no passages.")
+          "Position (start, end) in the text of hit i of its passage nearest to the search's vector; None "
+          "without a vector or passages.")
       .def(
           "version",
           [](const Result& r, py::ssize_t i) {
             const Hit& hit = hit_at(r, i);
             return r.found.chunk_of(hit).write(hit.offset);
           },
-          py::arg("i"), "The version of hit i: the number of its last write.")
+          py::arg("i"), "The version of hit i: the write number of its last write.")
       .def(
           "matched_terms",
           [](const Result& r, py::ssize_t i) -> py::typing::List<py::str> {
@@ -312,7 +306,8 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
               terms.append(from_text(r.found.terms[t]));
             return terms;
           },
-          py::arg("i"), "The distinct query terms that hit i holds, in query order; empty without explain.")
+          py::arg("i"),
+          "The distinct query terms that hit i contains, in query order; empty without explain.")
       .def(
           "parts",
           [](const Result& r, py::ssize_t i) -> py::typing::Dict<py::str, py::float_> {
@@ -333,13 +328,15 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return out;
           },
           py::arg("i"),
-          "What the score of hit i is the sum of (see scrubjay.ScoreParts); empty without explain.")
+          "The parts of the score of hit i, which is their sum (see scrubjay.ScoreParts); empty without "
+          "explain.")
       .def_property_readonly(
           "admitted", [](const Result& r) { return r.found.n_admitted; },
-          "How many visible documents the search's filter admits; without one, how many are visible.")
+          "Number of visible documents that the search's filter admits; without a filter, of all visible "
+          "documents.")
       .def_property_readonly(
           "cursor", [](const Result& r) { return r.found.last_write; },
-          "Of a listing: `after` for its next page; 0 if it is empty.")
+          "For a listing: the value of `after` for its next page; 0 if it is empty.")
       .def_property_readonly(
           "gathered",
           [](const Result& r) {
@@ -348,7 +345,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             if (r.found.vector_work.gathered) arms.append("vector");
             return py::tuple(arms);
           },
-          "The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.")
+          "The arms ('lexical', 'vector') that scored the matches of a selective filter one by one.")
       .def_property_readonly(
           "vector_work",
           [](const Result& r) -> py::typing::Dict<py::str, py::int_> {
@@ -361,9 +358,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             looked_at["graphs_given_up"] = work.n_given_up;
             return looked_at;
           },
-          R"(What the vector arm looked at, as counts over all partitions: codes (or their signs) and originals that were compared; in_graphs, the vectors
-of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
-graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.)")
+          R"(Work of the vector arm, summed over all partitions: codes (or signs) and originals compared; in_graphs, the
+vectors of the graphs searched instead; in_view, the ef of those searches; graphs_given_up, abandoned graph
+searches, whose vectors were scanned instead.)")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })
       .def("__iter__", [](const Result& r) { return py::iter(unpacked(r)); })
       .def("__repr__", [](const Result& r) {

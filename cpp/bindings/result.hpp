@@ -16,7 +16,8 @@ using VectorOrPassages =
     pybind11::typing::Union<pybind11::array_t<float>,
                             pybind11::typing::Tuple<pybind11::array_t<float>, pybind11::array_t<uint32_t>>,
                             pybind11::none>;
-// A copy as float32, that of a document with passages as a pair with where they are in its text; or None.
+// A float32 copy of a document's vector; for a document with passages a pair with their positions in its
+// text; or None.
 [[nodiscard]] pybind11::object vector_object(const engine::Chunk& chunk, uint32_t offset);
 
 }  // namespace scrubjay::bindings

@@ -56,12 +56,12 @@ py::typing::List<Scope> visible(const Scope& scope) {
   return scopes;
 }
 
-// Scope(...) without pybind11's dispatcher, since many searches make a scope of their own. What is unusual, and every
-// error, goes the usual way; nothing is done twice but looking at the components.
+// Scope(...) without pybind11's dispatcher, since many searches make their own scope. Unusual calls and
+// errors use the usual way; only the inspection of the components is repeated.
 class QuickScope {
  public:
-  // pybind11's metaclass calls its classes by tuples and dicts only; this one, of Scope alone, looks first whether a
-  // class has a way of its own.
+  // pybind11's metaclass calls its classes with tuples and dicts only; this metaclass, used by Scope alone,
+  // first checks whether a class has a vectorcall function.
   [[nodiscard]] static py::object metaclass() {
     PyTypeObject* usual = py::detail::get_internals().default_metaclass;
     static PyMemberDef members[] = {
@@ -92,14 +92,14 @@ class QuickScope {
       try {
         return Instances<Scope>::construct(make_scope(given[0], given[1], given[2])).release().ptr();
       } catch (...) {
-        PyErr_Clear();  // the usual way says what is wrong
+        PyErr_Clear();  // the usual way reports the error
       }
     }
     if (!names_known(type, n_positional, keywords)) return nullptr;
     return construct_slowly(type, arguments, n_positional, keywords);
   }
-  // pybind11 says of a wrong call only which ones there are. False: an error was set that names the argument. A subclass
-  // may have an __init__ of its own.
+  // pybind11's message for a wrong call only lists the valid signatures. Returns false with an error set that
+  // names the argument. A subclass may have its own __init__.
   static bool names_known(PyObject* type, size_t n_positional, PyObject* keywords) noexcept {
     if (reinterpret_cast<PyTypeObject*>(type) != type_) return true;
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
@@ -126,7 +126,7 @@ class QuickScope {
     if (!has_tenant) PyErr_SetString(PyExc_TypeError, "tenant: expected a str, it is missing");
     return has_tenant;
   }
-  // False: not a usual call.
+  // Returns false for an unusual call.
   static bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
                    PyObject* (&given)[3]) noexcept {
     const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
@@ -174,11 +174,11 @@ std::string repr_scope(const Scope& scope) {
 
 void register_scope(py::module_& module) {
   auto type = export_class<Scope, std::shared_ptr<Scope>>(
-      module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
+      module, "Scope", R"(The owner of a memory: a tenant, and optionally a user and an agent of the tenant.
 
-A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
-and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), as far as the components
-are given, and nothing else. Immutable, hashable, comparable, picklable.
+A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its
+own memories and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent),
+as far as the components are given, and nothing else. Immutable, hashable, comparable, picklable.
 
 Args:
     tenant: a non-empty str.
@@ -214,14 +214,15 @@ True
           "agent",
           [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.agent()); },
           "The agent, or None.")
-      .def(
-          "contains", &Scope::contains, py::arg("other"),
-          "Whether `other` agrees with every component that this scope names: what erase(self) would remove.")
-      .def(
-          "visible", &visible,
-          R"(The exact scopes that a search from here sees, in the order in which equal scores rank: (tenant), (tenant, user),
-(tenant, agent), (tenant, user, agent), as far as the components are given. A reader of one id gets the most specific:
-(tenant, user, agent), (tenant, user), (tenant, agent), (tenant).
+      .def("contains", &Scope::contains, py::arg("other"),
+           "Whether `other` equals this scope in every component that this scope names: erase(self) would "
+           "remove it.")
+      .def("visible", &visible,
+           R"(The exact scopes that a search from this scope sees, in the order in which equal scores rank.
+
+The order is (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components are
+given. A lookup of one id returns the most specific document: (tenant, user, agent), (tenant, user),
+(tenant, agent), (tenant).
 
 >>> from scrubjay import Scope
 >>> Scope("acme", user="jane").visible()
@@ -240,7 +241,7 @@ True
             return key(a) < key(b);
           },
           py::arg("other"), "By tenant, then user, then agent; None comes first.")
-      .def("__reduce__", [](const py::object& self) {  // no state that a Scope in use could be given
+      .def("__reduce__", [](const py::object& self) {  // there is no state to set on a Scope in use
         const Scope& scope = py::cast<const Scope&>(self);
         return py::make_tuple(py::type::of(self),
                               py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),

@@ -1,4 +1,4 @@
-// Searching: the call that everything else exists for.
+// Searching: the binding of the search call.
 #include <pybind11/stl.h>
 
 #include "base/errors.hpp"
@@ -40,7 +40,7 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
   return &py::cast<const StaticEmbedder&>(value).core;
 }
 
-// What a search has beside its text and vector. The request points into it.
+// The arguments of a search except its text and vector. The request points into it.
 struct Arguments {
   engine::SearchRequest request;
   QueryArgument query;
@@ -71,7 +71,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
     several.emplace(scope);
     request.together = several->visible();
   } else {
-    request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
+    request.scope = &as_scope(scope, "scope");  // owned by the caller's argument
   }
   if (!text.is_none()) request.text = to_text(text, "text", keep_text);
   if (!vector.is_none()) {
@@ -85,7 +85,8 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
     request.entities = named;
   }
   check_inputs(request);
-  // To analyse megabytes takes seconds, which Ctrl-C ends. Questions are shorter, and do not pay for the chance.
+  // Analysing megabytes takes seconds and must be interruptible by Ctrl-C. Questions are shorter and do not
+  // pay for that.
   constexpr size_t kLongText = size_t{1} << 16;
   if (request.text && request.text->size() > kLongText) {
     const InterruptibleWithoutGil without_gil;
@@ -95,7 +96,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& sc
   return {engine.search(request), engine.id_kind()};
 }
 
-// One query for all searches of a batch, or one each.
+// One query for all searches of a batch, or one for each.
 std::vector<QueryArgument> to_queries(const py::object& query, size_t n) {
   std::vector<QueryArgument> queries;
   if (!PyList_Check(query.ptr()) && !PyTuple_Check(query.ptr())) {
@@ -135,24 +136,24 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
       requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
     requests[i].vector = rows.row(i);
     requests[i].scope = scopes[i].get();
-    const CompiledQuery* const own = queries[queries.size() == 1 ? 0 : i].get();
-    if (own) own->apply(requests[i]);
+    const CompiledQuery* const compiled = queries[queries.size() == 1 ? 0 : i].get();
+    if (compiled) compiled->apply(requests[i]);
     if (!entities.is_none() && !entity_items[i].is_none()) {
       named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
       requests[i].entities = named[i];
     }
     check_inputs(requests[i]);
   }
-  std::vector<engine::SearchResult> found;
-  // A worker thread never gets the GIL for a stemmer once the interpreter ends.
+  std::vector<engine::SearchResult> outcomes;
+  // A worker thread cannot get the GIL for a stemmer once the interpreter is shutting down.
   if (interpreter_ends()) n_threads = 1;
   {
     const InterruptibleWithoutGil without_gil;
-    found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
+    outcomes = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
   }
   std::vector<Result> results;
   results.reserve(n);
-  for (engine::SearchResult& result : found) results.push_back({std::move(result), engine.id_kind()});
+  for (engine::SearchResult& result : outcomes) results.push_back({std::move(result), engine.id_kind()});
   return results;
 }
 
@@ -179,25 +180,27 @@ struct FastSearch {
 constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
 
 Args:
-    text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-    scope: whose memories may be seen, a Scope, or a list of them: what any of them sees, ranked as if one scope saw it.
-        Nothing else influences the result.
-    k: how many, >= 1; more than there are gives all that match.
-    filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
-        admit is no candidate. BM25's statistics stay those of all visible documents.
+    text: the text for the lexical arm (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
+    scope: the scope whose visible memories are searched, or a list of scopes: the union of what they see,
+        ranked as if one scope saw it. Other documents never influence the result.
+    k: number of results, >= 1; fewer are returned if fewer match.
+    filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; other
+        documents are not candidates. BM25's statistics stay those of all visible documents.
     vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
     query: a scrubjay.Query: mode, fusion, signals, candidates, recall, ids, rankings; None: Query().
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
-        it finds nothing is looked for by its words, whatever the mode.
-    entities: names of what the search is about, in place of the query's.
+    embedder: a StaticEmbedder that embeds the text in the same call, if no vector is given. A text without
+        tokens is searched lexically, whatever the mode.
+    entities: names of the entities that the search is about, instead of the query's.
 
 Returns:
-    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent); of several
-    scopes in their order), then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant,
+    user, agent); for several scopes in their order), then by order of writing. Scores: BM25 (float64, exact
+    fixed point), similarity, or fused.
 
 Raises:
-    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
+    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros,
+        and so on.
     TypeError: a wrong type, or no scope.)";
 
 }  // namespace
@@ -208,13 +211,12 @@ void register_search(EngineClass& type) {
            py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vector") = py::none(),
            py::arg("query") = py::none(), py::arg("explain") = false, py::arg("embedder") = py::none(),
            py::arg("entities") = py::none(), kSearchDoc)
-      .def(
-          "search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("scope"),
-          py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vectors") = py::none(),
-          py::arg("query") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
-          py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
-          "n searches on `threads` threads (None: as many as the machine has cores, which is also the most); "
-          "texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
+      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("scope"),
+           py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vectors") = py::none(),
+           py::arg("query") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
+           "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
+           "maximum); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
   FastMethod<FastSearch>::install(type);
 }
 

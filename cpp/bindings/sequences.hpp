@@ -12,14 +12,15 @@
 
 namespace scrubjay::bindings {
 
-// A tuple of a sequence's items, which owns them while the GIL is away. A str is no sequence of items here.
+// A tuple of a sequence's items, which owns them while the GIL is released. A str does not count
+// as a sequence.
 [[nodiscard]] pybind11::tuple items_of(const pybind11::object& values, const char* name);
 void check_length(const pybind11::tuple& items, const char* name, size_t expected);
 
 // "ids[3]", for error messages.
 [[nodiscard]] std::string at(const char* name, size_t i);
 
-// The vectors of a batch: a matrix, or a sequence of what documents may have and None.
+// The vectors of a batch: a matrix, or a sequence whose items are the vectors of a document or None.
 struct Vectors {
   FloatArray matrix;
   std::vector<DocumentVectors> rows;
@@ -29,21 +30,21 @@ struct Vectors {
   [[nodiscard]] std::span<const vector::PassageSpan> passages(size_t i) const;
 };
 
-// What several scopes see together, for a search over all of them; at least one.
+// What several scopes see together, for a search over all of them; at least one scope.
 class SeveralScopes {
  public:
   explicit SeveralScopes(const pybind11::object& values);
   [[nodiscard]] std::span<const engine::Scope::Visible> visible() const noexcept { return visible_; }
 
  private:
-  pybind11::tuple items_;  // keeps the scopes
+  pybind11::tuple items_;  // owns the scopes
   std::vector<engine::Scope::Visible> visible_;
 };
 
 [[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);
-// The key that an id, or a pair (scope, id), stands for; it points into the item. `place`: for error messages.
+// The key for an id or a pair (scope, id), which points into the item. `place`: for error messages.
 [[nodiscard]] engine::DocumentKey to_key(pybind11::handle item, const std::string& place);
-// Those of all items, which the tuple keeps.
+// The keys of all items, which the tuple owns.
 [[nodiscard]] std::vector<engine::DocumentKey> to_keys(const pybind11::tuple& items, const char* name);
 
 }  // namespace scrubjay::bindings

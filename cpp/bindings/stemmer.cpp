@@ -11,7 +11,8 @@ namespace py = pybind11;
 namespace scrubjay::bindings {
 namespace {
 
-// The last reference goes wherever the engine dies. Where the interpreter ends it is left.
+// Drops the last reference, on whichever thread destroys the engine. Leaks it if the interpreter
+// is shutting down.
 void let_go(py::object* function) noexcept {
   try {
     const WithGil gil;

@@ -1,4 +1,4 @@
-// A stemmer of the caller's: a Python function that analysis calls from whichever thread runs it.
+// Stemmer: a caller's Python function, which analysis calls from any thread.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -7,7 +7,7 @@
 
 namespace scrubjay::bindings {
 
-// None: no stemmer. TypeError for what cannot be called.
+// None: no stemmer. Raises TypeError if it is not callable.
 [[nodiscard]] text::Stemmer to_stemmer(const pybind11::object& function);
 
 }  // namespace scrubjay::bindings

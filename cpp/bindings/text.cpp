@@ -43,7 +43,7 @@ std::string_view view(const py::object& text) {
   throw py::type_error("text: expected str or bytes, got " + std::string(Py_TYPE(text.ptr())->tp_name));
 }
 
-// Ends a call that holds the GIL, if a handler of Python's raises.
+// Ends a call that holds the GIL if a Python signal handler raises.
 void act_on_signals(void* /*context*/) {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
@@ -54,7 +54,7 @@ Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::ob
   text::Analyzer::Scratch scratch(cache_bytes);
   std::vector<text::Token> tokens;
   const std::string_view bytes = view(utf8);
-  const base::Interruptible interruptible(&act_on_signals, nullptr);  // of megabytes it takes long
+  const base::Interruptible interruptible(&act_on_signals, nullptr);  // megabytes take long
   scrubjay::bindings::in_python([&] { rules.analyze(bytes, scratch, tokens); });
   Tokens result;
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -82,7 +82,7 @@ bool names_days(const StrOrBytes& utf8, int64_t now_us) {
   return !dates.windows().empty();
 }
 
-// Texts are kept alive and read once, before the clock starts; the GIL is released while it runs.
+// Texts are kept alive and read once before the timing starts; the GIL is released during it.
 py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
     const py::typing::List<StrOrBytes>& texts, const std::string& analyzer, py::ssize_t passes) {
   if (passes < 1) throw py::value_error("passes: expected a number >= 1, got " + std::to_string(passes));
@@ -102,8 +102,8 @@ py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
     for (py::ssize_t pass = 0; pass < passes; ++pass) {
       n_tokens = 0;
       const auto start = std::chrono::steady_clock::now();
-      for (const std::string& one : copies) {
-        rules.analyze(one, scratch, tokens);
+      for (const std::string& copy : copies) {
+        rules.analyze(copy, scratch, tokens);
         n_tokens += tokens.size();
       }
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -121,36 +121,39 @@ void register_text(py::module_& module) {
              py::arg("cache_bytes") = text::Analyzer::Scratch::kDefaultCacheBytes,
              R"(The terms of a text in order of appearance, each with its kind.
 
-Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways
-to find an identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is
-"english", "plain" (no stemming), a language of Snowball ("german", ...), or a name of your own together
-with a `stemmer`, which maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
+Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways to find an
+identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is "english", "plain" (no
+stemming), a language of Snowball ("german", ...), or a name of your own together with a `stemmer`, which
+maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and does not change the
+result.
 
 >>> analyze("Keys: TS-999")
 [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
 
-Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
-another type, and whatever the stemmer raises.)");
-  module.def("query_terms", &query_terms, py::arg("text"), py::arg("analyzer") = "english", py::kw_only(),
-             py::arg("stemmer") = py::none(),
-             R"(The distinct terms that a question asks for, in its order; function words are left out unless
-there is nothing else, and other forms of its words follow. Arguments and errors are those of analyze().
+Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for another type,
+and the exceptions of the stemmer.)");
+  module.def(
+      "query_terms", &query_terms, py::arg("text"), py::arg("analyzer") = "english", py::kw_only(),
+      py::arg("stemmer") = py::none(),
+      R"(The distinct terms that a question asks for, in its order, followed by other forms of its words.
+
+Function words are left out unless the question has nothing else. Arguments and errors are those of
+analyze().
 
 >>> query_terms("What is the colour of TS-999?")
 ['colour', 'ts-999', 'ts', '999', 'ts999', 'color'])");
   module.def(
       "names_days", &names_days, py::arg("text"), py::kw_only(), py::arg("now_us"),
-      R"(Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
+      R"(Whether a question names days, according to the signal `dates`. now_us: the time of the question.
 
 >>> names_days("What did we choose last March?", now_us=0), names_days("error 2023", now_us=0)
 (True, False))");
-  module.def(
-      "analyze_throughput", &analyze_throughput, py::arg("texts"), py::arg("analyzer") = "english",
-      py::kw_only(), py::arg("passes") = 2,
-      R"(How fast texts become terms, without Python in between: (bytes, terms, seconds of the fastest pass).
+  module.def("analyze_throughput", &analyze_throughput, py::arg("texts"), py::arg("analyzer") = "english",
+             py::kw_only(), py::arg("passes") = 2,
+             R"(Measures analysis without Python: (bytes, terms, seconds of the fastest pass).
 
-Analyses all `texts` (a list of str or bytes) `passes` times on this thread, without the GIL, as an engine
-does; from the second pass on the surface-form cache is warm. Bytes are UTF-8 bytes of one pass. For
+Analyses all `texts` (a list of str or bytes) `passes` times on this thread, without the GIL, like an
+engine; from the second pass on the surface-form cache is warm. Bytes are UTF-8 bytes of one pass. For
 measurements: `python -m benchmarks.micro` prints MB a second.
 
 >>> n_bytes, n_terms, seconds = analyze_throughput(["Keys: TS-999"])
@@ -166,7 +169,7 @@ Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeE
           names.append(py::str(program.language));
         return names;
       },
-      R"(The languages of Snowball, which are names of analyzers; English and "plain" are beside them.
+      R"(The languages of Snowball, which are valid analyzer names in addition to "english" and "plain".
 
 >>> languages()[:3]
 ['arabic', 'armenian', 'basque'])");
@@ -179,7 +182,7 @@ Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeE
   module.def(
       "sanitize_utf8", [](const StrOrBytes& bytes) { return text::sanitize_utf8(view(bytes)); },
       py::arg("text"),
-      R"(The text of some bytes, with one U+FFFD for each maximal ill-formed subpart.
+      R"(Decodes bytes, replacing each maximal ill-formed subpart by one U+FFFD.
 
 >>> sanitize_utf8(b"caf\xc3\xa9 \xff")
 'café \ufffd')");

@@ -1,4 +1,4 @@
-// Does the tokenizer of the static embedder give what its plain definition gives, for any bytes?
+// Checks that the tokenizer of the static embedder equals its plain definition for any bytes.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Reads arbitrary bytes as the file of a static embedder, with the checksum put right, and embeds the same bytes:
-// the file is refused or read, and a vector is of length 1 or zero.
+// Reads arbitrary bytes as the file of a static embedder, with a corrected checksum, and embeds the same
+// bytes: the file is rejected or read, and a vector has length 1 or 0.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

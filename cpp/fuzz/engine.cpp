@@ -1,4 +1,4 @@
-// Reads the input as a script of writes, deletions, compactions, graphs and searches, and holds an engine
+// Reads the input as a script of writes, deletions, compactions, graphs and searches, and compares an engine
 // with tiny chunks to a model that does everything the slow way (cpp/tests/engine_script.hpp).
 #include <cstdint>
 #include <cstdio>

@@ -1,6 +1,5 @@
-// Reads arbitrary bytes as the image of a chunk, with the checksum and the sizes put right, so that the
-// values behind them are reached: whatever comes, it is refused or it is a chunk that can be searched,
-// written to and saved again.
+// Reads arbitrary bytes as the image of a chunk, with corrected checksum and sizes, so that the values behind
+// them are reached: it is rejected, or it is a chunk that can be searched, written to and saved again.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +22,7 @@ using engine::Engine;
 using engine::Id;
 using engine::Scope;
 
-// The offsets of image.cpp's header.
+// Offsets in image.cpp's header.
 constexpr size_t kHeaderBytes = 80, kBodyBytes = 64, kChecksum = 72;
 
 std::string repaired(std::string image) {
@@ -41,7 +40,7 @@ std::string repaired(std::string image) {
   return image;
 }
 
-// Valid images of several kinds, as a start that random changes stay close to.
+// Valid images of several kinds: starting points for random changes.
 std::vector<std::string> seed_images(const std::shared_ptr<const Scope>& scope) {
   std::vector<std::string> images;
   for (int kind = 0; kind < 7; ++kind) {
@@ -86,7 +85,7 @@ void use(Engine& engine, const std::shared_ptr<const Scope>& scope) {
     if (engine.remove({&key, 1}) != 1) std::abort();
   }
   const auto images = engine.save_partition(*scope);
-  if (images.empty()) {  // an image of no documents, to which nothing could be added
+  if (images.empty()) {  // an image without documents, to which nothing could be added
     if (engine.count(nullptr) != 0) std::abort();
     return;
   }
@@ -112,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Changes a valid image, or what became of one, and puts the checksum right.
+// Changes a valid image, or an earlier mutation of one, and corrects the checksum.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   static const auto scope = std::make_shared<const Scope>("a", std::nullopt, std::nullopt);
   static const std::vector<std::string> seeds = seed_images(scope);
@@ -124,7 +123,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   std::minstd_rand random(seed);
   if (random() % 2 == 0) {
     size = LLVMFuzzerMutate(data, size, max_size);
-  } else if (size > 8) {  // numbers where numbers stand
+  } else if (size > 8) {  // numbers at the positions of numbers
     for (auto n = 1 + random() % 3; n != 0; --n) {
       const size_t width = size_t{1} << random() % 4, at = random() % (size - 8) / width * width;
       const uint64_t values[] = {0,    1,         ~uint64_t{0}, random() % 256, uint64_t{1} << random() % 64,

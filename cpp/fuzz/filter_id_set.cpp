@@ -1,8 +1,8 @@
-// Are any bytes refused as a Roaring bitmap, or a set that agrees with itself and with the set of its
-// members?
+// Checks that any bytes are rejected as a Roaring bitmap, or give a set that agrees with itself and with the
+// set of its members.
 //
-// The last byte says of which width; an input that is no bitmap is read as integers, and their set goes the
-// same way.
+// The last byte selects the width; an input that is not a bitmap is read as integers, whose set is checked in
+// the same way.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ void expect(bool right) {
 }
 
 void agree(const IdSet& set) {
-  if (set.size() > 1'000'000) return;  // a few bytes may stand for all 64-bit numbers
+  if (set.size() > 1'000'000) return;  // a few bytes may represent all 64-bit numbers
   const std::vector<int64_t> members = set.integers();
   expect(members.size() == set.size());
   const std::set<int64_t> distinct(members.begin(), members.end());

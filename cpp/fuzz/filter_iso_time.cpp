@@ -1,5 +1,7 @@
-// Does parse_iso_time take exactly what its comment says, and give the instant that a plain calculation
-// gives?
+// Checks that parse_iso_time accepts exactly what its comment says, and gives the instant of
+// a plain calculation.
+//
+// Days since 1970, by counting them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +23,7 @@ int64_t days_of(int year, int month, int day) {
   return days + day - 1 - 719162;
 }
 
-// What follows from the text if it is well-formed and within the calendar.
+// The expected result if the text is well-formed and within the calendar.
 bool plainly(const std::string& text, int64_t& microseconds) {
   static const std::regex form(
       "([0-9]{4})-([0-9]{2})-([0-9]{2})"

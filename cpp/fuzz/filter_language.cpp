@@ -1,8 +1,8 @@
-// Is any filter refused with an error that names what is wrong, or compiled to one that keeps the laws of
-// logic?
+// Checks that any filter is rejected with an error that names the problem, or compiled to one that obeys the
+// laws of logic.
 //
-// The text is read as JSON, leniently: what is missing at the end is made up, `@5` is a time. The filter is
-// then evaluated over a few fixed documents, alone, negated, in conjunctions and in disjunctions.
+// The text is read leniently as JSON: missing parts at the end are added, and `@5` is a time. The filter is
+// then evaluated over a few fixed documents: alone, negated, in conjunctions and in disjunctions.
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -37,7 +37,7 @@ class Reader {
     skip_space();
     if (rest_.empty()) return {};
     const char first = rest_.front();
-    if (depth > kDeepest) {  // something is taken all the same: lists around it read on until nothing is left
+    if (depth > kDeepest) {  // consume input nevertheless: enclosing lists read on until nothing is left
       rest_.remove_prefix(1);
       return {};
     }
@@ -76,7 +76,7 @@ class Reader {
     rest_.remove_prefix(static_cast<size_t>(result.ptr - rest_.data()));
     return read;
   }
-  // To the next quote, or an operator's name without quotes.
+  // Up to the next quote, or an operator's name without quotes.
   Literal string() {
     const bool quoted = rest_.front() == '"';
     if (quoted) rest_.remove_prefix(1);
@@ -144,7 +144,7 @@ Literal under(const char* name, Literal value) {
   return {Literal::Object{{Literal(name), std::move(value)}}};
 }
 
-// What cannot stand one level deeper may only be too deep.
+// A filter that does not compile one level deeper may only be too deep.
 bool compiles(const Literal& filter, Bits& bits) {
   try {
     bits = admitted(filter);

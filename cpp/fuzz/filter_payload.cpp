@@ -1,6 +1,7 @@
-// Are any bytes read as a payload's attributes without a fault, and do the columns hold what was read?
+// Checks that any bytes are read as a payload's attributes without a fault, and that the columns hold what
+// was read.
 //
-// The bytes are cut at newlines into payloads; each is a document of one chunk.
+// The bytes are split at newlines into payloads; each is a document of one chunk.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ void expect(bool right) {
   if (!right) std::abort();
 }
 
-// The documents for which the test holds, as a bitmap.
+// A bitmap of the documents that pass the test.
 std::vector<uint64_t> holders(const Columns& columns, Test test, uint32_t n_docs) {
   Node node;
   node.kind = Node::Kind::test;
@@ -91,8 +92,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < all.size(); ++i) {
       const auto again = [&](const Attribute& later) { return later.field == all[i].field; };
       if (std::any_of(all.begin() + static_cast<ptrdiff_t>(i) + 1, all.end(), again))
-        continue;  // of equal fields the last counts
-      // Integers and times at the edge of their range are kept as other values.
+        continue;  // of equal fields the last one counts
+      // Integers and times at the limit of their range are stored as other values.
       if (all[i].number == std::numeric_limits<int64_t>::min()) continue;
       expect(has(holders(columns, matching(all[i]), n_docs), doc));
       for (uint32_t e = 0; all[i].kind == Kind::list && e < all[i].n; ++e) {

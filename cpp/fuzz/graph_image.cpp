@@ -1,8 +1,8 @@
-// Reads arbitrary bytes as the graph beside the images of two chunks, with the generation and the checksum
-// put right: it is left aside, or it can be searched, extended, searched again, saved and read back, and
-// finds nothing twice.
+// Reads arbitrary bytes as the graph image beside the images of two chunks, with corrected generation and
+// checksum: it is ignored, or it can be searched, extended, searched again, saved and read back, without
+// duplicate results.
 //
-// The last byte chooses among vectors that are compared as they are and vectors that have codes.
+// The last byte selects vectors with or without codes.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -30,8 +30,8 @@ using engine::Id;
 using engine::Scope;
 
 constexpr size_t kHeaderBytes = 64, kGeneration = 16,
-                 kChecksum = 56;     // the offsets of graph_image.cpp's header
-constexpr uint32_t kChunkDocs = 24;  // so that a chunk is soon full
+                 kChecksum = 56;     // offsets in graph_image.cpp's header
+constexpr uint32_t kChunkDocs = 24;  // so that a chunk is full soon
 
 void expect(bool right) {
   if (!right) std::abort();
@@ -120,7 +120,7 @@ std::vector<std::string_view> views_of(const std::vector<std::string>& images) {
   return {images.begin(), images.end()};
 }
 
-// An engine with what the bytes say, or none where they are left aside.
+// An engine with the graph, or without one if the bytes are ignored.
 std::unique_ptr<Engine> read(const std::vector<std::string_view>& images, uint64_t n_docs) {
   auto engine = std::make_unique<Engine>(graph_options());
   expect(engine->load_partition(scope(), images) == n_docs);
@@ -142,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const uint64_t n_covered = engine->stats(nullptr).n_in_graphs;
   expect(n_covered <= 2 * kChunkDocs);
 
-  // What is written beside it is taken in, and what was deleted stays away.
+  // The graph takes in documents written beside it, and deleted ones stay deleted.
   add_vectors(*engine, seed.dim, 2 * kChunkDocs, kChunkDocs + (data[size - 1] / 2 % 2) * kChunkDocs / 2);
   const auto where = scope();
   const engine::DocumentKey gone[] = {{where.get(), Id::of(int64_t{3})},
@@ -164,8 +164,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-// Changes a valid graph, or what became of one: a number where numbers stand, a link to somewhere else, any
-// bytes.
+// Changes a valid graph, or an earlier mutation of one: a number at the position of a number, a link to
+// another slot, or any bytes.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int chosen) {
   std::minstd_rand random(chosen);
   if (size < kHeaderBytes + 1 || random() % 16 == 0) {

@@ -1,5 +1,4 @@
-// Text that is hard on an analyzer: characters that expand, combine, turn the direction, or are no characters
-// at all.
+// Text that is hard on an analyzer: characters that expand, combine, change the direction, or are invalid.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ struct Range {
   uint32_t first, last;
 };
 
-// A character of one of these, as UTF-8, or as WTF-8 for surrogates.
+// A character of one of these ranges, as UTF-8, or as WTF-8 for surrogates.
 inline constexpr Range kRanges[] = {
     {0xfdfa, 0xfdfa},    // 18 characters by NFKC
     {0x3300, 0x33ff},    // squared words
@@ -30,7 +29,7 @@ inline constexpr Range kRanges[] = {
     {0x1d15e, 0x1d164},  // decompose in steps
     {0x1100, 0x11ff},    // jamo, which compose
     {0xac00, 0xd7a3},    // hangul
-    {0x200b, 0x200f},    // no width, directions
+    {0x200b, 0x200f},    // zero width, directions
     {0x202a, 0x202e},    // directions
     {0x2060, 0x206f},    // invisible
     {0xfe00, 0xfe0f},    // variation selectors
@@ -50,7 +49,7 @@ inline constexpr Range kRanges[] = {
     {0xd800, 0xdfff},    // surrogates
     {0x0000, 0x0020},    // controls
     {0x0085, 0x00ad},    // further spaces, the soft hyphen
-    {0xe000, 0xf8ff},    // private
+    {0xe000, 0xf8ff},    // private use
     {0x10fff0, 0x10ffff},
 };
 
@@ -110,7 +109,7 @@ inline std::string piece(std::minstd_rand& random) {
   return encoded(range.first + static_cast<uint32_t>(random()) % (range.last - range.first + 1));
 }
 
-// Inserts a piece at a random place: once, a few times, or as often as there is room.
+// Inserts a piece at a random position: once, a few times, or as often as there is room.
 inline size_t mutate(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   std::minstd_rand random(seed);
   if (random() % 3 == 0) return LLVMFuzzerMutate(data, size, max_size);

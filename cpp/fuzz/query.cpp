@@ -1,4 +1,4 @@
-// Searches a small, fixed engine for whatever bytes come, in every mode, and holds the answers to a
+// Searches a small, fixed engine for arbitrary bytes, in every mode, and compares the results to a
 // brute-force model.
 #include <cstdint>
 #include <cstdio>
@@ -15,8 +15,8 @@ namespace {
 
 using namespace scrubjay::engine;
 
-// Documents of the kinds that queries are made of: prose, identifiers, other scripts, very long and empty
-// ones.
+// Documents of the kinds that queries consist of: prose, identifiers, other scripts, very long
+// and empty ones.
 struct Prepared {
   EngineOptions options;
   std::unique_ptr<Engine> engine;
@@ -49,7 +49,7 @@ struct Prepared {
     for (int i = 0; i < 3000; ++i) longest += "a" + std::to_string(i % 700) + " ";
     texts.push_back(longest);
     texts.emplace_back(300, 'x');
-    // Every third id is that of the document before: one id in two scopes.
+    // Every third id equals that of the previous document: one id in two scopes.
     const auto id_of = [](size_t i) { return Id::of(static_cast<int64_t>(i % 3 == 2 ? i - 1 : i)); };
     for (size_t i = 0; i < 3 * texts.size(); ++i) {
       const float vector[] = {static_cast<float>(i % 5) - 2.0f, 1.0f};

@@ -1,5 +1,5 @@
-// Is any combination of ranking options refused, or is what comes of it ranked: in order, each document once,
-// in sight, with numbers that are numbers?
+// Checks that any combination of ranking options is rejected, or that its results are valid: in order,
+// without duplicates, visible, and with finite numbers.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -67,7 +67,7 @@ class Bytes {
     --size_;
     return *data_++;
   }
-  // Usual numbers mostly, sometimes any bits.
+  // Mostly usual numbers, sometimes any bits.
   double number() {
     constexpr double usual[] = {0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 60.0, 1e-300, 1e300, -0.0, -1.0};
     const uint8_t choice = byte();

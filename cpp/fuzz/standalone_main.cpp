@@ -1,10 +1,11 @@
-// Drives a fuzzer where the compiler has no libFuzzer (gcc): inputs are made by a seeded generator, so that a
-// run can be repeated. It sees no coverage; it mutates seeds that are rich in what our code decides upon.
-// Options, as libFuzzer has them: -max_total_time=SECONDS (default 10), -runs=N (no limit by default),
-// -seed=N (default 1), -max_len=N (default 4096); other options are passed over. Other arguments are files to
-// run once each (found crashes), or folders of such (a corpus); with -runs=0 or files alone nothing else is
-// run. The last input is written to crash-<fuzzer>-<seed>-<run> when a sanitizer or a signal ends the
-// program.
+// Drives a fuzzer if the compiler has no libFuzzer (gcc): inputs are made by a seeded generator, so
+// that a run can be repeated. It does not see coverage; it mutates seeds that are rich in the cases
+// that our code distinguishes.
+//
+// Options, as for libFuzzer: -max_total_time=SECONDS (default 10), -runs=N (no limit by default), -seed=N
+// (default 1), -max_len=N (default 4096); other options are ignored. Other arguments are files to run once
+// each (crashes), or directories of them (a corpus); with -runs=0 or only files nothing else is run. The last
+// input is written to crash-<fuzzer>-<seed>-<run> when a sanitizer or a signal ends the program.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -25,7 +26,7 @@ extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_
                                                                      std::size_t max_size, unsigned int seed);
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
-// gcc's UBSan has a runtime of its own, which knows no death callback: let it abort.
+// gcc's UBSan has its own runtime, without a death callback: make it abort.
 extern "C" __attribute__((visibility("default"))) const char* __ubsan_default_options() {
   return "abort_on_error=1:print_stacktrace=1";
 }
@@ -50,7 +51,7 @@ void on_abort(int signal) {
   std::raise(signal);
 }
 
-// Fragments that meet the decisions of UTF-8 decoding, word breaks, identifiers, stemming and folding.
+// Fragments that exercise the decisions of UTF-8 decoding, word breaks, identifiers, stemming and folding.
 constexpr std::string_view fragments[] = {
     "sk-stg-0041",
     "TS-999",
@@ -63,7 +64,7 @@ constexpr std::string_view fragments[] = {
     "#4711",
     "E0308",
     "C++",
-    // Payloads: metadata and times, whole and in pieces.
+    // Payloads: metadata and times, complete and in pieces.
     R"({"metadata":{"a":"x","b":[1,"p"],"c":-0.5e3},"created_at":"2026-03-01T09:30:00+00:00"})",
     R"({"metadata":{)",
     R"("a":"x\u00e9\n")",
@@ -127,7 +128,7 @@ void mutate(Bytes& input, Random& random, std::size_t max_len) {
   const auto position = input.begin() + static_cast<std::ptrdiff_t>(at);
   switch (random() % 7) {
     case 0:
-    case 1: {  // a fragment that means something
+    case 1: {  // a meaningful fragment
       const auto piece = any_fragment(random);
       input.insert(position, piece.begin(), piece.end());
       break;
@@ -164,7 +165,7 @@ void mutate(Bytes& input, Random& random, std::size_t max_len) {
 
 Random* drawn = nullptr;  // by LLVMFuzzerMutate
 
-// Changes an input as the fuzzer itself wants it, where it says how.
+// Changes an input with the fuzzer's own mutator, if it has one.
 void change(Bytes& input, Random& random, std::size_t max_len) {
   if (LLVMFuzzerCustomMutator == nullptr) {
     mutate(input, random, max_len);
@@ -240,7 +241,7 @@ int main(int argc, char** argv) {
   for (; run < n_runs && std::chrono::steady_clock::now() < end; ++run) {
     current = kept;
     for (std::uint64_t n = 1 + random() % 8; n > 0; --n) change(current, random, max_len);
-    // Grow one input for a while, then start over: short inputs are as telling as long ones.
+    // Grow one input for a while, then start over: short inputs are as useful as long ones.
     if (random() % 64 == 0) {
       kept.clear();
     } else if (random() % 4 == 0) {

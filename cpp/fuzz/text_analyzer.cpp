@@ -1,4 +1,5 @@
-// Does the analyzer give well-formed terms for any bytes, and the same ones with a cold, a warm and no cache?
+// Checks that the analyzer gives well-formed terms for any bytes, and the same ones with a cold, a warm and
+// no cache.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ bool same(const std::vector<Token>& a, const std::vector<Token>& b) {
   });
 }
 
-// One analyzer for each language of Snowball; the input says which.
+// One analyzer for each language of Snowball, selected by the input.
 const Analyzer& of_language(size_t n) {
   static const std::vector<std::unique_ptr<const Analyzer>> all = [] {
     std::vector<std::unique_ptr<const Analyzer>> made;
@@ -33,7 +34,7 @@ const Analyzer& of_language(size_t n) {
   return *all[n % all.size()];
 }
 
-// Whether a stem depends on the word alone, not on what was stemmed before.
+// Checks that a stem depends on the word alone, not on words stemmed before.
 void check_stemmer(std::string_view bytes, size_t n) {
   static snowball::Stemmer used;
   snowball::Stemmer fresh;
@@ -56,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_stemmer(bytes, language);
   for (const Analyzer* analyzer : {&english, &plain, &of_language(language)}) {
     analyzer->analyze(bytes, uncached, tokens);
-    // A character is at most 18 by NFKC; a word is indexed whole, joined and by its parts.
+    // A character becomes at most 18 by NFKC; a word is indexed whole, joined and by its parts.
     if (tokens.size() > 40 * size) std::abort();
     for (const Token& token : tokens) {
       if (token.term.empty() || token.term.size() > kMaxTermBytes) std::abort();

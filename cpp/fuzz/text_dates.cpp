@@ -1,5 +1,5 @@
-// Reads dates from any bytes at any time: are the windows whole and near the years that are read, the terms parts of the
-// question, and is the answer the same when it is asked for again?
+// Reads dates from any bytes at any time, and checks that the windows are valid and near the years that are
+// read, that the terms are parts of the question, and that a repeated call gives the same result.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace scrubjay::text;
 
-// Days of the years 1899 to 2102: what a window can reach.
+// Days of the years 1899 to 2102, which windows can reach.
 constexpr int32_t kFirstDay = -25'933, kLastDay = 48'578;
 
 void require(bool holds) {
@@ -45,7 +45,7 @@ void check(const Dates& dates, size_t question_bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Dates reused;
-  // The first eight bytes are the time: any, and near the present, where "last March" has a meaning.
+  // The first eight bytes are the time: any time, or near the present, where "last March" is meaningful.
   int64_t now = 0;
   std::memcpy(&now, data, std::min(size, sizeof now));
   const size_t head = std::min(size, sizeof now);

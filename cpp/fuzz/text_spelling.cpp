@@ -1,4 +1,5 @@
-// Are the words that may be misspelt whole words of the text, whatever its bytes, and is each edit one edit away?
+// Checks that words that may be misspelt are whole words of the text, whatever its bytes, and that each edit
+// is one edit away.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -36,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       c = static_cast<char>(c | 0x20);
     }
     size_t n = 0;
-    if (&word != words.data()) continue;  // the edits of one word are enough
+    if (&word != words.data()) continue;  // the edits of one word suffice
     visit_edits(lower, [&](std::string_view other) {
       ++n;
       require(is_one_edit(lower, other));

@@ -1,4 +1,5 @@
-// Does sanitize_utf8 always give well-formed text, keep well-formed text, and agree with itself in pieces?
+// Checks that sanitize_utf8 always gives well-formed text, preserves well-formed text, and agrees with itself
+// on pieces.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// How often did this thread ask for memory, and how much is out? The test program's operator new counts
+// Counts the allocations of this thread and the bytes in use, by the test program's operator new
 // (engine_out_of_memory.cpp).
 #pragma once
 
@@ -7,12 +7,11 @@
 
 namespace test_allocations {
 
-// Calls of operator new by this thread so far; none under sanitizers, which bring an operator new of their
-// own.
+// Calls of operator new by this thread so far; nullopt under sanitizers, which have their own operator new.
 [[nodiscard]] std::optional<uint64_t> count() noexcept;
 
-// What the allocator gave all threads and has not got back, in bytes, with a word before each allocation;
-// none under sanitizers, or where the C library does not tell.
+// Bytes that the allocator has given to all threads and not got back, including one word per allocation;
+// nullopt under sanitizers, or if the C library cannot tell.
 [[nodiscard]] std::optional<int64_t> live_bytes() noexcept;
 
 }  // namespace test_allocations

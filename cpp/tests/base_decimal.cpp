@@ -1,4 +1,4 @@
-// Do numbers read and written by the C library agree with those of the standard library?
+// Numbers read and written by the C library agree with those of the standard library.
 #include "base/decimal.hpp"
 
 #include <bit>
@@ -66,14 +66,14 @@ TEST(decimal_by_the_c_library_agrees_with_the_standard_library) {
     texts.push_back(noise);
   }
   for (const char* locale : {"C", "de_DE.UTF-8"}) {
-    std::setlocale(LC_ALL, locale);  // where there is such a one
+    std::setlocale(LC_ALL, locale);  // if it exists
     for (const std::string& text : texts) {
       double expected = 42.0, got = 42.0;
       const auto [end, error] = parse_real(text.data(), text.data() + text.size(), expected);
       const auto [own_end, own_error] = parse_real_by_c_library(text.data(), text.data() + text.size(), got);
-      if (text == "inf" || text == "nan") continue;  // which no caller asks for
+      if (text == "inf" || text == "nan") continue;  // which no caller requests
       CHECK(own_error == error);
-      CHECK(error == std::errc() || expected == 42.0);  // which is left alone
+      CHECK(error == std::errc() || expected == 42.0);  // left unchanged
       CHECK_EQ(std::bit_cast<uint64_t>(got), std::bit_cast<uint64_t>(expected));
       CHECK(error == std::errc::result_out_of_range || own_end == end);
       if (error == std::errc()) {

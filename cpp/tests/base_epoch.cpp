@@ -1,4 +1,4 @@
-// Is a retired object kept while a reader may hold it, and freed once none can?
+// A retired object is kept while a reader may hold it, and freed once none can.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -22,7 +22,7 @@ struct Counted {
   int value = 0;
 };
 
-// A thread that pins an epoch until it is told to let go.
+// A thread that pins an epoch until it is told to release it.
 class PinnedThread {
  public:
   PinnedThread()
@@ -53,7 +53,7 @@ TEST(epoch_frees_nothing_while_a_reader_is_pinned) {
   collect_retired();
   CHECK_EQ(n_retired(), 0);
   PinnedThread reader;
-  for (int i = 0; i < 200; ++i) retire(std::make_unique<Counted>());  // collects on its own now and then
+  for (int i = 0; i < 200; ++i) retire(std::make_unique<Counted>());  // collects occasionally
   collect_retired();
   CHECK_EQ(n_alive.load(), 200);
   CHECK_EQ(n_retired(), 200);
@@ -86,7 +86,7 @@ TEST(epoch_guards_nest) {
     }
     retire(std::make_unique<Counted>());
     collect_retired();
-    CHECK_EQ(n_alive.load(), 1);  // the inner guard's end did not unpin
+    CHECK_EQ(n_alive.load(), 1);  // the end of the inner guard did not unpin
   }
   collect_retired();
   CHECK_EQ(n_alive.load(), 0);
@@ -137,7 +137,7 @@ TEST(epoch_threads_may_come_and_go) {
   CHECK_EQ(n_retired(), 0);
 }
 
-// The use it is made for: a published pointer, replaced again and again under readers that follow it.
+// The intended use: a published pointer that is replaced repeatedly under readers that follow it.
 TEST(epoch_protects_a_published_pointer) {
   collect_retired();
   std::atomic<Counted*> published{new Counted};
@@ -149,7 +149,7 @@ TEST(epoch_protects_a_published_pointer) {
       while (!done.load()) {
         const EpochGuard guard;
         const int value = published.load(std::memory_order_acquire)->value;
-        CHECK(value >= last);  // -1 after its end
+        CHECK(value >= last);  // -1 after destruction
         last = value;
       }
     });

@@ -36,11 +36,11 @@ TEST(a_gate_is_not_entered_twice_by_a_thread) {
   CHECK(other.gate.inside());
 }
 
-#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // which refuses threads after a fork with threads
+#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // TSan refuses threads after a fork with threads
 
 namespace {
 
-// The exit code of a child that does this, which an alarm ends if it hangs.
+// The exit code of a child that does this work; an alarm ends it if it hangs.
 template <class Work>
 int in_child(Work&& work) {
   const pid_t child = fork();

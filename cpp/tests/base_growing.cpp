@@ -1,4 +1,4 @@
-// Do the growing arrays keep what was published, while they grow under their readers?
+// Growing arrays keep published elements while they grow under their readers.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -19,8 +19,8 @@ namespace {
 
 uint64_t element(size_t i) { return i * 0x9e3779b97f4a7c15u; }
 
-// One writer publishes up to n by a counter; three readers check random published positions until it has
-// finished.
+// One writer publishes up to n elements by a counter; three readers check random published positions until it
+// has finished.
 template <class Write, class Check>
 void write_beside_readers(uint32_t n, Write&& write, Check&& check) {
   std::atomic<uint32_t> n_published{0};
@@ -68,7 +68,7 @@ TEST(bitmap_sets_tests_and_grows) {
   }
 }
 
-// Of no documents, as when all have gone: there is no memory behind it, and nothing may be done with that.
+// A bitmap of no documents has no memory, which must not be accessed.
 TEST(bitmap_of_nothing) {
   Bitmap bitmap;
   bitmap.reset(0);
@@ -131,7 +131,7 @@ TEST(row_blocks_keep_rows_beside_readers) {
   }
   const size_t table_bytes = held_bytes(RowBlocks::kMaxBlocks * sizeof(void*));
   CHECK_EQ(rows.memory_bytes(), 5 * held_bytes(1024 * row_bytes) + table_bytes);
-  RowBlocks wide(1000);  // of its second block only the pages of ten rows are there
+  RowBlocks wide(1000);  // only the pages of ten rows of its second block are resident
   static_cast<void>(wide.place(1023, 0));
   static_cast<void>(wide.place(1033, 1024));
   CHECK_EQ(wide.memory_bytes(), held_bytes(1024 * 1000) + 3 * kPageBytes + table_bytes);
@@ -148,7 +148,7 @@ TEST(row_blocks_place_rows_anywhere_up_to_the_last) {
   for (const uint32_t doc : docs) CHECK_EQ(rows.row(doc)[15], static_cast<char>(doc % 251));
   const size_t table_bytes = held_bytes(RowBlocks::kMaxBlocks * sizeof(void*));
   CHECK_EQ(rows.memory_bytes(),
-           4 * held_bytes(1024 * 16) + table_bytes);  // blocks between were never allocated
+           4 * held_bytes(1024 * 16) + table_bytes);  // blocks between them were never allocated
   collect_retired();
 }
 
@@ -165,7 +165,7 @@ TEST(byte_arena_never_moves_what_it_gave_out) {
   std::mt19937 random(5);
   size_t n_bytes = 0;
   for (int i = 0; i < 5000; ++i) {
-    const size_t size = i % 500 == 499 ? 100'000 : random() % 200;  // empty ones and larger than a block
+    const size_t size = i % 500 == 499 ? 100'000 : random() % 200;  // some empty, some larger than a block
     kept.emplace_back(size, static_cast<char>('a' + random() % 26));
     char* place = arena.allocate(size);
     if (size != 0) std::memcpy(place, kept.back().data(), size);

@@ -1,4 +1,4 @@
-// Is hash64 the function that the index format was written with?
+// hash64 is the function with which the index format was written.
 #include <set>
 #include <string>
 
@@ -7,8 +7,8 @@
 
 using namespace scrubjay::base;
 
-// From an independent implementation of the definition. These values are in stored indexes: they never
-// change.
+// Values from an independent implementation of the definition. They are in stored indexes and
+// must never change.
 TEST(hash64_has_the_values_of_the_format) {
   std::string all_bytes;
   for (int byte = 0; byte < 256; ++byte) all_bytes.push_back(static_cast<char>(byte));
@@ -34,7 +34,7 @@ TEST(hash64_tells_lengths_and_positions_apart) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string bytes(64, 'x');
       bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-      seen.insert(hash64(bytes) & ((uint64_t{1} << 56) - 1));  // what a term key keeps of it
+      seen.insert(hash64(bytes) & ((uint64_t{1} << 56) - 1));  // the part that a term key keeps
     }
   }
   CHECK_EQ(seen.size(), 64 * 8);
@@ -43,7 +43,7 @@ TEST(hash64_tells_lengths_and_positions_apart) {
 TEST(hash64_does_not_read_past_the_end) {
   for (size_t length = 0; length <= 24; ++length) {
     const std::string text = "abcdefghijklmnopqrstuvwxyz";
-    const std::string exact = text.substr(0, length);  // under the address sanitizer its end is watched
+    const std::string exact = text.substr(0, length);  // the address sanitizer watches its end
     CHECK_EQ(hash64(exact), hash64(std::string_view(text).substr(0, length)));
   }
 }

@@ -1,4 +1,4 @@
-// Does memory that was put on huge pages hold what it held, also while it is written?
+// Memory on huge pages keeps its content, even while it is written.
 #include "base/huge_pages.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ TEST(huge_pages_of_nothing_are_none) {
   pages.add(nullptr, 0);
   CHECK_EQ(pages.use(), size_t{0});
   const char few[100] = {};
-  pages.add(few, sizeof few);  // what else lies on that page is not ours
+  pages.add(few, sizeof few);  // the rest of that page is not ours
   CHECK_EQ(pages.use(), size_t{0});
 }
 
@@ -34,7 +34,7 @@ TEST(huge_pages_keep_what_is_written_meanwhile) {
   const size_t n_huge = pages.use();
   stop = true;
   writer.join();
-  CHECK(n_huge <= 17);  // none where the system does not know them
+  CHECK(n_huge <= 17);  // 0 if the system does not support them
   for (size_t i = 0; i < numbers.size(); ++i) CHECK_EQ(numbers[i], static_cast<uint32_t>(i));
 }
 

@@ -10,7 +10,7 @@ using namespace scrubjay;
 
 namespace {
 
-// Passes points for so long; returns whether it was interrupted.
+// Calls interruption points for this long; returns whether it was interrupted.
 bool interrupted(std::chrono::milliseconds work) {
   const auto end = std::chrono::steady_clock::now() + work;
   try {

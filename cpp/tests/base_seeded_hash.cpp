@@ -1,4 +1,5 @@
-// Do keys part that were chosen to collide under the fixed hash, and does a harder probing part what met?
+// Keys chosen to collide under the fixed hash are separated, and a harder probing separates
+// keys that collided.
 #include "base/seeded_hash.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ using base::seeded_hash64;
 
 namespace {
 
-// The most that fall into one of 256 places.
+// The greatest number of keys in one of 256 buckets.
 template <class Places>
 size_t fullest(const Places& places) {
   std::array<size_t, 256> counts{};
@@ -38,7 +39,7 @@ TEST(seeded_hash_tells_lengths_and_positions_apart) {
       for (int bit = 0; bit < 8; ++bit) {
         std::string bytes = text;
         bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-        seen.insert(seeded_hash64(bytes) & ((uint64_t{1} << 56) - 1));  // what a term key keeps of it
+        seen.insert(seeded_hash64(bytes) & ((uint64_t{1} << 56) - 1));  // the part that a term key keeps
       }
     }
     CHECK_EQ(seen.size(), length * 8);
@@ -55,12 +56,12 @@ TEST(seeded_hash_tells_lengths_and_positions_apart) {
 TEST(seeded_hash_does_not_read_past_the_end) {
   const std::string text = "abcdefghijklmnopqrstuvwxyz0123456789";
   for (size_t length = 0; length <= text.size(); ++length) {
-    const std::string exact = text.substr(0, length);  // under the address sanitizer its end is watched
+    const std::string exact = text.substr(0, length);  // the address sanitizer watches its end
     CHECK_EQ(seeded_hash64(exact), seeded_hash64(std::string_view(text).substr(0, length)));
   }
 }
 
-// A factor that is zero swallows what stands before and behind it.
+// A zero factor would cancel the input before and after it.
 TEST(seeded_hash_has_no_public_zero) {
   std::set<uint64_t> fixed, seeded;
   for (uint32_t i = 0; i < 1000; ++i) {
@@ -72,7 +73,7 @@ TEST(seeded_hash_has_no_public_zero) {
   CHECK_EQ(seeded.size(), 1000u);
 }
 
-// Of 4,096 words a place has 16 on average; more than 64 come once in 10^18 draws.
+// A bucket has 16 of 4,096 words on average; more than 64 occur once in 10^18 draws.
 TEST(probing_spreads_what_agrees_under_the_fixed_hash) {
   for (const size_t length : {7, 12}) {
     const std::vector<std::string> words = hostile::terms(4096, 8, length);

@@ -1,4 +1,4 @@
-// Does the bounded top-k keep what sorting everything would put first?
+// The bounded top-k keeps what sorting everything would put first.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,7 +19,7 @@ std::vector<uint64_t> best_by_sorting(std::vector<uint64_t> keys, size_t k) {
   return keys;
 }
 
-// Where the scores are expected, which may only cost time if it is wrong.
+// The expected range of scores; a wrong one may only cost time.
 struct Range {
   uint32_t least = 0, greatest = 0xffffffffu;
 };
@@ -35,7 +35,7 @@ std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& key
 
 TEST(topk_equals_sorting) {
   std::mt19937 random(1);
-  TopK best;  // one for all, as a thread keeps it
+  TopK best;  // one for all, as in a thread
   for (int round = 0; round < 3000; ++round) {
     const size_t n = random() % 300;
     const uint32_t n_scores = 1 + random() % 20;  // few scores: many ties
@@ -94,7 +94,7 @@ TEST(key_sorter_equals_sorting) {
   KeySorter sorter;
   for (int round = 0; round < 4000; ++round) {
     const size_t n = random() % (round % 10 == 0 ? 700 : 140);
-    // All alike, few, crowded, spread over all numbers.
+    // Equal, few distinct, crowded, spread over all numbers.
     const uint64_t n_scores = round % 4 == 0 ? 1 : round % 4 == 1 ? 6 : round % 4 == 2 ? 1000 : 0x100000000u;
     std::vector<uint64_t> keys;
     for (uint32_t doc = 0; doc < n; ++doc)
@@ -146,7 +146,7 @@ TEST(topk_counts_equal_keys_like_sorting_does) {
   }
 }
 
-// What prunes by the threshold must lose nothing.
+// Pruning by the threshold must lose nothing.
 TEST(topk_threshold_never_falls_and_bounds_what_may_be_skipped) {
   std::mt19937 random(3);
   TopK best;

@@ -16,7 +16,7 @@ using namespace scrubjay;
 
 namespace {
 
-// Counts the tasks 0 to n - 1 with so many helpers; each is to be done once.
+// Counts the tasks 0 to n - 1 with this many helpers; each must be done once.
 bool each_task_once(size_t n, unsigned n_helpers) {
   std::vector<std::atomic<int>> done(n);
   std::atomic<size_t> next{0};
@@ -71,7 +71,7 @@ TEST(pool_helps_while_the_caller_is_busy) {
   CHECK_EQ(n_most.load(), 2);
 }
 
-#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // which refuses threads after a fork with threads
+#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // TSan refuses threads after a fork with threads
 TEST(pool_starts_anew_after_a_fork) {
   CHECK(each_task_once(100, 1));
   const pid_t child = fork();

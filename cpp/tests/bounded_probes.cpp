@@ -1,4 +1,4 @@
-// The second wall: tables whose hashes are all bad still hold what was put into them, and give up walking.
+// Second defence: tables whose hashes are all bad still hold their content, and their probes end.
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ std::vector<std::string> long_terms() {
 
 }  // namespace
 
-// From document 100 on, so that there is a dictionary from the start: one that comes later makes keys anew.
+// From document 100 on, so that there is a dictionary from the start: a later one would compute new keys.
 TEST(posting_table_of_one_key_holds_all_terms) {
   const std::vector<std::string> terms = long_terms();
   const uint64_t key = text::kHashedTermFlag | 42;
@@ -96,7 +96,7 @@ TEST(surface_table_of_one_hash_remembers_some) {
   }
 }
 
-// Tables that may not probe further than one slot at first.
+// Tables that may probe only one slot at first.
 TEST(partition_table_is_rebuilt_until_all_find_a_place) {
   engine::PartitionTable table(base::Probing::at_most(1));
   std::vector<engine::ScopeRef> scopes;
@@ -118,7 +118,7 @@ TEST(partition_table_is_rebuilt_until_all_find_a_place) {
 TEST(id_map_is_rebuilt_until_all_find_a_place) {
   engine::Engine engine(engine::EngineOptions{});
   const auto scope = std::make_shared<engine::Scope>("acme", std::nullopt, std::nullopt);
-  // On the heap as the engine's: an entry has no room for the last four bits of an address.
+  // On the heap like the engine's: an entry has no room for the last four bits of an address.
   const auto owned = std::make_unique<engine::Partition>(scope, 65536);
   engine::Partition& partition = *owned;
   engine::IdMap map(base::Probing::at_most(1));

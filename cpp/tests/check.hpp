@@ -1,4 +1,4 @@
-// How does a C++ test look? A registry and three checks, without a framework:
+// A small C++ test framework: a registry and three checks.
 //
 //   TEST(top_k_keeps_the_best) {
 //     CHECK(queue.size() == 3);
@@ -6,7 +6,7 @@
 //     CHECK_THROWS(queue.at(9), InvalidArgument);
 //   }
 //
-// A failed check prints file, line and values and counts the test as failed; the test goes on. An exception
+// A failed check prints file, line and values and counts the test as failed; the test continues. An exception
 // that leaves a test fails it. Checks may be made from several threads at once. main.cpp runs the tests.
 #pragma once
 
@@ -38,7 +38,7 @@ struct Registration {
   Registration(const char* name, void (*run)()) { registry().push_back({name, run}); }
 };
 
-// Failed checks of the test that runs.
+// Failed checks of the running test.
 inline std::atomic<int>& n_failures() {
   static std::atomic<int> count{0};
   return count;
@@ -99,7 +99,7 @@ template <typename A, typename B>
 bool equal(const A& a, const B& b) {
   if constexpr (std::is_integral_v<A> && std::is_integral_v<B> && !std::is_same_v<A, bool> &&
                 !std::is_same_v<B, bool> && !std::is_same_v<A, char> && !std::is_same_v<B, char>) {
-    return std::cmp_equal(a, b);  // a signed literal against a size is what tests write
+    return std::cmp_equal(a, b);  // tests write signed literals against sizes
   } else {
     return a == b;
   }
@@ -142,6 +142,6 @@ void check_equal(const A& a, const B& b, const char* text, const char* file, int
           std::string("CHECK_THROWS(" #expression ", " #__VA_ARGS__ "): ") + scrubjay_got); \
   } while (false)
 
-// Ends the test and says why; it is counted as skipped, visibly.
+// Ends the test with a reason; it is reported as skipped.
 #define SKIP(reason) \
   throw ::scrubjay::check::Skipped { reason }

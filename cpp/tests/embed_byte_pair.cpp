@@ -1,4 +1,4 @@
-// The tokenizer of the static embedder: cut and looked up as if it were one long piece.
+// The tokenizer of the static embedder: splitting and lookups equal one long piece.
 #include <random>
 
 #include "base/errors.hpp"
@@ -26,7 +26,7 @@ std::string spelled(const BytePairTokenizer& tokenizer, std::string_view text) {
   return line;
 }
 
-std::string marked(std::string text) {  // '_' for the marker
+std::string marked(std::string text) {  // '_' is the marker
   std::string out;
   for (const char c : text) out += c == '_' ? std::string("\xe2\x96\x81") : std::string(1, c);
   return out;

@@ -1,4 +1,4 @@
-// A vocabulary of a few tokens in which everything happens that can: for tests and the fuzzer.
+// A vocabulary of a few tokens that covers all cases: for tests and the fuzzer.
 #pragma once
 
 #include <cstdio>

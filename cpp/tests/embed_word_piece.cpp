@@ -40,9 +40,9 @@ TEST(word_pieces_are_the_longest_from_the_left) {
   CHECK_EQ(spelled(tokenizer, "aqb"), "a|##b");
   CHECK_EQ(spelled(tokenizer, "##a"), "a");
   CHECK_EQ(spelled(tokenizer, "\xc3\x84"), "a");                          // capital a with diaeresis
-  CHECK_EQ(spelled(tokenizer, "a\xe6\x9d\xb1\x61"), "a|\xe6\x9d\xb1|a");  // an ideograph stands alone
+  CHECK_EQ(spelled(tokenizer, "a\xe6\x9d\xb1\x61"), "a|\xe6\x9d\xb1|a");  // an ideograph is a word
   CHECK_EQ(spelled(tokenizer, "a\xe2\x80\xa6"), "a|.|.|.");               // an ellipsis is three full stops
-  CHECK_EQ(spelled(tokenizer, "a\xe2\x80\x99\x61"), "a|a");               // a curly apostrophe stands alone
+  CHECK_EQ(spelled(tokenizer, "a\xe2\x80\x99\x61"), "a|a");               // a curly apostrophe is a word
   CHECK_EQ(spelled(tokenizer, "a" + std::string(99, 'q') + "b"), "a");    // the 101st byte
 }
 
@@ -67,7 +67,7 @@ TEST(static_table_is_read_as_it_was_written) {
     CHECK(read.vocabulary == table.vocabulary);
     CHECK(read.factors == table.factors);
     CHECK(read.rows == table.rows);
-    for (size_t size = 0; size < bytes.size(); ++size) {  // cut anywhere
+    for (size_t size = 0; size < bytes.size(); ++size) {  // truncated anywhere
       StaticTable other;
       CHECK_THROWS(read_static_table(std::string_view(bytes).substr(0, size), other), base::Corrupt);
     }

@@ -1,4 +1,4 @@
-// Does a warm search ask for memory? Only for what it hands out: the hits and the references to their chunks.
+// A warm search allocates only its result: the hits and the references to their chunks.
 #include <array>
 #include <random>
 #include <string>

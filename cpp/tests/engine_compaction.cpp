@@ -1,5 +1,5 @@
-// Does compaction, in the background and on demand, change nothing but memory, whoever writes and searches
-// meanwhile?
+// Compaction, in the background and on demand, changes nothing but memory, with concurrent
+// writes and searches.
 #include <atomic>
 #include <chrono>
 #include <random>
@@ -46,7 +46,7 @@ void remove(Engine& engine, int64_t id) {
   static_cast<void>(engine.remove({&removed, 1}));
 }
 
-// Equal documents in equal order, equal postings, nothing miscounted, and every id leads to its document.
+// Equal documents in equal order, equal postings, correct counts, and every id leads to its document.
 void check_equal(const Engine& engine, const Engine& expected, int64_t n_ids) {
   const Digest a = engine.digest(*home()), b = expected.digest(*home());
   CHECK_EQ(a.n_docs, b.n_docs);
@@ -82,7 +82,7 @@ void check_equal(const Engine& engine, const Engine& expected, int64_t n_ids) {
   }
 }
 
-// Until `done()`, at most 20 s.
+// Waits for `done()`, at most 20 s.
 template <class Done>
 bool wait_until(Done&& done) {
   for (int i = 0; i < 2000; ++i) {
@@ -176,7 +176,7 @@ TEST(engine_compaction_runs_beside_writes_and_searches) {
   base::collect_retired();
 }
 
-// The engine goes while its thread works or sleeps.
+// The engine is destroyed while its thread works or sleeps.
 TEST(engine_compaction_ends_with_the_engine) {
   for (int round = 0; round < 20; ++round) {
     Engine engine(options(4000, true));

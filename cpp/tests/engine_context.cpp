@@ -1,4 +1,4 @@
-// Is the context of a payload what JSON says, whatever its bytes?
+// The context of a payload is what JSON says, for any bytes.
 #include "engine/context.hpp"
 
 #include <random>

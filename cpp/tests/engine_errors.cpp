@@ -1,4 +1,4 @@
-// Is everything that is refused refused before anything has changed?
+// Every rejection happens before anything has changed.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -24,7 +24,7 @@ DocumentInput input_of(int64_t id, std::string_view text, std::span<const float>
   return {Id::of(id), text, std::nullopt, scope, vector};
 }
 
-// An engine of two documents and what it holds.
+// An engine of two documents, and its model.
 struct Fixture {
   EngineOptions options;
   std::unique_ptr<Engine> engine;
@@ -38,7 +38,7 @@ struct Fixture {
     CHECK_EQ(engine->upsert({&input, 1}), 1);
     model.upsert(input);
   }
-  // The second of two documents is wrong.
+  // The second of two documents is invalid.
   template <class Error>
   void refuses(const DocumentInput& bad) {
     const DocumentInput inputs[] = {input_of(3, "never written"), bad};
@@ -109,7 +109,7 @@ TEST(engine_refuses_ids_of_the_other_kind) {
   const DocumentKey keys[] = {{kScope.get(), known}, {kScope.get(), other}};
   CHECK_THROWS(f.engine->remove(keys), base::WrongType);
   CHECK_THROWS(f.engine->get(other, *kScope), base::WrongType);
-  CHECK_THROWS(f.engine->get(other, *kOther), base::WrongType);  // wherever it is looked for
+  CHECK_THROWS(f.engine->get(other, *kOther), base::WrongType);  // in any scope
   const std::vector<std::vector<DocumentKey>> rankings{{keys[0]}, {{nullptr, other}}};
   SearchRequest request;
   request.text = "tea";
@@ -163,7 +163,7 @@ TEST(engine_refuses_wrong_searches) {
   CHECK_EQ(f.engine->search(good).hits.size(), 1);
 }
 
-// One bad request fails the batch, and says which it was.
+// One invalid request fails the batch and is named.
 TEST(engine_search_batch_names_the_bad_row) {
   Fixture f;
   const std::vector<float> bad{1.0f, std::nanf("")};
@@ -208,7 +208,7 @@ TEST(engine_scopes_need_names) {
   CHECK_THROWS(Scope(std::string(65536, 'x'), std::nullopt, std::nullopt), base::InvalidArgument);
 }
 
-// Names that would be one under a careless separator.
+// Names that would be equal under a careless separator.
 TEST(engine_scopes_of_odd_names_are_different) {
   const std::string_view names[] = {"a"sv, "a\0"sv, "\0a"sv, "a\1"sv, "ab"sv, "b"sv, "\1\1\0\0\0"sv, "aa"sv};
   std::vector<std::unique_ptr<Scope>> scopes;
@@ -231,7 +231,7 @@ TEST(engine_scopes_of_odd_names_are_different) {
   }
 }
 
-// What a stemmer throws passes through, whichever call it interrupts, and nothing is half written.
+// Exceptions of a stemmer propagate from every call, and nothing is half written.
 TEST(engine_survives_a_stemmer_that_throws) {
   struct Refused {};
   EngineOptions options;

@@ -1,4 +1,4 @@
-// Does a search keep in view what recall, k and the graph's trial ask for?
+// The ef of a search follows recall, k and the graph's trial.
 #include "engine/expansion.hpp"
 
 #include <cmath>
@@ -53,7 +53,7 @@ TEST(expansion_is_what_the_trial_found) {
       CHECK(scale <= given * 1.0225);
     }
   }
-  // Beyond what was tried.
+  // Beyond the calibrated points.
   const auto scale = [&](double recall, size_t k) {
     return scales.expansion(recall, k) / usual_expansion(recall, k);
   };
@@ -72,9 +72,9 @@ TEST(expansion_scales_are_kept_as_a_number) {
   for (const ExpansionScales& scales : {ExpansionScales(), scales_of(kGiven), scales_of({1, 1, 1, 1, 1, 1.2}),
                                         scales_of({99, 1, 32, 1, 2, 0})})
     same(ExpansionScales::unpacked(scales.packed()), scales);
-  same(ExpansionScales::unpacked(2 * 1024), scales_of({2, 2, 2, 2, 2, 2}));  // as it was kept once
+  same(ExpansionScales::unpacked(2 * 1024), scales_of({2, 2, 2, 2, 2, 2}));  // the earlier format
   same(ExpansionScales::unpacked(1), ExpansionScales());
-  for (const double recall : ExpansionScales::kRecalls)  // damaged beyond the checksum: something that can be
+  for (const double recall : ExpansionScales::kRecalls)  // damaged despite the checksum: still a valid value
     CHECK(ExpansionScales::unpacked(~uint64_t{0}).expansion(recall, 10) <=
           ExpansionScales::kGreatest * usual_expansion(recall, 10) * 1.001);
 }

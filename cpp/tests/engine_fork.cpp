@@ -1,4 +1,4 @@
-// Does an engine go on in the child of a fork, whatever its upkeep and writers were at?
+// An engine stays usable in the child of a fork, whatever its upkeep and writers were doing.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -10,7 +10,7 @@
 #include "check.hpp"
 #include "engine/engine.hpp"
 
-#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // which refuses threads after a fork with threads
+#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // TSan refuses threads after a fork with threads
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-// Graphs beside the images of their chunks: read again they serve at once; what is damaged, or belongs to
-// other images, is left aside and the documents are there all the same.
+// Graphs beside the images of their chunks: a loaded graph serves immediately; one that is damaged, or
+// belongs to other images, is ignored, and the documents are loaded all the same.
 #include "engine/graph_image.hpp"
 
 #include <algorithm>
@@ -79,8 +79,8 @@ TEST(graph_image_comes_back_with_its_chunks) {
   for (const bool deleting : {false, true}) {
     Kept kept(300);  // four full chunks and an open one, which is left to the scan
     if (deleting) {
-      for (int64_t id = 70; id < 140; id += 5) kept.remove(id);  // the second is not full any more
-      for (int64_t id = 140; id < 210; ++id) kept.remove(id);    // nothing lives in the third
+      for (int64_t id = 70; id < 140; id += 5) kept.remove(id);  // the second is no longer full
+      for (int64_t id = 140; id < 210; ++id) kept.remove(id);    // no live document in the third
     }
     const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
     CHECK_EQ(images.size(), deleting ? 5u : 6u);
@@ -100,7 +100,7 @@ TEST(graph_image_comes_back_with_its_chunks) {
     CHECK_EQ(stats.memory_bytes, without.stats(nullptr).memory_bytes + stats.graph_bytes);
     kept.check(read);
 
-    // It goes on like any other.
+    // It can be used like any other.
     kept.engine = std::make_unique<Engine>(options());
     CHECK_EQ(kept.engine->load_partition(kept.scope, views(images)), kept.model->count(nullptr));
     for (int64_t id = 300; id < 500; ++id) kept.write(id);
@@ -130,7 +130,7 @@ TEST(graph_image_keeps_what_the_trial_found) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   std::vector<float> vector(kDim);
-  for (int64_t id = 0; id < 17'000; ++id) {  // nothing tells where to go among these
+  for (int64_t id = 0; id < 17'000; ++id) {  // hard to search: no structure at all
     for (float& x : vector) x = normal(random);
     const DocumentInput input{Id::of(id), "number", std::nullopt, scope, vector};
     CHECK_EQ(engine.upsert({&input, 1}), 1);
@@ -182,29 +182,29 @@ TEST(graph_image_belongs_to_its_chunks) {
   CHECK(state_of(views(images), options()) == GraphState::built);
   std::vector<std::string_view> first = views(images);
   std::rotate(first.begin(), first.end() - 1, first.end());
-  CHECK(state_of(first, options()) == GraphState::built);  // wherever it stands
-  // Where chunks may hold more their rows may move yet.
+  CHECK(state_of(first, options()) == GraphState::built);  // at any position
+  // If chunks may hold more documents, their rows may still move.
   EngineOptions larger = options();
   larger.chunk_docs = 71;
   CHECK(state_of(views(images), larger) == GraphState::none);
 
-  // Of an older generation: a document was replaced since.
+  // From an older generation: a document was replaced since.
   kept.write(70);
   std::vector<std::string> newer = kept.engine->save_partition(*kept.scope);
   CHECK(newer.back() != images.back());
   newer.back() = images.back();
   CHECK(state_of(views(newer), options()) == GraphState::none);
-  // Of one chunk less, or in another order.
+  // With one chunk less, or in another order.
   std::vector<std::string_view> fewer = views(images);
   fewer.erase(fewer.begin());
   CHECK(state_of(fewer, options()) == GraphState::none);
   std::vector<std::string_view> turned = views(images);
   std::swap(turned[0], turned[1]);
   CHECK(state_of(turned, options()) == GraphState::none);
-  CHECK(state_of({images.back()}, options()) == GraphState::none);  // without any
+  CHECK(state_of({images.back()}, options()) == GraphState::none);  // without any chunk
 }
 
-// The engine's thread builds what is missing.
+// The engine's thread builds the missing graph.
 TEST(graph_that_was_left_aside_is_built_behind) {
   Kept kept(200);
   const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
@@ -221,7 +221,7 @@ TEST(graph_that_was_left_aside_is_built_behind) {
   kept.check(read);
 }
 
-// And takes in what was written after the graph that was kept: until then it is not said to be built.
+// The engine's thread takes in what was written after the saved graph: until then the state is not "built".
 TEST(graph_that_is_read_grows_by_what_was_beside_it) {
   Kept kept(200);
   for (int64_t id = 200; id < 400; ++id) kept.write(id);

@@ -1,4 +1,4 @@
-// Does a graph over vectors that are hard to find ask for more, and is it kept with the graph?
+// A graph over vectors that are hard to find requires a greater ef, which is stored with the graph.
 #include <memory>
 #include <random>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kDocs = 18'000, kDim = 64;
 
-// Around so many centres: one is the worst there is, as nothing tells where to go.
+// Vectors around this many centres: one is the worst case, without any structure.
 std::unique_ptr<vector::Column> around(uint32_t n_centres, std::mt19937& random) {
   std::normal_distribution<float> normal;
   std::vector<std::vector<float>> centres(n_centres, std::vector<float>(kDim));

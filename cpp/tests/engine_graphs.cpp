@@ -1,4 +1,4 @@
-// Do searches through a graph stay right while documents come, go and are compacted away under it?
+// Searches through a graph stay correct while documents are added, deleted and compacted under it.
 #include <chrono>
 #include <memory>
 #include <random>
@@ -51,7 +51,7 @@ struct Vectors {
     const DocumentKey removed{home_of(id).get(), Id::of(id)};
     CHECK_EQ(engine->remove({&removed, 1}), model->remove(*removed.scope, id));
   }
-  // Everything found is right, and nearly all of the best ten are found.
+  // Every result is correct, and nearly all of the best ten are found.
   void check() {
     size_t n_found = 0, n_wanted = 0;
     for (int i = 0; i < 20; ++i) {
@@ -86,19 +86,19 @@ TEST(engine_graphs_through_updates_deletes_and_compaction) {
     CHECK_EQ(v.engine->stats(nullptr).n_graphs, 2);
     CHECK(v.engine->stats(nullptr).graph_bytes > 0);
     v.check();
-    for (int64_t id = 0; id < n; id += 4) v.remove(id);  // dead in the graph
+    for (int64_t id = 0; id < n; id += 4) v.remove(id);  // deleted in the graph
     v.check();
-    for (int64_t id = 1; id < n; id += 4) v.write(id);  // dead in the graph, alive beside it
+    for (int64_t id = 1; id < n; id += 4) v.write(id);  // deleted in the graph, live beside it
     for (int64_t id = n; id < n + 60; ++id) v.write(id);
     v.check();
     const uint64_t n_held = v.engine->stats(nullptr).n_in_graphs;
-    CHECK_EQ(v.engine->build_graphs(100, false), 2);  // what was beside them is taken in, what is dead stays
-    // The small partition's only chunk of 1,100 is not full, so that its graph is over nothing yet.
+    CHECK_EQ(v.engine->build_graphs(100, false), 2);  // documents beside them are taken in, deleted ones stay
+    // The small partition's only chunk of 1,100 is not full, so its graph is still empty.
     CHECK_EQ(v.engine->stats(nullptr).n_graph_extensions, chunk_docs == 1100 ? 1 : 2);
     const uint64_t n_extended = v.engine->stats(nullptr).n_in_graphs;
     CHECK(n_extended > n_held);
     v.check();
-    CHECK_EQ(v.engine->build_graphs(100), 2);  // without the dead
+    CHECK_EQ(v.engine->build_graphs(100), 2);  // without deleted documents
     CHECK_EQ(v.engine->stats(nullptr).n_graph_extensions, 0);
     CHECK(v.engine->stats(nullptr).n_in_graphs < n_extended);
     CHECK(v.engine->stats(nullptr).n_in_graphs <= v.engine->stats(nullptr).n_vectors);
@@ -119,7 +119,7 @@ TEST(engine_graphs_through_updates_deletes_and_compaction) {
   CHECK_EQ(base::n_retired(), 0);
 }
 
-// Any half, third or tenth, and all but what is nearest: then the graph has lost its way, and codes or rows
+// Any half, third or tenth, and all but the nearest: then the graph search is abandoned, and codes or rows
 // are scanned.
 TEST(engine_finds_what_a_filter_leaves_of_a_graph) {
   Vectors v(1100);
@@ -166,15 +166,15 @@ TEST(engine_finds_what_a_filter_leaves_of_a_graph) {
 
 TEST(engine_builds_graphs_only_where_they_are_worth_it) {
   Vectors v(50);
-  for (int64_t id = 0; id < 300; ++id) v.write(id);  // 180 vectors shared, 90 of one's own
+  for (int64_t id = 0; id < 300; ++id) v.write(id);  // 180 shared vectors, 90 of its own
   CHECK_EQ(v.engine->build_graphs(1000), 0);
   CHECK_EQ(v.engine->build_graphs(150), 1);
   CHECK_EQ(v.engine->stats(v.shared.get()).n_graphs, 1);
   v.check();
 }
 
-// The thread of the engine's builds a graph once a partition is large, extends it when it is outgrown, and
-// builds it anew when much of it is dead, while searches and writes go on.
+// The engine's thread builds a graph once a partition is large, extends it when it is outgrown, and rebuilds
+// it when much of it is deleted, concurrently with searches and writes.
 TEST(engine_builds_graphs_beside_writes_and_searches) {
   constexpr uint32_t kCodedDim = 64;
   EngineOptions options;
@@ -206,7 +206,7 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
   };
   const auto n_in_graphs = [&] { return engine.stats(nullptr).n_in_graphs; };
   write(1030);
-  CHECK_EQ(engine.stats(nullptr).n_graphs, 0);  // too small yet
+  CHECK_EQ(engine.stats(nullptr).n_graphs, 0);  // still too small
   write(1030);
   wait_for([&] { return engine.stats(nullptr).n_graphs == 1; });
   const uint64_t before = n_in_graphs();
@@ -231,7 +231,7 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
   };
   find_themselves();
   write(2100);
-  // The last occasion to look is the 4,096th document; a small share of what was there then may stay beside.
+  // The last check is at the 4,096th document; a small share of the documents then present may stay beside.
   wait_for([&] {
     const uint64_t n_held = n_in_graphs(), n_seen = 4096;
     return n_held >= n_seen || (n_seen - n_held) * planner::kBesideShare <= n_held;
@@ -244,11 +244,12 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
     const DocumentKey removed{scope.get(), Id::of(id)};
     if (id % 5 < 2) CHECK_EQ(engine.remove({&removed, 1}), 1);
   }
-  // Two fifths are dead. A quarter was enough for a new graph, which holds whatever lived at that moment.
+  // Two fifths are deleted. A quarter was enough for a new graph, which holds the documents that were live at
+  // that moment.
   wait_for([&] { return engine.stats(nullptr).n_graph_extensions == 0; });
   CHECK(n_in_graphs() <= static_cast<uint64_t>(n_written) - n_held / planner::kDeadShare);
   find_themselves();
-  write(3000);  // perhaps in the middle of an extension
+  write(3000);  // possibly during an extension
 }
 
 // Documents without a vector around a few with one: most rows of the column were never allocated.

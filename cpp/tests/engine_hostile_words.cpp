@@ -1,5 +1,5 @@
-// Does a caller who knows the fixed hash get no more work done for a byte than any other? Hostile keys cost
-// at most 1.5 times as much CPU as the same number of others.
+// A caller who knows the fixed hash cannot cause more work per byte than any other: hostile keys cost at most
+// 1.5 times as much CPU as the same number of others.
 #include <ctime>
 #include <functional>
 #include <string>
@@ -21,7 +21,7 @@ using engine::ScopeRef;
 namespace {
 
 constexpr size_t kWords = 8000;
-constexpr unsigned kBits = 8;  // in which they agree: all homes in a 256th of a table
+constexpr unsigned kBits = 8;  // number of equal bits: all homes in a 256th of a table
 
 double cpu_seconds() {
   timespec now{};
@@ -30,10 +30,10 @@ double cpu_seconds() {
 }
 
 using Words = std::vector<std::string>;
-// Prepares without being timed, and returns what is timed.
+// Prepares untimed, and returns the timed function.
 using Prepare = std::function<std::function<void()>(const Words&)>;
 
-// The least of several rounds, in turn; a busy machine gets more of them.
+// The minimum of several alternating rounds; a busy machine gets more rounds.
 void check_cost(const char* what, const Words& hostile, const Words& others, const Prepare& prepare) {
   double worst = 1e9, usual = 1e9;
   const auto time = [&](const Words& words, double& least) {
@@ -141,14 +141,14 @@ TEST(hostile_long_terms_cost_no_more_than_others) {
   check_texts(hostile::terms(kWords, kBits, 12), others(12));
 }
 
-// In the low bits, which addressed the counter of one text's terms.
+// Equal in the low bits, which once addressed the counter of one text's terms.
 TEST(hostile_terms_of_one_text_cost_no_more_than_others) {
   check_texts(hostile::words(kWords, 12,
                              [](const std::string& made) { return hostile::fixed_home(made) % 256 == 0; }),
               others(12));
 }
 
-// All of one key, were it the fixed one: no mixing of the key could part them.
+// Words whose stored keys are all equal: no mixing of the key could separate them.
 TEST(hostile_terms_of_one_stored_key_cost_no_more_than_others) {
   Words bad;
   for (uint32_t i = 0; i < kWords; ++i) bad.push_back(hostile::swallowing(i));
@@ -182,7 +182,7 @@ TEST(hostile_ids_cost_no_more_than_others) {
            kWords, 12,
            [](const std::string& made) { return (base::hash64(made) & 0xffffffffu) >> (32 - kBits) == 0; }),
        others(12), as_string);
-  // As words, so that they go the same way.
+  // As words, so that they take the same path.
   const auto as_integer = [](const std::string& word) { return Id::of(std::stoll(word)); };
   Words bad, good;
   for (int64_t i = 1'000'000; bad.size() < kWords || good.size() < kWords; ++i) {
@@ -195,7 +195,7 @@ TEST(hostile_ids_cost_no_more_than_others) {
 
 TEST(hostile_tenants_cost_no_more_than_others) {
   Words bad;
-  // The encoding has five bytes before the name: the second word of eight is the one that swallows.
+  // The encoding has five bytes before the name: the second word of eight is the one that cancels.
   for (uint32_t i = 0; i < kWords; ++i) bad.push_back("abc" + hostile::swallowing(i));
   check_cost("tenants", bad, others(15), [](const Words& words) {
     return [&words] {
@@ -209,7 +209,7 @@ TEST(hostile_tenants_cost_no_more_than_others) {
 
 TEST(hostile_metadata_costs_no_more_than_other) {
   const Words bad = hostile::words(kWords, 12, [](const std::string& made) {
-    return base::hash64(made) % 256 == 0;  // the low bits were the place
+    return base::hash64(made) % 256 == 0;  // the low bits were the bucket
   });
   const auto payload = [](const Words& words, const char* begin, const char* end, const char* behind) {
     std::string json = begin;

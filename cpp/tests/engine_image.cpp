@@ -1,5 +1,5 @@
-// Images of chunks: what is written comes back the same; what is damaged is refused and leaves the engine as
-// it was.
+// Images of chunks: a written image reads back the same; a damaged one is rejected and leaves
+// the engine unchanged.
 #include "engine/image.hpp"
 
 #include <atomic>
@@ -123,7 +123,7 @@ TEST(image_of_a_partition_comes_back_the_same) {
   }
 }
 
-// Ids are entered by the first look-up, whichever thread that is, and count from the beginning.
+// Ids are entered by the first lookup, in any thread, and count from the beginning.
 TEST(image_brings_its_ids_when_one_is_looked_up) {
   Engine written(options());
   fill(written, scope(), 300, true, 4);
@@ -154,7 +154,7 @@ TEST(image_brings_its_ids_when_one_is_looked_up) {
     CHECK_EQ(read.count(nullptr), n_docs + 1);
     CHECK_EQ(read.erase(*scope(), true), n_docs + 1);
     CHECK_EQ(read.count(nullptr), 0u);
-    // Erased before any look-up.
+    // Erased before any lookup.
     CHECK_EQ(read.load_partition(scope(), views(images)), n_docs);
     CHECK_EQ(read.erase(*scope(), true), n_docs);
     CHECK_EQ(read.count(nullptr), 0u);
@@ -217,7 +217,7 @@ TEST(image_must_fit_the_engine) {
   other.analyzer.name = "plain";
   refuses(other);
 
-  // The same ids in another scope are other documents; twice in one partition they are not.
+  // The same ids in another scope are other documents; duplicates within one partition are an error.
   const ScopeRef elsewhere = std::make_shared<Scope>("globex", std::nullopt, std::nullopt);
   const size_t n_docs = written.count(scope().get());
   CHECK_EQ(written.load_partition(elsewhere, views(images)), n_docs);
@@ -232,7 +232,7 @@ TEST(image_must_fit_the_engine) {
   CHECK_EQ(twice.load_partition(scope(), views(images)), written.count(nullptr));
 }
 
-// Their tables lie differently in memory (each has a salt), and came about differently.
+// Their tables differ in memory (each has a salt) and in their history.
 TEST(image_of_equal_documents_is_equal_bytes) {
   for (const int n_docs : {7, 60}) {
     const auto filled = [&](Engine& engine) { fill(engine, scope(), n_docs, true, 11); };
@@ -248,7 +248,8 @@ TEST(image_of_equal_documents_is_equal_bytes) {
   }
 }
 
-// Made by this code with the fixed keys of stored terms; another process, with another seed, made the number.
+// Made by this code with the fixed keys of stored terms; the number was computed by another process with
+// another seed.
 TEST(image_is_what_every_process_writes) {
   Engine engine(options());
   const std::string text = "the oak stood by internationalization of sk-stg-0041, na\xc3\xafve jays";

@@ -1,4 +1,4 @@
-// Does a long call end when its caller wants it to, and leave the engine as if it had not begun?
+// A long call ends when its caller requests it, and leaves the engine as if it had not begun.
 #include <memory>
 #include <string>
 #include <vector>

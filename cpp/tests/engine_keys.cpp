@@ -1,5 +1,6 @@
-// Is the key of a document (exact scope, id)? Reads find the most specific document that their scope sees,
-// writes touch exactly the one they name, and one id in several scopes is several documents everywhere.
+// The key of a document is (exact scope, id): reads find the most specific document visible from
+// their scope, writes touch exactly the document that they name, and one id in several scopes is
+// several documents everywhere.
 #include <atomic>
 #include <bit>
 #include <memory>
@@ -29,7 +30,7 @@ const ScopeRef kTenant = std::make_shared<Scope>("acme", kNone, kNone),
                kAgent = std::make_shared<Scope>("acme", kNone, "bot"),
                kBoth = std::make_shared<Scope>("acme", "jane", "bot"),
                kOther = std::make_shared<Scope>("globex", "jane", "bot");
-// The most specific first, as a reader of kBoth finds them.
+// Most specific first, as found by a reader of kBoth.
 const ScopeRef kVisible[] = {kBoth, kUser, kAgent, kTenant};
 
 EngineOptions small_chunks(uint32_t chunk_docs = 4) {
@@ -38,7 +39,7 @@ EngineOptions small_chunks(uint32_t chunk_docs = 4) {
   return options;
 }
 
-// An engine and its model, told the same.
+// An engine and its model, with the same operations.
 struct Twins {
   EngineOptions options = small_chunks();
   Engine engine{options};
@@ -59,7 +60,7 @@ struct Twins {
   void check() const { CHECK_EQ(difference_of_content(engine, model), ""); }
 };
 
-// The scope of the document that a reader gets; null: none.
+// The scope of the document that a reader gets; null: no document.
 ScopeRef owner_of(const Engine& engine, int64_t id, const ScopeRef& from) {
   const auto stored = engine.get(Id::of(id), *from);
   return stored ? stored->chunk->scope() : nullptr;
@@ -155,7 +156,7 @@ TEST(keys_conditional_writes_hold_in_the_writers_turn) {
 TEST(keys_are_read_from_the_most_specific_scope) {
   for (uint32_t holders = 0; holders < 16; ++holders) {
     Twins t;
-    t.write(1, kOther);  // no reader of acme sees it
+    t.write(1, kOther);  // not visible to acme
     for (uint32_t i = 0; i < 4; ++i) {
       if (holders >> i & 1) t.write(1, kVisible[i]);
     }
@@ -163,7 +164,7 @@ TEST(keys_are_read_from_the_most_specific_scope) {
     const auto first = static_cast<uint32_t>(std::countr_zero(holders | 16u));
     const ScopeRef owner = owner_of(t.engine, 1, kBoth);
     CHECK(first == 4 ? !owner : is(owner, kVisible[first]));
-    // What a reader does not see does not stand in the way.
+    // Invisible documents do not matter.
     const ScopeRef of_user = owner_of(t.engine, 1, kUser), of_agent = owner_of(t.engine, 1, kAgent);
     CHECK(holders & 2 ? is(of_user, kUser) : holders & 8 ? is(of_user, kTenant) : !of_user);
     CHECK(holders & 4 ? is(of_agent, kAgent) : holders & 8 ? is(of_agent, kTenant) : !of_agent);
@@ -179,7 +180,7 @@ TEST(keys_are_removed_from_exactly_their_scope) {
   Twins t;
   for (const ScopeRef& scope : kVisible) t.write(1, scope);
   t.write(2, kTenant);
-  CHECK_EQ(t.remove(2, kBoth), 0);  // it sees the document, and has none
+  CHECK_EQ(t.remove(2, kBoth), 0);  // it sees the document but does not own it
   CHECK_EQ(t.remove(1, kOther), 0);
   t.check();
   for (const ScopeRef& scope : kVisible) {
@@ -212,7 +213,7 @@ TEST(keys_of_an_erased_partition_leave_those_of_the_others) {
   t.check();
   for (int64_t id = 0; id < 50; id += 2) t.write(id, kUser, "again");
   t.check();
-  CHECK_EQ(t.engine.erase(*kUser, false), t.model.erase(*kUser, false));  // the agents of the user, too
+  CHECK_EQ(t.engine.erase(*kUser, false), t.model.erase(*kUser, false));  // including the agents of the user
   t.check();
   CHECK_EQ(t.engine.erase(*kTenant, false), t.model.erase(*kTenant, false));
   CHECK_EQ(t.engine.count(nullptr), 43);  // of the other tenant
@@ -255,7 +256,7 @@ TEST(keys_of_a_loaded_partition_may_have_the_ids_of_another) {
   CHECK_EQ(t.remove(4, kUser), 1);
   static_cast<void>(t.engine.compact());
   t.check();
-  // An id twice in one partition is damage, and what was announced before it was seen is taken back.
+  // A duplicate id in one partition is corruption, and ids announced before it are rolled back.
   std::vector<std::string_view> doubled = views(images);
   doubled.push_back(doubled[0]);
   const size_t n = t.engine.count(nullptr);
@@ -266,13 +267,13 @@ TEST(keys_of_a_loaded_partition_may_have_the_ids_of_another) {
   CHECK_EQ(t.engine.count(nullptr), n + 20);
 }
 
-// Few ids are looked up, many are found by going through the documents, partition by partition. Both count
-// every visible document with one of the ids.
+// A few ids are looked up; many are found by scanning the documents, partition by partition. Both count every
+// visible document with one of the ids.
 TEST(keys_in_a_filter_are_those_of_every_visible_scope) {
   Twins t;
   t.options = small_chunks(64);
   constexpr int64_t kMost = 400;
-  // One partition is large, the others smaller and smaller: a set may be looked up in some of them only.
+  // One partition is large, the others decrease in size: a set may be looked up in only some of them.
   for (int64_t id = 0; id < kMost; ++id) {
     t.write(id, kTenant);
     if (id % 4 == 0) t.write(id, kUser);
@@ -317,22 +318,22 @@ TEST(keys_in_rankings_name_exactly_one_document) {
     for (const Hit& hit : result.hits) scopes.push_back(result.chunk_of(hit).scope());
     return scopes;
   };
-  // All four of one id, in the caller's order, with the id alone standing for the first of them.
+  // All four documents of one id, in the caller's order, where the id alone stands for the first of them.
   const auto all =
       owners({key(kTenant, 1), key(nullptr, 1), key(kAgent, 1), key(kBoth, 1), key(kUser, 1)}, kBoth);
   CHECK_EQ(all.size(), 4);
   CHECK(is(all[0], kTenant) && is(all[1], kBoth) && is(all[2], kAgent) && is(all[3], kUser));
-  // What the searching scope does not see has no name, even if it is named exactly.
+  // Documents that the searching scope does not see cannot be named, even exactly.
   CHECK(owners({key(kOther, 1)}, kBoth).empty());
   CHECK(owners({key(kBoth, 1)}, kUser).empty());
-  CHECK(owners({key(kBoth, 2)}, kBoth).empty());  // there is none in that scope; the shared one is another
+  CHECK(owners({key(kBoth, 2)}, kBoth).empty());  // not in that scope; the shared one is another document
   CHECK(is(owners({key(nullptr, 2)}, kBoth)[0], kTenant));
   // A scope as another object is the same scope.
   const Scope again("acme", "jane", kNone);
   CHECK(is(owners({{&again, Id::of(int64_t{1})}}, kBoth)[0], kUser));
 }
 
-// What a filter hides has no name: the next document with the id stands for it.
+// Documents hidden by a filter cannot be named: the next document with the id takes their place.
 TEST(keys_of_hidden_documents_leave_their_id_to_the_shared_one) {
   Twins t;
   const char* shown = R"({"metadata":{"kind":"note"}})";
@@ -377,7 +378,7 @@ TEST(keys_that_spell_their_own_scope_do_not_meet) {
   }
 }
 
-// Keys of one hash in a map: of other ids, and of the same id in other partitions.
+// Keys of equal hash in a map: of different ids, and of the same id in other partitions.
 TEST(keys_of_one_hash_are_told_apart) {
   constexpr uint64_t kHash = 42;
   constexpr size_t kPartitions = 3, kIds = 500;
@@ -398,7 +399,7 @@ TEST(keys_of_one_hash_are_told_apart) {
       CHECK(!map.add(id, kHash, locations.back()));
     }
   }
-  // The second partition's entries go, those of the third move to where the next document is.
+  // The second partition's entries are erased; those of the third move to the next document.
   for (size_t i = 0; i < kIds; ++i) map.erase(kHash, locations[i * kPartitions + 1]);
   CHECK_EQ(map.size(), kIds * (kPartitions - 1));
   for (size_t i = 0; i < kIds; ++i) {
@@ -412,7 +413,7 @@ TEST(keys_of_one_hash_are_told_apart) {
   }
 }
 
-// While the specific document is replaced without a pause, an id never means the shared one.
+// While the specific document is replaced continuously, its id never names the shared one.
 TEST(keys_in_rankings_stay_with_a_document_that_is_replaced) {
   Engine engine(small_chunks(64));
   const auto write = [&](int64_t id, const ScopeRef& scope, std::string_view text) {
@@ -445,7 +446,7 @@ TEST(keys_in_rankings_stay_with_a_document_that_is_replaced) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// A search that began before its partition is erased sees all of it, so what it excludes stays excluded.
+// A search that began before its partition is erased sees all of it, so excluded documents stay excluded.
 TEST(keys_that_are_excluded_stay_away_while_their_partition_is_erased) {
   constexpr int64_t kIds = 2000;
   Engine engine(EngineOptions{});
@@ -480,7 +481,7 @@ TEST(keys_that_are_excluded_stay_away_while_their_partition_is_erased) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// Threads that load the partition of one scope at once: one of them does, and the others leave nothing.
+// Threads load the partition of one scope at once: one of them succeeds, and the others leave nothing behind.
 TEST(keys_of_a_partition_that_is_loaded_twice_at_once_are_there_once) {
   constexpr int64_t kIds = 300;
   Engine source(small_chunks(64));
@@ -514,7 +515,7 @@ TEST(keys_of_a_partition_that_is_loaded_twice_at_once_are_there_once) {
 }
 
 // Writers replace, delete, erase, load and compact the partitions of one tenant while readers look ids up:
-// what they get is always a document of their id that they see.
+// they always get a document with their id that is visible to them.
 TEST(keys_are_right_beside_everything_else) {
   Engine engine(small_chunks(16));
   constexpr int64_t kIds = 30;

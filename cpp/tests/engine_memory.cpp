@@ -1,6 +1,5 @@
-// What does a document cost beyond its text and its vector, in partitions of ten of which there may be a
-// million, and in larger ones? What the allocator gave is counted, and what the engine says of itself is held
-// against it.
+// Memory of a document beyond its text and vector, in partitions of ten, of which there may be a million, and
+// in larger ones. The allocator's bytes are counted and compared with the engine's own statistics.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,8 +20,8 @@ namespace {
 
 const std::optional<std::string_view> kNone;
 
-// Texts whose words are about as long and as often repeated as those of English notes: two fifths function
-// words, the others drawn from twenty thousand by Zipf's law.
+// Texts with the word lengths and repetitions of English notes: two fifths function words, the others drawn
+// from twenty thousand by Zipf's law.
 class Notes {
  public:
   Notes() {
@@ -70,12 +69,12 @@ struct Shape {
   uint32_t n_partitions, n_docs, least_words, most_words, dim;
 };
 
-// Bytes a partition.
+// Bytes per partition.
 struct Cost {
   double given = 0;       // by the allocator
   double told = 0;        // by the engine
-  double beyond = 0;      // given, without the bytes of texts and stored vectors
-  double dictionary = 0;  // posting_bytes less six a posting, by term
+  double beyond = 0;      // `given` without the bytes of texts and stored vectors
+  double dictionary = 0;  // posting_bytes less six bytes per posting, per term
   double n_terms = 0, n_postings = 0;
 };
 
@@ -92,7 +91,7 @@ Cost measured(const Shape& shape) {
     engine.upsert({&document, 1});
     content_bytes += text.size() + size_t{shape.dim} * 2;
   };
-  // The writer's memory (the cache of the analyzer, say) is not the partitions'.
+  // The writer's memory (such as the analyzer's cache) does not belong to the partitions.
   for (int64_t id = -40; id < 0; ++id) write(std::make_shared<Scope>("warm", kNone, kNone), id, notes(2'000));
   base::collect_retired();
   content_bytes = 0;
@@ -118,7 +117,8 @@ Cost measured(const Shape& shape) {
   return cost;
 }
 
-// The least of three: what the process makes once, and what upkeep has in hand just then, is not the partitions'.
+// The minimum of three: one-time allocations of the process, and current work of upkeep, do not belong
+// to the partitions.
 Cost cost_of(const Shape& shape) {
   Cost least = measured(shape);
   for (int i = 0; i < 2; ++i) {
@@ -128,7 +128,7 @@ Cost cost_of(const Shape& shape) {
   return least;
 }
 
-// What the engine tells is what the allocator gave, but for a twentieth.
+// The engine's statistics equal the allocator's bytes within a twentieth.
 void check_truth(const Cost& cost) {
   CHECK(cost.told > 0.95 * cost.given);
   CHECK(cost.told < 1.05 * cost.given);
@@ -158,14 +158,14 @@ TEST(a_partition_of_ten_sentences_costs_little) {
 
 TEST(postings_and_terms_of_larger_partitions_stay_within_their_bytes) {
   if (!test_allocations::live_bytes()) SKIP("the allocator does not tell");
-  (void)cost_of({40, 100, 20, 40, 16});  // what the process keeps for all engines grows once
+  (void)cost_of({40, 100, 20, 40, 16});  // the process's memory for all engines grows once
   for (const auto& [n_partitions, n_docs] : {std::pair{40u, 100u}, {4u, 1'000u}, {1u, 10'000u}}) {
     const Cost cost = cost_of({n_partitions, n_docs, 20, 40, 16});
     CHECK(cost.dictionary < 45);
     if (n_docs <= 1'000) {
       check_truth(cost);
     } else {
-      CHECK(cost.told < cost.given);  // of large memory the pages that nobody wrote to are not there
+      CHECK(cost.told < cost.given);  // unwritten pages of large memory are not resident
     }
   }
 }

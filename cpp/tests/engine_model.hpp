@@ -1,8 +1,8 @@
-// What should an engine hold and find? The slow, obvious twin: a list of documents in order of writing.
+// The model of an engine, slow and obvious: a list of documents in order of writing.
 //
-// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, what an id
-// names, ties and rank fusion are computed anew from the documents at every question. difference_*() return
-// what differs, or an empty string.
+// It shares only the analyzer with the engine (which has its own tests); BM25, visibility, the meaning of
+// ids, ties and rank fusion are computed from the documents for every query. difference_*() return a
+// description of the difference, or an empty string.
 #pragma once
 
 #include <algorithm>
@@ -47,11 +47,11 @@ class Model {
     std::string text;
     std::optional<std::string> payload;
     ScopeRef scope;
-    std::vector<float> vector;  // or those of passages, one behind the other
+    std::vector<float> vector;  // or those of its passages, concatenated
     size_t n_passages = 0;
-    uint64_t written = 0;  // rises with every write
+    uint64_t written = 0;  // increases with every write
     std::map<std::string, uint32_t> tfs;
-    uint32_t length = 0;  // as the length code keeps it
+    uint32_t length = 0;  // as kept by the length code
   };
   struct Ranked {
     Key key;
@@ -60,7 +60,7 @@ class Model {
 
   explicit Model(const EngineOptions& options) : options_(options), analyzer_(options.analyzer) {}
 
-  // --- what the engine is told, too --------------------------------------------------------------
+  // --- the engine's operations -------------------------------------------------------------------
   void upsert(const DocumentInput& input) {
     Document document;
     document.text = text::sanitize_utf8(input.text);
@@ -85,7 +85,7 @@ class Model {
     });
   }
 
-  // --- what it should answer ---------------------------------------------------------------------
+  // --- the expected answers ----------------------------------------------------------------------
   [[nodiscard]] const std::map<Key, Document>& documents() const { return documents_; }
   [[nodiscard]] const Document& at(const Scope& scope, int64_t id) const {
     return documents_.at(key_of(scope, id));
@@ -95,7 +95,7 @@ class Model {
     for (const auto& [key, document] : documents_) n += !from || visible_rank(*from, *document.scope) >= 0;
     return n;
   }
-  // The most specific document with this id that `from` sees and `admits(key)`.
+  // The most specific document with this id that is visible from `from` and for which `admits(key)` holds.
   template <class Admits>
   [[nodiscard]] std::optional<Key> find(int64_t id, const Scope& from, Admits&& admits) const {
     const std::optional<std::string_view> none, user = from.user(), agent = from.agent();
@@ -109,22 +109,21 @@ class Model {
     return std::nullopt;
   }
 
-  // Where the documents of `owner` stand among those that a search from `from` sees; -1: it does not see
-  // them.
+  // The position of the documents of `owner` in the order of ties for a search from `from`; -1: not visible.
   [[nodiscard]] static int visible_rank(const Scope& from, const Scope& owner) {
     if (owner.tenant() != from.tenant()) return -1;
     if (owner.user() && owner.user() != from.user()) return -1;
     if (owner.agent() && owner.agent() != from.agent()) return -1;
     return (owner.user() ? 1 : 0) + (owner.agent() ? 2 : 0);
   }
-  // True if the first comes before the second at equal scores.
+  // Whether the first comes before the second at equal scores.
   [[nodiscard]] bool before(const Scope& from, const Key& a, const Key& b) const {
     const Document &first = documents_.at(a), &second = documents_.at(b);
     return std::pair(visible_rank(from, *first.scope), first.written) <
            std::pair(visible_rank(from, *second.scope), second.written);
   }
 
-  // What the idf of each term of a query is worth at most: that of function words, unless it has no others.
+  // Upper bounds on the idf of each query term: those of function words, unless the query has no other words.
   [[nodiscard]] std::vector<double> most_idfs(const std::vector<std::pair<std::string, uint32_t>>& terms,
                                               std::string_view query) const {
     if (options_.analyzer.name != "english" || options_.bm25.is_textbook())
@@ -145,7 +144,7 @@ class Model {
     return most;
   }
 
-  // Every visible match, best first.
+  // All visible matches, best first.
   [[nodiscard]] std::vector<Ranked> rank_lexically(const Scope& from, std::string_view query) const {
     std::vector<std::pair<std::string, uint32_t>> terms;
     for (const text::Token& token : analyze(query)) {
@@ -234,7 +233,7 @@ class Model {
     const size_t n = std::max<size_t>(document.n_passages, 1), dim = document.vector.size() / n;
     for (size_t i = 0; i < n; ++i) visit(std::span(document.vector).subspan(i * dim, dim));
   }
-  // How far the engine's similarity may be off: what its storage and single precision cost.
+  // Tolerance for the engine's similarity: the errors of its storage and of single precision.
   [[nodiscard]] double tolerance(std::span<const float> query, const Key& key) const {
     const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
     const double q = vector::norm(query);
@@ -254,7 +253,7 @@ class Model {
  private:
   static constexpr double kAny = std::numeric_limits<double>::infinity();
 
-  // The lower bound of the step that the length falls into.
+  // The lower bound of the length's quantisation step.
   [[nodiscard]] static uint32_t kept_length(uint32_t length) {
     if (length <= 1024) return length;
     uint32_t octave = 1024;
@@ -286,7 +285,8 @@ class Model {
   return Model::key_of(*chunk.scope(), chunk.id(hit.offset).integer);
 }
 
-// Counts, what each scope gets for each id, and every document with its text, payload, scope and vector.
+// Compares counts, the document that each scope gets for each id, and every document with its text, payload,
+// scope and vector.
 [[nodiscard]] inline std::string difference_of_content(const Engine& engine, const Model& model) {
   std::ostringstream out;
   const auto expect = [&](bool held, auto&&... what) {
@@ -348,9 +348,9 @@ class Model {
   return out.str();
 }
 
-// One search with both inputs, either or none of which may be given, by every mode that they allow. With
-// `exact` false the engine may answer from a graph: the vector ranking is then only held to be right as far
-// as it goes.
+// Compares one search with both inputs (either or both may be missing), in every mode that they allow.
+// With `exact` false the engine may answer from a graph: the vector ranking must then only be correct as
+// far as it goes.
 [[nodiscard]] inline std::string difference_of_search(const Engine& engine, const Model& model,
                                                       SearchRequest request) {
   std::ostringstream out;
@@ -456,7 +456,7 @@ class Model {
   return out.str();
 }
 
-// Documents that are named by ids, in whichever scope, and by keys.
+// Documents named by ids in any scope, and by keys.
 struct Named {
   std::set<int64_t> ids;
   std::vector<DocumentKey> keys;
@@ -468,7 +468,8 @@ struct Named {
   }
 };
 
-// What ids and keys name: a count and a search by rankings alone, under a filter of those. Null: no such set.
+// Compares the documents that ids and keys name: a count, and a search by rankings alone under a filter with
+// them. Null: no such set.
 [[nodiscard]] inline std::string difference_of_names(const Engine& engine, const Model& model,
                                                      const Scope& from, const Named* only,
                                                      const Named* without,

@@ -1,9 +1,8 @@
-// Does an engine survive any single allocation that fails, in every call, with its old content or its new
-// one?
+// An engine survives any single failing allocation, in every call, with its old content or its new content.
 //
 // This file replaces operator new for the test program, so that the n-th allocation of a thread can be made
-// to fail and live allocations can be counted. Under sanitizers, which bring their own, it stands back, and
-// on Windows, where free() does not take aligned memory.
+// to fail and live allocations can be counted. Disabled under sanitizers, which have their own, and on
+// Windows, where free() does not accept aligned memory.
 #include <atomic>
 #include <cstdlib>
 #include <functional>
@@ -43,7 +42,7 @@ thread_local int64_t allocations_until_failure = kNever;
 thread_local uint64_t n_allocations = 0;
 std::atomic<int64_t> n_live_allocations{0};
 
-// What the C library really gave, where it tells.
+// The size that the C library actually allocated, if it tells.
 #ifdef __GLIBC__
 constexpr bool kKnowsSizes = true;
 size_t usable_bytes(void* memory) noexcept { return malloc_usable_size(memory); }
@@ -57,8 +56,7 @@ void count_bytes(void* memory, int64_t sign) noexcept {
                          std::memory_order_relaxed);
 }
 
-// Fails the allocation that the countdown names, and that one alone: what cleans up afterwards may need
-// memory.
+// Fails only the allocation that the countdown selects: the cleanup may need memory.
 void* allocate(size_t n_bytes, size_t alignment) {
   ++n_allocations;
   if (allocations_until_failure != kNever && allocations_until_failure-- == 0) throw std::bad_alloc();
@@ -102,7 +100,7 @@ const std::optional<std::string_view> kNone;
 const ScopeRef kScope = std::make_shared<Scope>("acme", kNone, kNone),
                kOwn = std::make_shared<Scope>("acme", "jane", kNone);
 
-// What is done to an engine, and the same to its model.
+// An operation on an engine, and the same operation on its model.
 struct Operation {
   const char* name;
   std::function<void(Engine&)> run;
@@ -142,7 +140,7 @@ void fill(Engine& engine, Model& model, const Inputs& inputs) {
 std::vector<Operation> operations(const Inputs& inputs) {
   std::vector<Operation> all;
   const auto upsert = [&](const char* name, std::vector<std::pair<int64_t, int64_t>> documents) {
-    std::vector<DocumentInput> given;  // the document as which another one is written
+    std::vector<DocumentInput> given;  // the documents, each with the content of another one
     for (const auto& [id, as] : documents) {
       given.push_back(inputs.document(as));
       given.back().id = Id::of(id);
@@ -274,12 +272,12 @@ std::string difference(const Engine& engine, const Model& model, const Inputs& i
   return found;
 }
 
-// Fills the list of what waits to be freed to its last place, so that the next to be retired must make it
-// longer. Watches it grow once, to twice its places.
+// Fills the list of retired objects to its capacity, so that the next one must enlarge it. Enlarges it once,
+// to twice its capacity.
 struct Filler {};
 size_t fill_retired() {
   base::collect_retired();
-  // Returns how many it takes until the list grows, by then to twice its size.
+  // Returns the number of objects until the list grows, to twice its size.
   const auto until_it_grows = [] {
     for (size_t n = 1;; ++n) {
       const uint64_t before = n_allocations;
@@ -328,7 +326,7 @@ void check_operation(const Operation& operation, const Inputs& inputs) {
     }
     if (!failed) return;
     try {
-      operation.run(engine);  // and now it can be done
+      operation.run(engine);  // must succeed now
     } catch (const std::exception& error) {
       scrubjay::check::fail(__FILE__, __LINE__,
                             std::string(operation.name) + ", again after allocation " + std::to_string(n) +
@@ -348,7 +346,7 @@ void check_operation(const Operation& operation, const Inputs& inputs) {
 }
 
 int64_t live_after(const std::function<void()>& work) {
-  std::thread(work).join();  // with its thread go the scratch buffers that a thread keeps
+  std::thread(work).join();  // the thread's scratch buffers end with it
   base::collect_retired();
   return n_live_allocations.load();
 }
@@ -361,13 +359,13 @@ TEST(engine_survives_every_allocation_that_fails) {
   for (const Operation& operation : all) {
     const auto work = [&] { check_operation(operation, inputs); };
     const int64_t first = live_after(work), second = live_after(work);
-    CHECK_EQ(first, second);  // nothing leaks
+    CHECK_EQ(first, second);  // no leak
     if (first != second) scrubjay::check::fail(__FILE__, __LINE__, operation.name);
   }
 }
 
-// A reader keeps everything from being freed, and the list of what waits is full whenever an operation
-// begins.
+// A reader keeps everything from being freed, and the list of retired objects is full whenever
+// an operation begins.
 TEST(engine_survives_when_nothing_more_can_be_retired) {
   const Inputs inputs;
   for (const Operation& operation : operations(inputs)) {
@@ -388,7 +386,7 @@ TEST(engine_survives_when_nothing_more_can_be_retired) {
     size_t n_full = 0;
     bool failed = true;
     for (int64_t attempt = 0; failed; ++attempt) {
-      // What one attempt has grown the next need not, so each place is tried three times.
+      // Memory that one attempt has grown need not grow again, so each position is tried three times.
       const int64_t n = attempt / 3;
       if (base::n_retired() != n_full) n_full = fill_retired();
       failed = false;
@@ -413,7 +411,7 @@ TEST(engine_survives_when_nothing_more_can_be_retired) {
   CHECK_EQ(base::n_retired(), 0);
 }
 
-// What a search leaves in its memory when an allocation fails must not reach the next search of the thread.
+// The scratch that a search leaves when an allocation fails must not affect the next search of the thread.
 TEST(pruned_search_survives_every_allocation_that_fails) {
   namespace lexical = scrubjay::lexical;
   const uint32_t n_docs = 9000;

@@ -1,4 +1,4 @@
-// Does an engine with tiny chunks stay equal to its model through random scripts of operations?
+// An engine with tiny chunks equals its model through random scripts of operations.
 #include <random>
 #include <string>
 

@@ -1,6 +1,5 @@
-// What do bytes make an engine do? A script of writes, deletions, compactions and searches, played to an
-// engine with tiny chunks and to its model at once. Random bytes make a property test of it, a fuzzer's bytes
-// a fuzz target.
+// Interprets bytes as a script of writes, deletions, compactions and searches, applied to an engine with tiny
+// chunks and to its model. Random bytes make it a property test, a fuzzer's bytes a fuzz target.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +51,7 @@ class Script {
                std::make_shared<Scope>("globex", "jane", none)};
   }
 
-  // Plays the script to its end; what went wrong first, or an empty string.
+  // Plays the script to its end; returns the first difference, or an empty string.
   [[nodiscard]] std::string play() {
     for (size_t step = 0; step < kMaxSteps && !bytes_.empty(); ++step) {
       std::string difference = one_step();
@@ -119,7 +118,7 @@ class Script {
     return vector;
   }
 
-  // Of a document that is there, as often as not; the same few ids occur in all scopes.
+  // The key of an existing document in half of the cases; the same few ids occur in all scopes.
   DocumentKey any_key() {
     const auto& documents = model_.documents();
     if (documents.empty() || bytes_.below(2) == 0)
@@ -201,7 +200,7 @@ class Script {
     return "";
   }
 
-  // The last of several documents is wrong: none of them may be written.
+  // The last of several documents is invalid: none of them may be written.
   std::string refused_upsert() {
     Draft good = any_draft(), bad = any_draft();
     const uint32_t dim = engine_.dim();
@@ -248,7 +247,7 @@ class Script {
     return difference_of_content(engine_, model_);
   }
 
-  // A partition leaves as images and comes back: the same content, in the same order.
+  // A partition is saved as images, erased and loaded: same content, same order.
   std::string reload() {
     const ScopeRef& scope = any_scope();
     const Digest before = engine_.digest(*scope);

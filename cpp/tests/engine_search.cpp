@@ -1,4 +1,4 @@
-// Does a search give its evidence rightly, alone and in batches, and do results stay what they were?
+// Searches give correct evidence, alone and in batches, and results do not change afterwards.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -33,7 +33,7 @@ struct Collection {
     options.dim = 4;
     engine = std::make_unique<Engine>(options);
     model = std::make_unique<Model>(options);
-    // The ids of the second half are those of the first half: half of them in another scope, mostly.
+    // The ids of the second half are those of the first half, usually in another scope.
     for (size_t i = 0; i < n; ++i)
       write(static_cast<int64_t>(i < n / 2 ? i : i - n / 2), scopes[random() % scopes.size()]);
   }
@@ -121,7 +121,7 @@ TEST(engine_search_batch_equals_searches_one_by_one) {
   CHECK(c.engine->search_batch({}, 3).empty());
 }
 
-// With explain, every hit's scores are known, whichever ranking it came from.
+// With explain, every hit has all its scores, whichever ranking it came from.
 TEST(engine_explains_every_hit) {
   Collection c(200);
   for (int round = 0; round < 50; ++round) {
@@ -203,7 +203,7 @@ TEST(engine_fuses_rankings_of_the_caller) {
   request.lexical = request.semantic = false;
   const SearchResult alone = c.engine->search(request);
   CHECK(keys_of(alone) ==
-        std::vector<Model::Key>{visible[2], visible[5]});  // what cannot be seen is passed over
+        std::vector<Model::Key>{visible[2], visible[5]});  // invisible documents are skipped
   CHECK(alone.hits[0].score == 1.0 / 62 + 1.0 / 61);
   CHECK(alone.hits[1].score == 1.0 / 61);
   CHECK_EQ(alone.hits[0].lexical_rank, 0);
@@ -240,7 +240,7 @@ TEST(engine_modes_say_what_ran) {
   CHECK(c.engine->search(request).mode == Mode::vector);
   request.lexical = true;
   for (const char* text :
-       {"", " .,- ", "\xff", "neverseen"}) {  // no term, or none that occurs: the other arm decides
+       {"", " .,- ", "\xff", "neverseen"}) {  // no term, or none that occurs: only the other arm counts
     request.text = text;
     const SearchResult result = c.engine->search(request);
     CHECK(result.mode == Mode::hybrid);
@@ -271,7 +271,7 @@ TEST(engine_of_nothing_finds_nothing) {
   const std::vector<float> vector{1, 2};
   SearchRequest request;
   request.text = "tea";
-  request.vector = vector;  // no dimension is settled yet
+  request.vector = vector;  // no dimension is fixed yet
   request.scope = kScope.get();
   CHECK(engine.search(request).hits.empty());
   CHECK_EQ(engine.count(nullptr), 0);
@@ -284,7 +284,7 @@ TEST(engine_of_nothing_finds_nothing) {
   CHECK_EQ(engine.stats(kScope.get()).n_docs, 0);
 }
 
-// A result owns what it points to: deleting, compacting and the end of the engine do not take it away.
+// A result owns its data: deletions, compaction and the destruction of the engine do not affect it.
 TEST(engine_results_outlive_what_happens_after_them) {
   auto c = std::make_unique<Collection>(50, 3);
   SearchRequest request;
@@ -321,7 +321,7 @@ TEST(engine_results_outlive_what_happens_after_them) {
   check_texts();
 }
 
-// Long documents and long queries: length codes beyond their exact range, and scores of fewer bits.
+// Long documents and long queries: length codes beyond the exact range, and scores with fewer bits.
 TEST(engine_handles_long_texts) {
   Collection c(20);
   std::string longest;
@@ -341,7 +341,7 @@ TEST(engine_handles_long_texts) {
   }
 }
 
-// Ids of any length, one the beginning of another, with bytes that no text would hold.
+// Ids of any length, some a prefix of another, with bytes that no text would contain.
 TEST(engine_string_ids_are_kept_apart) {
   EngineOptions options;
   options.chunk_docs = 3;

@@ -1,4 +1,4 @@
-// Writers beside one another: who waits for whom, and what is left of a batch that fails?
+// Concurrent writers: which wait for each other, and what a failed batch leaves.
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -42,7 +42,7 @@ bool same(const Digest& a, const Digest& b) {
 
 }  // namespace
 
-// While the text of one scope is analysed, every kind of write to another one goes on.
+// While a text of one scope is analysed, every kind of write to another scope proceeds.
 TEST(writers_do_not_wait_for_the_texts_of_strangers) {
   std::atomic<bool> analysing{false}, done{false};
   bool in_time = false;
@@ -82,7 +82,7 @@ TEST(writers_do_not_wait_for_the_texts_of_strangers) {
   CHECK_EQ(engine.count(nullptr), 11);
 }
 
-// A batch of documents that are new to a partition is there as a whole or not at all, in several chunks too.
+// A batch of documents that are new to a partition appears as a whole, in several chunks, too.
 TEST(batches_of_new_documents_appear_at_once) {
   constexpr size_t kBatch = 50, kBatches = 200;
   EngineOptions options;
@@ -108,8 +108,8 @@ TEST(batches_of_new_documents_appear_at_once) {
   CHECK_EQ(n_torn, 0);
 }
 
-// Three scopes write the same ids at once, one of them in the batches of both writers: nobody is refused, and
-// what both write is one document.
+// Three scopes write the same ids at once, one of them in the batches of both writers: no write is rejected,
+// and documents that both write are one document.
 TEST(batches_of_the_same_ids_do_not_meet_in_other_scopes) {
   constexpr int64_t kIds = 40;
   for (int round = 0; round < 200; ++round) {
@@ -148,7 +148,7 @@ TEST(batches_of_the_same_ids_do_not_meet_in_other_scopes) {
   }
 }
 
-// What fails in the middle of a batch leaves nothing of it, in no structure that a later write would meet.
+// A batch that fails midway leaves nothing behind, in any structure that a later write uses.
 TEST(batches_that_fail_leave_nothing) {
   struct Refused {};
   EngineOptions options;
@@ -197,7 +197,7 @@ TEST(batches_that_fail_leave_nothing) {
   for (const ScopeRef& scope : {kAcme, kJane}) CHECK(same(engine.digest(*scope), twin.digest(*scope)));
 }
 
-// What is checked is what is stored, whatever another thread does to the caller's array meanwhile.
+// The checked copy is the one that is stored, even if another thread changes the caller's array meanwhile.
 TEST(vectors_that_change_meanwhile_bring_no_nan_in) {
 #if defined(__SANITIZE_THREAD__)
   SKIP("the race that it makes is the caller's");

@@ -1,5 +1,4 @@
-// Are the attributes of a document what its payload says, and does a predicate admit what a loop over them
-// would?
+// The attributes of a document are those of its payload, and a predicate admits what a loop over them would.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -128,7 +127,7 @@ TEST(filter_tracks_change_their_form_and_keep_their_values) {
   }
 }
 
-// Distinct fields for every document must not cost a column of all documents each.
+// Distinct fields for every document must not cost a full column each.
 TEST(filter_rare_fields_cost_little) {
   const base::EpochGuard guard;
   Columns columns;
@@ -145,7 +144,7 @@ TEST(filter_rare_fields_cost_little) {
   CHECK_EQ(std::count(found.begin(), found.end(), true), 1);
 }
 
-// More different strings than there are codes.
+// More distinct strings than there are codes.
 TEST(filter_strings_beyond_the_codes_are_found) {
   const base::EpochGuard guard;
   Columns columns;
@@ -182,7 +181,7 @@ TEST(filter_strings_beyond_the_codes_are_found) {
   CHECK_EQ(std::count(found.begin(), found.end(), true), 65'536 - kDocs / 2);
 }
 
-// Numbers against every boundary, as long double (64 bits of mantissa hold both kinds) compares them.
+// Numbers at every boundary, compared as long double (64 bits of mantissa hold both types).
 TEST(filter_numbers_compare_exactly) {
   if (std::numeric_limits<long double>::digits < 64) SKIP("no type here holds both kinds of numbers");
   const std::vector<int64_t> integers{std::numeric_limits<int64_t>::min() + 1,
@@ -243,7 +242,8 @@ TEST(filter_numbers_compare_exactly) {
   compare(-std::numeric_limits<double>::infinity());
 }
 
-// As a loop over the values: many single ones, some of them the same, empty ranges, and wider ranges that overlap.
+// Equals a loop over the values: many single values, some of them duplicates, empty ranges, and wider ranges
+// that overlap.
 TEST(filter_many_ranges_admit_what_one_of_them_holds) {
   const base::EpochGuard guard;
   std::mt19937_64 random(11);
@@ -251,7 +251,7 @@ TEST(filter_many_ranges_admit_what_one_of_them_holds) {
                     kGreatest = std::numeric_limits<int64_t>::max();
   for (const bool sparse : {false, true}) {
     Columns columns;
-    std::deque<std::string> payloads;  // in which the columns read
+    std::deque<std::string> payloads;  // which the columns refer to
     std::vector<std::optional<int64_t>> values;
     for (uint32_t doc = 0; doc < 1000; ++doc) {
       values.emplace_back();
@@ -284,7 +284,7 @@ TEST(filter_many_ranges_admit_what_one_of_them_holds) {
   }
 }
 
-// One appends, others evaluate what they can see of it.
+// One thread appends, others evaluate what is visible to them.
 TEST(filter_columns_are_read_while_they_grow) {
   constexpr uint32_t kDocs = 20'000;
   std::vector<std::string> payloads;

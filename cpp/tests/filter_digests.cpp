@@ -1,4 +1,4 @@
-// Do digests admit exactly the values of a range, whatever the values, and grow beside their readers?
+// Digests admit exactly the values of a range, for any values, and grow while they are read.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = -kMost;
 
-// Times in order, few values, all numbers, one value, small numbers with many absent, nothing.
+// Ordered times, few distinct values, all numbers, one value, small numbers with many absent, all absent.
 int64_t drawn(int kind, uint32_t i, std::mt19937_64& random) {
   switch (kind) {
     case 0:
@@ -65,7 +65,7 @@ TEST(digests_admit_exactly_the_values_of_a_range) {
       const int64_t least = bound(), greatest = random() % 5 == 0 ? least : bound();
       const uint32_t seen = random() % 3 == 0 ? static_cast<uint32_t>(random() % (n + 1)) : n;
       std::vector<uint64_t> bits(n / 64 + 1, 0), expected;
-      bits[0] = 1;  // what is set stays
+      bits[0] = 1;  // bits that are set stay set
       expected = bits;
       const uint32_t n_matched = digests.match(values.data(), seen, least, greatest, bits.data());
       CHECK_EQ(n_matched, seen / Digests::kBlock * Digests::kBlock);
@@ -94,7 +94,7 @@ TEST(digests_admit_exactly_the_values_of_a_set) {
       std::vector<int64_t> sorted;
       for (auto left = static_cast<uint32_t>(random() % (asked % 2 ? 600 : 20)) + 1; left != 0; --left) {
         const int64_t near = n == 0 ? 0 : values[random() % n];
-        // Values that are there, their neighbours, which mostly have the same digest, and some from anywhere.
+        // Existing values, their neighbours, which usually have the same digest, and some random ones.
         int64_t value = random() % 8 == 0 ? static_cast<int64_t>(random()) : near;
         if (value > kLeast && value < kMost) value += static_cast<int64_t>(random() % 3) - 1;
         value = std::max(value, kLeast);
@@ -106,7 +106,7 @@ TEST(digests_admit_exactly_the_values_of_a_set) {
       CHECK(set.assign(wanted));
       const uint32_t seen = random() % 3 == 0 ? static_cast<uint32_t>(random() % (n + 1)) : n;
       std::vector<uint64_t> bits(n / 64 + 1, 0), expected;
-      bits[0] = 1;  // what is set stays
+      bits[0] = 1;  // bits that are set stay set
       expected = bits;
       const uint32_t n_matched = digests.match_set(values.data(), seen, set, digest_set.data(), bits.data());
       CHECK_EQ(n_matched, seen / Digests::kBlock * Digests::kBlock);

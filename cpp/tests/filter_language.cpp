@@ -1,4 +1,4 @@
-// Filters from C++: what they admit, and what their errors say.
+// Filters from C++: the documents that they admit, and their error messages.
 #include "filter/language.hpp"
 
 #include <cmath>
@@ -105,7 +105,7 @@ TEST(filter_language_errors_name_what_is_wrong) {
            "created_at.$eq: expected an ISO 8601 time or seconds since 1970 in the years 1 to 9999, got str "
            "\"soon\"");
   CHECK(message_of<InvalidArgument>(of("a", Object{})).find("got {}") != std::string::npos);
-  // A field's name may hold any bytes; the message does not end there.
+  // A field's name may contain any bytes; the message does not end there.
   const Literal zero = Object{{std::string("a\0b", 3), of("$near", 1)}};
   CHECK(message_of<InvalidArgument>(zero).find("a\\x00b: expected an operator") == 0);
   Literal deep = of("a", 1);

@@ -1,4 +1,4 @@
-// Is reciprocal rank fusion the sum that the formula says, in its order of additions and ties?
+// Reciprocal rank fusion is the sum of the formula, with its order of additions and ties.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -30,7 +30,7 @@ std::vector<std::pair<double, uint32_t>> fuse_plainly(const std::vector<Given>& 
   return fused;
 }
 
-// The first two are the arms' rankings, which carry scores that rank fusion does not look at.
+// The first two are the arms' rankings, with scores that rank fusion ignores.
 std::vector<std::pair<double, uint32_t>> fuse(Candidates& candidates, const std::vector<Given>& rankings,
                                               double rrf_k) {
   Options options;
@@ -68,7 +68,7 @@ void check_fusion(Candidates& candidates, const std::vector<Given>& rankings, do
 
 TEST(rrf_equals_a_map_of_sums) {
   std::mt19937 random(1);
-  Candidates fusion;  // one for all, as a thread keeps it
+  Candidates fusion;  // one for all, as in a thread
   for (int round = 0; round < 3000; ++round) {
     std::vector<Given> rankings(random() % 5);
     const uint32_t n_docs = 1 + random() % 60, stride = 1 + random() % 3 * 65536;

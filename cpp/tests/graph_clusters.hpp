@@ -1,4 +1,4 @@
-// Clustered vectors, the graph over them, and what it should find.
+// Clustered vectors, the graph over them, and the expected results.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline GraphAnswer ask_graph(const Graph& graph, const PreparedQuery& query, con
   return answer;
 }
 
-// At most `wanted` of what a search finds. Whether it went on to its end.
+// At most `wanted` results of a search. Returns whether it was completed.
 inline bool search(const Graph& graph, const PreparedQuery& query, size_t wanted, size_t expansion,
                    const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& found) {
   const GraphAnswer answer = ask_graph(graph, query, {wanted, expansion}, visible, found);
@@ -47,8 +47,7 @@ inline bool search(const Graph& graph, const PreparedQuery& query, size_t wanted
   return answer.end == GraphAnswer::End::found;
 }
 
-// Points around centres, as embeddings of a topic lie together; three columns, some documents without a
-// vector.
+// Points around centres, like embeddings of topics; three columns, some documents without a vector.
 struct Clustered {
   std::vector<std::unique_ptr<Column>> columns;
   std::vector<const Column*> pointers;

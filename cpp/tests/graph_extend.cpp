@@ -1,4 +1,4 @@
-// Is a graph that was extended as good as one that was built at once, and the one it was made from untouched?
+// An extended graph is as good as one built at once, and the original graph is unchanged.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -19,7 +19,7 @@ constexpr uint32_t kCodedDim = 100;
 
 const std::function<bool()> kGoOn = [] { return false; };
 
-// One step of growth: how many documents of each column there are.
+// One step of growth: the number of documents of each column.
 std::unique_ptr<Graph> grown_by(const Clustered& data, const std::vector<std::vector<uint32_t>>& steps) {
   std::unique_ptr<Graph> graph;
   for (const std::vector<uint32_t>& n_docs : steps) {
@@ -98,7 +98,7 @@ TEST(graph_extension_can_be_refused_and_cancelled) {
   CHECK_EQ(longer->size(), part->size());
   CHECK_EQ(data.found_by(*longer), data.found_by(*part));
 
-  // A vector so short that its code cannot be compared: what is coded cannot take it in, rows can.
+  // A vector so short that its code cannot be compared: a coded graph cannot take it in, rows can.
   Column column({kCodedDim, Metric::l2, Storage::f32});
   std::mt19937 random(3);
   std::normal_distribution<float> normal;

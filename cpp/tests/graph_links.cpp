@@ -1,4 +1,4 @@
-// Does a graph that was kept come back as it was, and does nothing that is not such a graph?
+// A stored graph is restored unchanged, and invalid graphs are rejected.
 #include "vector/graph_links.hpp"
 
 #include <functional>
@@ -60,7 +60,7 @@ TEST(graph_that_was_kept_can_be_extended) {
   CHECK(data.recall(everything, whole.get()) >= data.recall(everything) - 0.01);
 }
 
-// A quarter is gone, random documents or whole neighbourhoods: then a graph is built anew at the latest.
+// A quarter is deleted, random documents or whole neighbourhoods; at more than that a graph is rebuilt.
 TEST(graph_without_what_is_gone_is_nearly_as_good_as_one_built_without_it) {
   const Clustered& data = cosine_f16();
   for (const bool neighbourhoods : {false, true}) {
@@ -75,7 +75,7 @@ TEST(graph_without_what_is_gone_is_nearly_as_good_as_one_built_without_it) {
       CHECK(search(*data.graph, data.queries[q], 60, 128, everything, found));
       for (const uint32_t doc : found) gone[doc >> 16][doc & 0xffffu] = true;
     }
-    // The columns without what is gone, as the images of chunks have them.
+    // The columns without deleted documents, as in images of chunks.
     Clustered left(Metric::cosine, Storage::f16);
     std::vector<std::vector<uint32_t>> numbers;
     for (size_t c = 0; c < 3; ++c) {
@@ -107,7 +107,7 @@ TEST(graph_of_which_all_is_gone_is_nothing) {
   CHECK(links.links.empty());
 }
 
-// Each of these would read or write beyond what is there, lose a vector, or find one twice.
+// Each of these would access memory out of bounds, lose a vector, or find one twice.
 TEST(graph_that_cannot_be_is_refused) {
   const Clustered& data = cosine_f16();
   const GraphLinks right = kept(data);
@@ -121,7 +121,7 @@ TEST(graph_that_cannot_be_is_refused) {
   CHECK(refused([](GraphLinks& g) { g.connectivity = 3; }));
   CHECK(refused([](GraphLinks& g) { g.connectivity = 65; }));
   CHECK(refused([&](GraphLinks& g) { g.entry = n; }));
-  CHECK(refused([&](GraphLinks& g) { g.entry = g.entry == 0 ? 1 : 0; }));  // on no high level
+  CHECK(refused([&](GraphLinks& g) { g.entry = g.entry == 0 ? 1 : 0; }));  // not on the highest level
   CHECK(refused([&](GraphLinks& g) { g.links[7] = n; }));
   CHECK(refused([&](GraphLinks& g) { g.links[0] = 0; }));  // to itself
   CHECK(refused([](GraphLinks& g) { g.links.pop_back(); }));
@@ -141,7 +141,7 @@ TEST(graph_that_cannot_be_is_refused) {
   CHECK(refused([](GraphLinks& g) { g.n_covered.pop_back(); }));
   CHECK(refused([](GraphLinks& g) { g.docs.clear(); }));
   CHECK(refused([](GraphLinks& g) { g = GraphLinks(); }));
-  // A link on a higher level to one that is only on the ground.
+  // A link on a higher level to a node that is only on the ground level.
   size_t list = 0, link = 0;
   uint32_t slot = 0;
   while (right.levels[slot] == 0 || right.list_sizes[list + 1] == 0) {

@@ -1,4 +1,4 @@
-// Does the graph find nearly all of the nearest vectors, none that is hidden, from any number of threads?
+// The graph finds nearly all of the nearest vectors, and no hidden ones, from any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -29,7 +29,7 @@ TEST(graph_finds_nearly_all_of_the_nearest) {
       CHECK(data.recall(everything) >= 0.95);
     }
   }
-  // Inner products are no metric: what is promised is less.
+  // Inner products are not a metric: the guarantee is weaker.
   CHECK(Clustered(Metric::inner_product, Storage::f16).recall(everything) >= 0.9);
   base::collect_retired();
 }
@@ -145,7 +145,7 @@ TEST(graph_serves_many_threads) {
 
 TEST(graph_takes_hits_to_be_as_similar_as_their_codes_say) {
   for (const Metric metric : {Metric::cosine, Metric::inner_product, Metric::l2}) {
-    for (const uint32_t dim : {kDim, 96u}) {  // without codes and with them
+    for (const uint32_t dim : {kDim, 96u}) {  // without and with codes
       const Clustered data(metric, Storage::f16, dim);
       CHECK_EQ(data.graph->coded(), dim != kDim);
       size_t n_hits = 0, n_above = 0;

@@ -1,5 +1,4 @@
-// Hostile words: strings and integers that collide under the fixed hash, as somebody could choose who knows
-// it.
+// Hostile words: strings and integers that collide under the fixed hash, as an attacker could choose them.
 #pragma once
 
 #include <cstdint>
@@ -30,16 +29,16 @@ template <class Agrees>
   return found;
 }
 
-// Where a posting table put a term before its homes had a secret: in this share of its slots.
+// Home of a term in a posting table without the secret of the process, as a fraction of 2^32.
 [[nodiscard]] inline uint32_t fixed_home(std::string_view term) noexcept {
   return static_cast<uint32_t>(base::mix64(text::stored_term_key(term), 0x9e3779b97f4a7c15ull));
 }
-// Terms that agree in the first n_bits of that.
+// Terms that agree in its first n_bits.
 [[nodiscard]] inline std::vector<std::string> terms(size_t n, unsigned n_bits, size_t length) {
   return words(n, length, [&](const std::string& made) { return fixed_home(made) >> (32 - n_bits) == 0; });
 }
 
-// Byte strings with the fixed hash 0, whatever i is: their first word is a mask of the function.
+// Byte strings with the fixed hash 0 for any i: their first word is a mask of the function.
 [[nodiscard]] inline std::string swallowing(uint32_t i) {
   std::string bytes("\xdb\x28\xb4\xa0\xd1\x7e\x03\xe7");
   for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>((i >> shift) & 0xffu));

@@ -1,5 +1,5 @@
-// Frozen postings: the same answers as a table that was written, for as long as they are frozen and afterwards; whatever
-// else is given, base::Corrupt.
+// Frozen postings: the same results as a table that was written, while they are frozen and afterwards;
+// base::Corrupt for invalid input.
 #include "lexical/frozen_postings.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using lexical::pack_payload;
 using lexical::PostingTable;
 using lexical::TermPostings;
 
-using Lists = std::map<std::string, std::vector<uint16_t>>;  // of each term the documents
+using Lists = std::map<std::string, std::vector<uint16_t>>;  // documents by term
 
 constexpr uint32_t kDocs = 900;
 
@@ -32,7 +32,7 @@ uint32_t frequency_of(const std::string& term, uint32_t doc) {
   return 1 + static_cast<uint32_t>((term.size() + doc) % 5);
 }
 
-// The parts of an image, which a test may change.
+// The sections of an image, which a test may change.
 struct Parts {
   explicit Parts(const Lists& lists) {
     std::vector<std::pair<uint64_t, std::string>> order;
@@ -142,7 +142,7 @@ TEST(frozen_postings_answer_as_if_they_had_been_written) {
     frozen.for_each([&](const PostingTable::List& list) { right.emplace_back(list.key, list.n); });
     CHECK(left == right);
 
-    // What a reader found before the first write stays what it was.
+    // What a reader found before the first write does not change.
     const base::EpochGuard guard;
     const std::string& first = lists.begin()->first;
     TermPostings before;
@@ -171,7 +171,7 @@ TEST(frozen_postings_answer_as_if_they_had_been_written) {
   }
 }
 
-// All in one entry of the directory: as many steps as halves.
+// All in one entry of the directory: bisection.
 TEST(frozen_postings_find_terms_that_were_chosen_to_meet) {
   std::mt19937 random(3);
   constexpr size_t kTerms = 100;

@@ -1,4 +1,4 @@
-// Do tables that share a sheet keep out of one another's way, at every level that fills them?
+// Tables that share a sheet do not interfere, at every level that fills them.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -28,7 +28,7 @@ TEST(impact_tables_side_by_side_hold_what_each_was_filled_with) {
     std::mt19937 generator(5);
     const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(generator() % limit); };
     ImpactTables tables;
-    for (int query = 0; query < 6; ++query) {  // the sheets of the one before serve the next
+    for (int query = 0; query < 6; ++query) {  // the sheets of one query are reused by the next
       tables.clear();
       std::vector<Filled> all;
       for (int t = 0; t < 60; ++t) {

@@ -1,4 +1,4 @@
-// Do length codes keep what BM25 needs of a document's length?
+// Length codes keep what BM25 needs of a document's length.
 #include "check.hpp"
 #include "lexical/posting.hpp"
 
@@ -16,7 +16,7 @@ TEST(length_codes_round_trip_and_ascend) {
     CHECK_EQ(encode_length(decode_length(code)), code);
     if (code == 0) continue;
     CHECK(decode_length(code) > decode_length(code - 1));
-    CHECK_EQ(encode_length(decode_length(code) - 1), code - 1);  // the last length of the step before
+    CHECK_EQ(encode_length(decode_length(code) - 1), code - 1);  // the last length of the previous step
   }
 }
 

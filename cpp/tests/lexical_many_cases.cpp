@@ -1,6 +1,6 @@
 // Pruned == exhaustive == the plain formula, on a million random small cases that cross the borders of
-// windows, chunks and growing lists, with deletes, several chunks and every k up to 1,000, at every SIMD
-// level. Builds with assertions and sanitizers check fewer.
+// windows, chunks and growing lists, with deletions, several chunks and every k up to 1,000, at every SIMD
+// level. Builds with assertions and sanitizers check fewer cases.
 #include <numeric>
 
 #include "base/epoch.hpp"
@@ -21,9 +21,9 @@ constexpr size_t kCases = 1'000'000;
 #else
 constexpr size_t kCases = 40'000;
 #endif
-constexpr uint32_t kQueriesEach = 40;  // of one collection
+constexpr uint32_t kQueriesEach = 40;  // per collection
 
-// One query over a collection: the same best k from the formula, the reference and every pruned search.
+// One query over a collection: the formula, the reference and every pruned search give the same best k.
 void check_case(const Collection& collection, uint32_t n_terms, std::mt19937& random,
                 std::vector<std::unique_ptr<PrunedSearch>>& pruned) {
   static std::vector<uint32_t> terms, counts;

@@ -1,5 +1,5 @@
-// What lexical tests share: random collections, as posting tables hold them and as plain lists, and the
-// formula of the contract once more, written plainly.
+// Shared code of lexical tests: random collections, as posting tables and as plain lists, and a plain
+// implementation of the documented formula.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline std::string term_of(uint32_t t) {
   return t % 3 == 0 ? "a-long-term-" + std::to_string(t) : "t" + std::to_string(t);
 }
 
-// Some chunks of documents, as the posting tables hold them and as plain lists.
+// Some chunks of documents, as posting tables and as plain lists.
 struct Collection {
   std::vector<std::vector<Document>> chunks;
   std::vector<std::unique_ptr<PostingTable>> tables;
@@ -40,7 +40,7 @@ struct Collection {
   Statistics statistics;
   uint32_t max_length_code = 0;
 
-  // `max_docs`: of a chunk; 0: some, mostly few.
+  // `max_docs`: per chunk; 0: random, usually few.
   Collection(std::mt19937& random, uint32_t n_terms, uint32_t max_docs = 0) : chunks(1 + random() % 4) {
     if (max_docs == 0) max_docs = random() % 4 == 0 ? 400 : 40;
     const uint32_t length_scale = random() % 5 == 0 ? 3000 : 12;
@@ -75,7 +75,7 @@ struct Collection {
   }
 };
 
-// The formula of the contract once more, written plainly.
+// A plain implementation of the documented formula.
 struct PlainBm25 {
   double k1, b, average;
   unsigned bits = 20;

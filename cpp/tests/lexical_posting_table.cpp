@@ -1,4 +1,4 @@
-// Does the posting table say what a map of terms to lists would, at every size at which it changes its shape?
+// The posting table equals a map of terms to lists, at every size at which its form changes.
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -31,7 +31,7 @@ struct Posting {
   uint16_t payload;
 };
 
-// The table and its twin, written in lock-step.
+// The table and its model, written in lock-step.
 class CheckedTable {
  public:
   explicit CheckedTable(uint32_t n_max_docs) : dead_(n_max_docs) {}
@@ -81,14 +81,14 @@ class CheckedTable {
       CHECK(payload_length_code(expected[i].payload) <= found.max_length_code);
     }
     check_ranked(found, n_docs);
-    // A reader that was overtaken may count the dead of later documents; it then reads again.
+    // A reader that was overtaken may count deletions of later documents; it then reads again.
     if (clamped) {
       CHECK(found.n_dead >= n_dead);
     } else {
       CHECK_EQ(found.n_dead, n_dead);
     }
   }
-  // A ranked bitmap finds what the list holds, of every document.
+  // A ranked bitmap contains exactly the documents of the list.
   static void check_ranked(const TermPostings& found, uint32_t n_docs) {
     if (!found.ranked()) return;
     const std::vector<float> norms(kMaxLengthCode + 17, 0.5f);
@@ -150,7 +150,7 @@ TEST(posting_table_empty_holds_nothing) {
   table.table().prefetch(text::term_key("word"));
 }
 
-// Inline up to four, a block of eight, then blocks that grow by halves.
+// Inline up to four postings, then a block of eight, then blocks that grow by halves.
 TEST(posting_table_lists_grow_over_every_border) {
   CheckedTable table(600);
   for (uint32_t doc = 0; doc < 600; ++doc) {
@@ -175,7 +175,7 @@ TEST(posting_table_grows_with_its_terms) {
 }
 
 TEST(posting_table_counts_the_dead_in_every_shape) {
-  for (uint32_t n = 1; n <= 40; ++n) {  // documents die before, while and after their list leaves the slot
+  for (uint32_t n = 1; n <= 40; ++n) {  // deletions before, while and after the list leaves the slot
     std::mt19937 random(n);
     CheckedTable table(200);
     uint32_t n_docs = 0;
@@ -217,8 +217,9 @@ TEST(posting_table_undo_of_what_is_not_there_changes_nothing) {
   CHECK_EQ(offsets_of(table, text::term_key("word"), "word", 10), std::vector<uint16_t>{3});
 }
 
-// Two long terms may have the same key: the bytes decide. (No two are known, so the keys are made up, which a
-// table that comes by its dictionary with the terms in it would notice: these are of one form throughout.)
+// Two long terms may have the same key: the bytes decide. (No such terms are known, so the keys are made up;
+// a table that builds its dictionary with these terms in it would notice, so the tables here do not change
+// their form.)
 TEST(posting_table_tells_long_terms_with_one_key_apart) {
   const uint64_t key = text::kHashedTermFlag | 42;
   const std::string terms[] = {"collision-one", "collision-two", "collision-on", std::string(255, 'x'),
@@ -260,7 +261,7 @@ TEST(posting_table_lists_its_terms_in_the_order_of_their_stored_keys) {
   }
 }
 
-// Whose lower halves are equal, and whose upper halves.
+// With equal lower halves, and with equal upper halves.
 TEST(posting_table_without_a_dictionary_tells_terms_apart) {
   CheckedTable table(16);
   const std::string terms[] = {"abcd", "abcde", "abcdef",   "abcdefg",   "abcdxfg",
@@ -274,7 +275,7 @@ TEST(posting_table_without_a_dictionary_tells_terms_apart) {
   table.check_term("abcdefgi", 16);
 }
 
-// After sixteen documents, at a length of 128, or after 512 postings; the dead go along.
+// After sixteen documents, at a length of 128, or after 512 postings; deletions are carried over.
 TEST(posting_table_comes_by_a_dictionary_at_every_border) {
   for (const uint32_t n_terms : {1u, 7u, 31u, 32u, 33u, 60u}) {
     for (const uint32_t long_one : {3u, 12u, 99u}) {
@@ -299,7 +300,7 @@ TEST(posting_table_without_a_dictionary_takes_back_documents) {
   CheckedTable table(40);
   const std::string terms[] = {"one", "two", "a-longer-one", "another-longer-one", "new"};
   for (uint32_t doc = 0; doc < 20; ++doc) {
-    for (uint32_t n = 1; n <= std::size(terms); ++n) {  // it fails after n terms, and in the end does not
+    for (uint32_t n = 1; n <= std::size(terms); ++n) {  // fails after n terms, and finally succeeds
       for (uint32_t t = 0; t < n; ++t) table.append(terms[t], static_cast<uint16_t>(doc), 1 + n, n);
       table.check(doc);
       if (n == std::size(terms)) break;
@@ -310,8 +311,8 @@ TEST(posting_table_without_a_dictionary_takes_back_documents) {
   }
 }
 
-// Every shape that a list with a ranked bitmap can take: it grows with the documents, ends before they do, is
-// given up when the term has become rare, and comes back.
+// Every form of a list with a ranked bitmap: it grows with the documents, ends before they do, is dropped
+// when the term has become rare, and is created again.
 TEST(posting_table_ranks_long_lists) {
   for (const uint32_t stride : {1u, 2u, 7u, 13u}) {
     const uint32_t n_docs = 10'000;
@@ -321,7 +322,7 @@ TEST(posting_table_ranks_long_lists) {
       const bool rare = doc > n_docs / 5 && doc < n_docs * 9 / 10;
       if (doc % stride == 0) {
         table.append("often", static_cast<uint16_t>(doc), 1 + doc % 5, doc % 90);
-        if (doc % 3 == 0) {  // a write that fails
+        if (doc % 3 == 0) {  // a failing write
           table.undo("often", static_cast<uint16_t>(doc));
           if (doc % 2 == 0) table.append("often", static_cast<uint16_t>(doc), 1 + doc % 7, 3);
         }
@@ -411,8 +412,8 @@ TEST(posting_table_holds_a_full_chunk) {
   CHECK_EQ(found.n, 65535);
 }
 
-// A writer adds documents; readers must find, for the count they loaded before, exactly the postings below
-// it.
+// A writer adds documents; readers must find, for the count that they loaded before, exactly the postings
+// below it.
 TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
   PostingTable table;
   const uint32_t n_docs = 20'000;
@@ -420,7 +421,7 @@ TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
   const auto term_of = [](uint32_t t) {
     return t % 2 ? "t" + std::to_string(t) : "a-long-term-" + std::to_string(t);
   };
-  // Document d holds term t if t divides d + 1: lists of every length.
+  // Document d contains term t if t divides d + 1: lists of every length.
   const uint32_t n_terms = 200;
   std::vector<std::thread> readers;
   for (uint32_t r = 0; r < 3; ++r) {
@@ -451,7 +452,7 @@ TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
   base::collect_retired();
 }
 
-// The same while tables are so small that they have no dictionary, come by one, and are gone.
+// The same while tables are so small that they have no dictionary, get one, and are destroyed.
 TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
   constexpr uint32_t kTables = 400, kDocs = 24, kTerms = 30;
   struct Written {
@@ -504,7 +505,7 @@ TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
 
 namespace {
 
-// Terms of letters a to c, some with a digit, some too long, whose length is a letter.
+// Terms of the letters a to c, some with a digit, some so long that their length byte is a letter.
 std::string term_of_few_letters(uint32_t i, std::mt19937& random) {
   if (i % 7 == 6) return std::string(97 + random() % 3, 'b');
   std::string term(1 + random() % 20, 'a');
@@ -513,7 +514,7 @@ std::string term_of_few_letters(uint32_t i, std::mt19937& random) {
   return term;
 }
 
-// What find_containing() says it finds, of terms of a table.
+// The expected results of find_containing() for the terms of a table.
 std::vector<std::string> terms_holding(const std::string& letters, const std::vector<std::string>& terms) {
   std::vector<std::string> found;
   for (const std::string& term : terms) {
@@ -550,14 +551,14 @@ TEST(posting_table_finds_terms_by_letters_in_them) {
       if (std::find(terms.begin(), terms.end(), term) != terms.end()) continue;
       table.append(text::term_key(term), term, doc, pack_payload(1, 1), nullptr);
       terms.push_back(term);
-      if (doc % 500 == 300 || doc % 500 == 310) check();  // what it has just made, and soon after
+      if (doc % 500 == 300 || doc % 500 == 310) check();  // directly after an index was made, and soon after
     }
     check();
   }
   base::collect_retired();
 }
 
-// Every term that was there before a reader asks is found, whichever index it finds or makes.
+// Every term present before a reader asks is found, with any index that it finds or makes.
 TEST(posting_table_finds_terms_by_letters_while_it_is_written) {
   PostingTable table;
   std::mt19937 random(6);

@@ -1,4 +1,4 @@
-// Is every way to rank documents the BM25 that the formula says, on many small random collections?
+// Every way of ranking documents is BM25 by the formula, on many small random collections.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,7 +24,7 @@ void check_random_search(std::mt19937& random, std::vector<std::unique_ptr<Prune
   const base::EpochGuard guard;
 
   std::vector<uint32_t> query_terms, counts;
-  for (uint32_t t = 0; t < n_terms + 1; ++t) {  // one more than any document holds
+  for (uint32_t t = 0; t < n_terms + 1; ++t) {  // one more than any document contains
     if (random() % 3 != 0) continue;
     query_terms.push_back(t);
     counts.push_back(random() % 4 == 0 ? 1 + random() % 5 : 1);
@@ -80,7 +80,7 @@ void check_random_search(std::mt19937& random, std::vector<std::unique_ptr<Prune
   }
 }
 
-// Used for all, as a thread keeps one: with windows that end in the middle of chunks and with the usual one.
+// One set for all, as in a thread: with windows that end inside chunks and with the usual one.
 std::vector<std::unique_ptr<PrunedSearch>> pruned_searches() {
   std::vector<std::unique_ptr<PrunedSearch>> searches;
   for (const uint32_t window : {16u, 64u, PrunedSearch::kWindow})
@@ -103,7 +103,7 @@ TEST(lexical_search_is_bm25_on_random_collections) {
   }
 }
 
-// Lists long enough for every way of adding them up, over several windows and two full chunks.
+// Lists long enough for every way of accumulation, over several windows and two full chunks.
 TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
   auto pruned = pruned_searches();
   const uint32_t n_docs = 65536, n_terms = 7;
@@ -136,7 +136,7 @@ TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
     std::vector<ChunkPostings> chunks;
     std::vector<uint64_t> dfs(terms.size());
     for (size_t c = 0; c < 2; ++c) {
-      const uint32_t seen = c == 1 && random() % 2 ? random() % n_docs : n_docs;  // a snapshot that is behind
+      const uint32_t seen = c == 1 && random() % 2 ? random() % n_docs : n_docs;  // a stale snapshot
       for (size_t t = 0; t < terms.size(); ++t) {
         TermPostings& found = postings[c * terms.size() + t];
         tables[c].find(text::term_key(term_of(terms[t])), term_of(terms[t]), seen, nullptr, found);
@@ -160,8 +160,8 @@ TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
   base::collect_retired();
 }
 
-// While a document is prepared its postings may already raise a list's bounds: to a length that no visible
-// document has, and that the query's norms do not reach.
+// While a document is being prepared, its postings may already raise a list's bounds: to a length that no
+// visible document has, and beyond the query's norms.
 TEST(lexical_pruned_search_ignores_the_bounds_of_unseen_postings) {
   for (const uint32_t unseen_code : {1900u, kMaxLengthCode, 0u}) {
     PostingTable table;
@@ -206,8 +206,8 @@ TEST(weighting_gives_up_bits_only_for_long_queries) {
         CHECK(weighting.weight(t) == plain.weights[t]);
         greatest += uint64_t{occurrences} * contribution(weighting.weight(t), kMaxTf, 0.0f);
       }
-      CHECK(greatest < uint64_t{1} << 32);  // scores fit the upper half of a candidate's key
-      CHECK(plain.bits == 20 || greatest >= uint64_t{1} << 28);  // and no bit was given away
+      CHECK(greatest < uint64_t{1} << 32);  // scores fit into the upper half of a candidate's key
+      CHECK(plain.bits == 20 || greatest >= uint64_t{1} << 28);  // and no bit is wasted
     }
   }
 }
@@ -234,9 +234,8 @@ TEST(contribution_is_never_nothing_and_grows_with_frequency) {
   CHECK_EQ(contribution(7.0f, 1, 1.0f), 4);  // 3.5
 }
 
-// Rounding in single precision lets a smaller frequency win by a few units where weights are greatest and
-// norms are nothing: a list's bound must allow for it. Collections of which such a list is a part hold ten
-// million documents.
+// Rounding in single precision lets a smaller frequency win by a few units at the greatest weights and zero
+// norms: a list's bound must allow for it. Collections with such a list hold ten million documents.
 TEST(lexical_pruned_bounds_hold_for_the_greatest_weights) {
   const Bm25Parameters no_norm{0.0, 0.75};
   size_t n_telling = 0;
@@ -247,8 +246,8 @@ TEST(lexical_pruned_bounds_hold_for_the_greatest_weights) {
     weighting.prepare(no_norm, {n_docs, 10 * n_docs}, dfs, counts, 10);
     uint32_t worth[kMaxTf + 1];
     for (uint32_t tf = 1; tf <= kMaxTf; ++tf) worth[tf] = contribution(weighting.weight(0), tf, 0.0f);
-    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that is worth more than both, with a lower
-    // frequency.
+    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that scores higher than both, with
+    // a lower frequency.
     const uint32_t last = static_cast<uint32_t>(std::min_element(worth + 1, worth + kMaxTf + 1) - worth);
     const uint32_t best_tf = static_cast<uint32_t>(std::max_element(worth + 1, worth + last) - worth);
     for (uint32_t first = 1; first <= kMaxTf; ++first) {

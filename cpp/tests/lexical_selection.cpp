@@ -1,4 +1,4 @@
-// Does a selection keep the best k, however the candidates come, and do its kernels count right?
+// A selection keeps the best k, in any order of candidates, and its kernels count correctly.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -30,7 +30,7 @@ TEST(simd_greater_values_are_counted_at_every_level) {
   }
 }
 
-// As bounds of similarities are: crowded around zero, some of nothing.
+// Like bounds of similarities: crowded around zero, some of them absent.
 TEST(simd_kth_greatest_finds_floats_of_both_signs) {
   std::mt19937 random(3);
   std::normal_distribution<float> similarity(0.0f, 0.1f);
@@ -121,7 +121,7 @@ TEST(lexical_selection_keeps_the_best_k_in_their_order) {
   for (int round = 0; round < 3000; ++round) {
     const size_t k = 1 + random() % (round % 4 == 0 ? 1000 : round % 4 == 1 ? 100 : 12);
     const uint32_t range = random() % 2 ? 6 : random() % 2 ? 300 : 1u << 30;  // many ties, some, hardly any
-    const bool crowded = random() % 5 == 0;  // all but a few scores in a corner of their range
+    const bool crowded = random() % 5 == 0;  // all but a few scores in a small part of the range
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> windows(random() % 8);
     std::vector<uint64_t> expected;
     uint32_t doc = 0;
@@ -151,7 +151,7 @@ TEST(lexical_selection_keeps_the_best_k_in_their_order) {
           selection->positions()[n] = at - window.front().first;
           selection->scores()[n++] = score;
         }
-        if (n > 1 && window.size() % 2 == 0) {  // within a window the order does not matter
+        if (n > 1 && window.size() % 2 == 0) {  // the order within a window does not matter
           std::reverse(selection->positions(), selection->positions() + n);
           std::reverse(selection->scores(), selection->scores() + n);
         }

@@ -1,4 +1,4 @@
-// Are the prefixes of every term there, whenever a reader asks for them while the dictionary grows?
+// The prefixes of every term are present whenever a reader asks for them while the dictionary grows.
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -110,14 +110,14 @@ TEST(term_prefixes_know_whole_terms) {
 
 TEST(term_prefixes_know_what_stands_in_very_long_words) {
   const std::string whole = "krankenversicherungsbeitrag";
-  for (const uint32_t n_others : {0u, 600u}) {  // without a dictionary, and with one
+  for (const uint32_t n_others : {0u, 600u}) {  // without and with a dictionary
     PostingTable table;
     for (uint32_t t = 0; t < n_others; ++t) append(table, term_of(t), 3);
     for (const char* term : {"versichert", "versicherungswesen1"}) append(table, term, 3);
     TermPrefixes tiny(16);
     const TermPrefixes* prefixes = n_others != 0 ? table.prefixes() : &tiny;
     CHECK(prefixes != nullptr);
-    // Keys of long terms have a seed of the process, so that what is held by chance differs from run to run.
+    // Keys of long terms are seeded per process, so false positives vary from run to run.
     const auto n_inside = [&](const std::string& word) {
       size_t n = 0;
       for (size_t at = 0; at + 8 <= word.size(); ++at) n += prefixes->may_be_inside(word.substr(at)) ? 1 : 0;

@@ -1,6 +1,6 @@
-// Runs the registered tests: all, or those whose names contain one of the arguments, but none whose name
-// contains what follows the "-" of another. Prints every failure and ends with "N passed, N failed". Returns
-// 1 if a test failed or none ran.
+// Runs the registered tests: all, or those whose names contain one of the arguments, except those whose names
+// contain the text after the "-" of another argument. Prints every failure and ends with "N passed, N
+// failed". Returns 1 if a test failed or none ran.
 #include <chrono>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// Do the scoring kernels of every level say what contribution() says, posting by posting?
+// The scoring kernels of every level equal contribution(), posting by posting.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kUntouched = 0xdeadbeefu;
 
-// Norms for the codes up to last_length and the 16 behind them, as a Weighting holds them.
+// Norms for the codes up to last_length and the 16 after them, as in a Weighting.
 std::vector<float> random_norms(std::mt19937& random, uint32_t last_length) {
   std::vector<float> norms(last_length + 1 + 16);
   const float step = static_cast<float>(random() % 1000) * 1e-4f, first = random() % 4 == 0 ? 0.0f : 0.3f;
@@ -25,7 +25,7 @@ std::vector<float> random_norms(std::mt19937& random, uint32_t last_length) {
   return norms;
 }
 
-// Weights from those of very common terms to the greatest that fit a candidate's key.
+// Weights from those of very common terms to the greatest that fit into a candidate's key.
 float random_weight(std::mt19937& random) {
   return std::ldexp(1.0f + static_cast<float>(random() % 1000) * 1e-3f, static_cast<int>(random() % 34) - 5);
 }
@@ -135,7 +135,7 @@ TEST(simd_group_maxima_are_those_of_disjoint_groups_at_every_level) {
         if (first.empty()) first = maxima;
         CHECK(maxima == first);
         // Of disjoint groups that cover everything: the greatest of all is among them, and the k-th best of
-        // them is reached by k of all.
+        // them is reached by k values.
         std::sort(maxima.begin(), maxima.end(), std::greater<>());
         CHECK_EQ(maxima.front(), sorted.front());
         for (size_t k = 0; k < maxima.size(); ++k) CHECK(maxima[k] <= sorted[k]);

@@ -1,4 +1,4 @@
-// The kernel of checksums: the same lanes at every level as plain loops.
+// The checksum kernel gives the same lanes at every level as plain loops.
 #include <cstring>
 #include <random>
 #include <vector>

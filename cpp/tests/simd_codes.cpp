@@ -1,4 +1,4 @@
-// Do the kernels of vector codes give the same numbers at every level, and the right ones?
+// The kernels of vector codes give the same, correct numbers at every level.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -111,7 +111,7 @@ TEST(quantising_rounds_half_away_from_zero) {
 TEST(products_of_codes_are_whole_and_the_same_everywhere) {
   for (const size_t n_blocks : {1u, 2u, 3u, 4u, 32u}) {
     for (const size_t n_rows : {1u, 15u, 16u, 17u, 40u}) {
-      // The scan asks for rows ahead of it; asking is harmless beyond the end.
+      // The scan prefetches rows ahead, which is harmless beyond the end.
       const std::vector<uint8_t> rows = bytes(n_rows * n_blocks * 64, 17);
       const std::vector<uint8_t> drawn = bytes(n_blocks * kDims, 19);
       std::vector<int8_t> query(drawn.size());
@@ -134,7 +134,7 @@ TEST(products_of_codes_are_whole_and_the_same_everywhere) {
   }
 }
 
-// Extremes: every product as large as it gets.
+// Extremes: every product as large as possible.
 TEST(products_of_codes_do_not_overflow) {
   const size_t n_blocks = 32;
   const std::vector<uint8_t> rows(16 * n_blocks * 64, 0xff);

@@ -1,4 +1,4 @@
-// Do the kernels of filters do the same at every level as a plain loop, at every length?
+// The kernels of filters equal a plain loop at every level and length.
 #include <bit>
 #include <random>
 #include <vector>

@@ -1,4 +1,4 @@
-// Does every level of this CPU give the bits of the baseline, and the baseline the right numbers?
+// Every level of this CPU gives the bits of the baseline, and the baseline gives correct numbers.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -28,8 +28,7 @@ uint16_t half_of(float value) {
   const double magnitude = std::fabs(static_cast<double>(value));
   if (magnitude >= 65520.0) return static_cast<uint16_t>(sign | 0x7c00u);
   const int exponent = magnitude < std::ldexp(1.0, -14) ? -14 : std::ilogb(magnitude);
-  // In units of the last place, ties to even; a carry out of the mantissa runs into the exponent as it
-  // should.
+  // In units of the last place, ties to even; a carry out of the mantissa correctly increments the exponent.
   const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   const uint32_t biased = units < 1024 ? 0 : static_cast<uint32_t>(exponent + 15 - 1);
   return static_cast<uint16_t>(sign | ((biased << 10) + units));
@@ -39,8 +38,7 @@ bool finite(uint32_t half) { return (half & 0x7c00u) != 0x7c00u; }
 
 uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 
-// Finite halves of any magnitude or of those that unit vectors have; some rows with zeros at the end, as
-// padding is.
+// Finite halves of any magnitude, or of that of unit vectors; some rows end in zeros, like padding.
 std::vector<uint16_t> random_halves(std::mt19937& random, size_t n, bool any_magnitude) {
   std::vector<uint16_t> halves(n);
   for (uint16_t& half : halves) {
@@ -69,7 +67,7 @@ TEST(simd_tables_are_complete) {
   const auto levels = available_kernels();
   CHECK(!levels.empty());
   std::vector<std::string_view> names = {"baseline", "avx2", "avx512", "avx512-gather"};
-  if (levels.size() == 4 && levels[2]->level != names[2]) std::swap(names[2], names[3]);  // which is faster?
+  if (levels.size() == 4 && levels[2]->level != names[2]) std::swap(names[2], names[3]);  // faster last
   for (size_t i = 0; i < levels.size(); ++i) {
     CHECK_EQ(std::string_view(levels[i]->level), names[i]);
     CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 &&
@@ -99,7 +97,7 @@ TEST(simd_from_f16_is_exact_at_every_level) {
     std::vector<uint16_t> back(halves.size());
     level->to_f16(floats.data(), floats.size(), back.data());
     CHECK(back == halves);
-    for (size_t n = 0; n <= 50; ++n) {  // any count, not only whole registers; nothing written behind the end
+    for (size_t n = 0; n <= 50; ++n) {  // any count, not only whole registers; nothing written past the end
       std::vector<float> few(n + 1, 7.0f);
       level->from_f16(halves.data() + 1000, n, few.data());
       CHECK(std::equal(few.begin(), few.end() - 1, floats.begin() + 1000));
@@ -132,7 +130,7 @@ TEST(simd_to_f16_rounds_to_nearest_even_at_every_level) {
                             0x1.ffcp-15f,
                             0x1.ffep-15f,
                             0x1.fffffep-15f};
-  for (uint32_t half = 0; half < 0x7c00u; ++half) {  // the middle of two halves, and its neighbours
+  for (uint32_t half = 0; half < 0x7c00u; ++half) {  // the midpoint of two halves, and its neighbours
     const auto middle = static_cast<float>(
         (value_of_half(static_cast<uint16_t>(half)) + value_of_half(static_cast<uint16_t>(half + 1))) / 2);
     if (half + 1 == 0x7c00u) break;
@@ -180,7 +178,7 @@ TEST(simd_dot_products_have_the_same_bits_at_every_level) {
         level->dot_rows_f32(singles.data(), n_rows, n, query.data(), got.data());
         for (size_t r = 0; r < n_rows; ++r) {
           CHECK_EQ(bits(got[r]), bits(expected_f32[r]));
-          // A row by itself, against the query as a row, is the same sum.
+          // A row alone, against the query as a row, gives the same sum.
           CHECK_EQ(bits(level->dot_f32_f32(singles.data() + r * n, query.data(), n)), bits(expected_f32[r]));
         }
         std::vector<const uint16_t*> picked_halves;
@@ -220,7 +218,7 @@ TEST(simd_dot_products_are_right) {
     }
     float got = 0.0f;
     baseline().dot_rows_f16(row.data(), 1, n, query.data(), &got);
-    // Each product passes n/64 + 7 roundings at most.
+    // Each product passes at most n/64 + 7 roundings.
     CHECK(std::fabs(static_cast<double>(got) - exact) <=
           magnitude * (static_cast<double>(n) / 64 + 8) * 0x1p-24);
   }

@@ -1,4 +1,4 @@
-// Does every search see one state of a partition, while a writer replaces documents in it without a pause?
+// Every search sees one state of a partition while a writer replaces documents in it continuously.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -21,14 +21,14 @@ namespace {
 const std::optional<std::string_view> kNone;
 constexpr int64_t kFixed = 1, kChanging = 2, kBystander = 3;
 constexpr const char* kFixedText = "common river";
-// The second version is longer and holds the common word too: N, df and the average length differ.
+// The second version is longer and also contains the common word: N, df and the average length differ.
 constexpr const char* kVersions[] = {"alpha stone", "beta common stone stone hill hill tree"};
 
 const ScopeRef kShared = std::make_shared<Scope>("acme", kNone, kNone),
                kOwn = std::make_shared<Scope>("acme", "jane", kNone);
 
-// A quarter of SCRUBJAY_SOAK_SECONDS (default 2) for each case: what tears a state apart is a preemption in
-// the wrong place.
+// A quarter of SCRUBJAY_SOAK_SECONDS (default 2) for each case: only a preemption at the wrong moment would
+// show inconsistent states.
 std::chrono::duration<double> duration() {
   const char* given = std::getenv("SCRUBJAY_SOAK_SECONDS");
   return std::chrono::duration<double>(given ? std::atof(given) / 4 : 0.5);
@@ -74,7 +74,7 @@ std::map<int64_t, std::pair<std::string, Hit>> found_by(const Engine& engine, co
 
 TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
   for (const uint32_t chunk_docs : {1u, 2u, 3u, kMaxChunkDocs}) {
-    double fixed_scores[2];  // of the unchanging document beside either version
+    double fixed_scores[2];  // of the unchanging document with either version
     for (size_t version : {0, 1}) {
       Engine quiet(small_chunks(chunk_docs));
       write(quiet, kFixed, kFixedText, {1, 1});
@@ -101,8 +101,7 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
           const size_t version = text == kVersions[0] ? 0 : 1;
           CHECK_EQ(text, kVersions[version]);
           ++n_seen[version];
-          // The statistics are those of the version that was seen: this one's length and terms, and no
-          // other's.
+          // The statistics are those of the version seen: its length and terms only.
           const double score = found.at(kFixed).second.bm25;
           if (r != 0) CHECK_EQ(score, fixed_scores[version]);
           if (r != 1) CHECK(std::abs(found.at(kChanging).second.similarity - 0.70710678) < 1e-3);
@@ -130,7 +129,7 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
   CHECK_EQ(base::n_retired(), 0);
 }
 
-// A document that is there or not: its terms, its length and its count come and go together.
+// A document that exists or not: its terms, its length and its count appear and disappear together.
 TEST(snapshot_shows_a_deleted_document_wholly_or_not_at_all) {
   double fixed_scores[2];
   for (size_t present : {0, 1}) {
@@ -170,7 +169,7 @@ TEST(snapshot_shows_a_deleted_document_wholly_or_not_at_all) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// What one scope erases is gone at once; a neighbour's searches never flicker.
+// What one scope erases is gone at once; searches of a neighbour are unaffected.
 TEST(snapshot_of_a_neighbour_is_untouched_by_erasing) {
   const ScopeRef other = std::make_shared<Scope>("globex", kNone, kNone);
   Engine engine(small_chunks(2));
@@ -185,7 +184,7 @@ TEST(snapshot_of_a_neighbour_is_untouched_by_erasing) {
         CHECK_EQ(found.size(), 5);
         if (found.size() != 5) return;
         if (score == 0.0) score = found.at(0).second.bm25;
-        CHECK_EQ(found.at(0).second.bm25, score);  // statistics are one's own
+        CHECK_EQ(found.at(0).second.bm25, score);  // statistics are those of the own scope
       }
     });
   }

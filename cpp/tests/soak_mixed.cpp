@@ -1,9 +1,7 @@
-// Does everything at once go well for long? Four threads do everything that an engine offers, on the same
-// documents, for SCRUBJAY_SOAK_SECONDS (default 2). Most of its worth is under the address and thread
-// sanitizers.
+// Soak test: four threads use everything that an engine offers, on the same documents, for
+// SCRUBJAY_SOAK_SECONDS (default 2). Most valuable under the address and thread sanitizers.
 //
-// Every text names its document, its scope and its version, so that whatever is read can be held against what
-// it claims.
+// Every text names its document, its scope and its version, so that everything that is read can be checked.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -40,7 +38,7 @@ double soak_seconds() {
   return given ? std::atof(given) : 2.0;
 }
 
-// A number as one word that no stemmer changes and that nothing splits.
+// A number as one word that no stemmer changes and no rule splits.
 std::string word_of(char first, uint64_t number) {
   std::string word(1, first);
   for (; number != 0; number /= 8) word.push_back("bcdfghjk"[number % 8]);
@@ -76,8 +74,9 @@ class Soak {
     options.dim = kDim;
     return options;
   }
-  // Documents are numbered. Three of them with one id live in the three scopes of one tenant. Shared ones may
-  // be erased by anybody, so they have tenants of their own: the first two. Own ones live with the third.
+  // Documents are numbered. Three documents with one id are in the three scopes of one tenant. Shared ones
+  // may be erased by any thread, so they have their own tenants: the first two. The threads' own ones are in
+  // the third.
   [[nodiscard]] const ScopeRef& home_of(int64_t number) const {
     const auto n = static_cast<size_t>(number);
     return scopes_[(number < kShared ? n / 3 % 2 * 3 : 6) + n % 3];
@@ -95,7 +94,7 @@ class Soak {
            (!owner.agent() || owner.agent() == from.agent());
   }
 
-  // A document as found: its text belongs to its id and its scope, its payload to its text.
+  // A document that was found: its text belongs to its id and scope, its payload to its text.
   void check_document(const Chunk& chunk, uint32_t offset) const {
     const base::EpochGuard guard;
     const int64_t number = number_of(chunk, offset);
@@ -212,7 +211,7 @@ class Soak {
       }
       CHECK(engine_.upsert(inputs) <= 30);
     }
-    // Nobody else touches it: what was just written is what is found.
+    // No other thread changes it: a search finds what was just written.
     void update_own() {
       const int64_t number =
           kShared + static_cast<int64_t>(number_) * kOwn + static_cast<int64_t>(random_() % kOwn);
@@ -242,7 +241,7 @@ class Soak {
       soak_.check_result(result, request);
       if (random_() % 3 != 0) return;
       CHECK_EQ(engine_.remove({&key, 1}), 1);
-      const auto other = engine_.get(key.id, *key.scope);  // what the tenant shares, perhaps
+      const auto other = engine_.get(key.id, *key.scope);  // possibly a shared one of the tenant
       CHECK(!other || !(*other->chunk->scope() == *key.scope));
       CHECK_EQ(engine_.remove({&key, 1}), 0);
       request.vector = {};
@@ -316,7 +315,7 @@ class Soak {
           CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer),
                    request.filter.only.ids != nullptr);
       }
-      held_.emplace_back(result);  // read again later, when its chunks may be long compacted away
+      held_.emplace_back(result);  // read again later, when its chunks may have been compacted
       if (held_.size() < 16) return;
       for (const Hit& hit : held_.front().hits) soak_.check_document(held_.front().chunk_of(hit), hit.offset);
       held_.pop_front();
@@ -338,8 +337,8 @@ class Soak {
     std::deque<SearchResult> held_;
   };
 
-  // Nobody writes any more: all ways to count agree, every document is found by its name, and all memory
-  // comes back.
+  // No thread writes any more: all counts agree, every document is found by its name, and all
+  // memory is released.
   void check_at_rest() {
     std::vector<DocumentKey> alive;
     for (int64_t number = 0; number < kShared + static_cast<int64_t>(kThreads) * kOwn; ++number) {
@@ -373,7 +372,7 @@ class Soak {
     CHECK_EQ(base::n_retired(), 0);
   }
 
-  // What went through all of this scores like what was written once.
+  // Documents that went through all of this have the scores of a fresh engine.
   void check_against_a_fresh_engine(const std::vector<DocumentKey>& alive) {
     Engine fresh(options());
     for (const DocumentKey& key : alive) {
@@ -389,13 +388,13 @@ class Soak {
       request.scope = &scope;
       request.k = 1'000'000;
       const SearchResult result = engine.search(request);
-      std::vector<std::pair<double, std::string>> scored;  // and the name of the document
+      std::vector<std::pair<double, std::string>> scored;  // with the name of the document
       const base::EpochGuard guard;
       for (const Hit& hit : result.hits) {
         const std::string_view found = result.chunk_of(hit).text(hit.offset);
         scored.emplace_back(hit.score, found.substr(0, found.find(' ')));
       }
-      std::sort(scored.begin(), scored.end());  // equal scores stand in the order of writing, which differs
+      std::sort(scored.begin(), scored.end());  // equal scores are in the order of writing, which differs
       return scored;
     };
     for (const ScopeRef& scope : scopes_) {

@@ -185,7 +185,7 @@ TEST(languages_are_stemmed_natively) {
   CHECK_EQ(shown(russian, "\u043a\u043d\u0438\u0433\u0430\u043c\u0438", scratch),
            "\u043a\u043d\u0438\u0433/w");
   CHECK(german.stems_slowly() && !german.english());
-  // A stemmer that is given goes before the language's.
+  // A given stemmer takes precedence over the language's.
   const Analyzer own({"german", [](std::string_view) { return std::string("x"); }});
   CHECK_EQ(shown(own, "H\u00e4user", scratch), "x/w");
   CHECK_EQ(own.name(), german.name());
@@ -203,7 +203,7 @@ TEST(every_language_gives_well_formed_terms_of_hostile_texts) {
   }
 }
 
-// What stemmers replace at every letter would take the square of the length of a word.
+// Stemmers that replace something at every letter would be quadratic in the length of a word.
 TEST(very_long_words_are_not_stemmed) {
   snowball::Stemmer stemmer;
   std::string word, stem;

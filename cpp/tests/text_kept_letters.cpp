@@ -1,4 +1,4 @@
-// Does a stem begin with the letters that its word is said to keep, and are no edits with known terms left out?
+// A stem begins with the kept letters of its word, and no edit with a known term is left out.
 #include <algorithm>
 #include <iterator>
 #include <random>
@@ -36,7 +36,7 @@ std::string random_word(std::mt19937& random) {
   return word.empty() ? "a" : word;
 }
 
-// Whether what is said of the word holds for its stem.
+// Whether kept_letters() is correct for the word's stem.
 bool is_right(const std::string& word) {
   const size_t n_kept = text::kept_letters(text::PaddedWord(word));
   const std::string stem = text::porter2(word);

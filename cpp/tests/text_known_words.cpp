@@ -1,4 +1,4 @@
-// Are the words of the table known, and those near them not?
+// The words of the table are known, and their neighbours are not.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +21,7 @@ TEST(common_words_and_their_forms_are_known) {
     CHECK(!is_known_word(word));
 }
 
-// Read as cmake/known_words.py wrote it, from the first to the last.
+// Reads the table as cmake/known_words.py wrote it, from beginning to end.
 TEST(every_word_of_the_table_is_known) {
   std::string word, before;
   size_t n_words = 0, n_forms = 0;

@@ -1,4 +1,4 @@
-// Are the words that may be misspelt words of the text, whatever its bytes, and are all edits visited?
+// Words that may be misspelt are words of the text, whatever its bytes, and all edits are visited.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -107,7 +107,7 @@ TEST(foreign_forms_are_those_of_one_another) {
   CHECK(has("anrief", "angerufen") && has("anzurufen", "anrufen") && !has("anrief", "gerufen"));
   CHECK(!has("fahren", "fahren") && !has("fahren", "ging"));
   CHECK(forms->others("eich").empty());
-  // A stemmer of the caller's makes other terms.
+  // A caller's stemmer makes other terms.
   CHECK(!ForeignForms::of(Analyzer({"german", [](std::string_view word) { return std::string(word); }})));
 }
 
@@ -124,7 +124,7 @@ TEST(digraphs_are_other_ways_of_writing) {
   CHECK(others("Frau M\xc3\xbcller in \xc3\x85rhus", english) == Found({"muller=mueller", "arhus=aarhus"}));
   CHECK(others("Mueller", english) == Found({"mueller?muller"}));
   CHECK(others("a poet, Poet, MUELLER, question \xc3\x97 \xc3", english).empty());
-  CHECK(others("Mueller", german).empty());  // its stemmer makes both one
+  CHECK(others("Mueller", german).empty());  // its stemmer unites both
   CHECK(others("aarhus", danish) == Found({"aarhus=arhus"}));
 }
 

@@ -1,4 +1,4 @@
-// Are stored vectors and their similarities within the bounds that column.hpp promises?
+// Stored vectors and their similarities are within the bounds documented in column.hpp.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -51,8 +51,8 @@ double exact_similarity(Metric metric, const Vector& query, const Vector& vector
   return -sum;
 }
 
-// What rounding a sum in single precision may cost; the expanded square of the distance loses as much of
-// |q|^2 + |d|^2.
+// The error of rounding a sum in single precision; the expanded square of the distance loses as much of |q|^2
+// + |d|^2.
 double bound(Metric metric, double query_norm, double vector_norm) {
   switch (metric) {
     case Metric::cosine:
@@ -115,7 +115,7 @@ TEST(column_keeps_vectors_to_the_precision_of_its_storage) {
   base::collect_retired();
 }
 
-// Halves with any common scale come back as they were given.
+// Halves with any common scale are exact.
 TEST(column_returns_what_its_storage_can_hold_exactly) {
   std::mt19937 random(5);
   for (const Storage storage : kStorages) {
@@ -186,7 +186,7 @@ TEST(column_leaves_out_documents_without_a_vector) {
     std::vector<std::optional<Vector>> model(3000);
     uint32_t n_copied = 0;
     for (uint32_t doc = 0; doc < model.size(); ++doc) {
-      if (random() % 3 == 0) continue;  // not even told of it
+      if (random() % 3 == 0) continue;  // not appended at all
       if (random() % 3 == 0) {
         column.append(doc, {});
         continue;

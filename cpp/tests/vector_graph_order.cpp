@@ -1,4 +1,4 @@
-// Does each node get one place, and what is linked places side by side?
+// Each node gets one position, and linked nodes are adjacent.
 #include "vector/graph_order.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::vector<uint32_t> order_of(const Lists& lists) {
   });
 }
 
-// The same, slow and obvious: each time look at all.
+// The same, slow and obvious: examines all nodes each time.
 std::vector<uint32_t> most_links(const Lists& lists, const std::vector<uint32_t>& placed, size_t window) {
   std::vector<uint32_t> n_links(lists.size(), 0);
   for (size_t i = placed.size() - std::min(window, placed.size()); i < placed.size(); ++i)
@@ -36,7 +36,7 @@ TEST(graph_order_gives_each_place_to_one_most_linked_from_the_places_before) {
     Lists lists(n);
     for (uint32_t node = 0; node < n; ++node) {
       for (uint32_t other = 0; other < n; ++other) {
-        if (random() % n < 6) lists[node].push_back(other);  // itself, too, at times
+        if (random() % n < 6) lists[node].push_back(other);  // sometimes including itself
       }
       if (random() % 9 == 0) lists[node].clear();
     }

@@ -1,4 +1,4 @@
-// Do lists come back from their bits, whatever they hold, and in as few as they need?
+// Lists are restored from their bits, whatever they contain, and take as few bits as necessary.
 #include "vector/packed_lists.hpp"
 
 #include <algorithm>
@@ -65,12 +65,12 @@ TEST(packed_lists_come_back) {
 TEST(packed_lists_without_anything_come_back) {
   check_come_back({});
   check_come_back({{}, {}, {}});
-  check_come_back({{0}, {1}, {2}});  // distances of no bits at all
+  check_come_back({{0}, {1}, {2}});  // differences of zero bits
 }
 
 TEST(packed_lists_take_the_best_widths) {
-  // Sixteen slots behind each node, side by side but for one that is far away: 2 bits name the class, 1 the
-  // distance to the next.
+  // Sixteen slots after each node, adjacent except one that is far away: 2 bits for the class, 1 for the
+  // difference to the next.
   constexpr uint32_t kNodes = 1000, kFar = 1u << 20;
   Lists lists(kNodes);
   for (uint32_t own = 0; own < kNodes; ++own) {

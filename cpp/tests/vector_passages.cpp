@@ -1,4 +1,5 @@
-// Are documents with passages found by the nearest of them, by rows and by codes, whatever was written before?
+// Documents with passages are found by their nearest passage, by rows and by codes, whatever
+// was written before.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -67,7 +68,7 @@ TEST(passages_are_folded_to_the_nearest_of_each_document) {
         passages.append(doc, encoded.scales, encoded.rows.data(), encoded.spans);
       };
       for (uint32_t failures = random() % 9 == 0 ? 1 + random() % 3 : 0; failures != 0; --failures)
-        append(1 + random() % 90);  // what a write that failed leaves behind
+        append(1 + random() % 90);  // left behind by a failed write
       append(1 + random() % 6);
       if (random() % 2) passages.publish(doc + 1);
     }

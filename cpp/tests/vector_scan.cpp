@@ -1,4 +1,4 @@
-// Does the scan find exactly the nearest live vectors that a loop over all of them finds?
+// The scan finds exactly the nearest live vectors that a loop over all of them finds.
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -74,7 +74,7 @@ TEST(scan_equals_a_loop_over_all_vectors) {
 }
 
 // With bounds so wide that codes exclude nothing that belongs among the best. Runs of documents without
-// vectors are longer than the blocks that codes lie in.
+// vectors are longer than the blocks of codes.
 TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
   constexpr float kWide = 40.0f;
   std::mt19937 random(3);
@@ -119,8 +119,9 @@ TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
   base::collect_retired();
 }
 
-// Of many documents those that will likely be scored are guessed by the first block (code_scan.cpp): whatever it is like,
-// the answer is that of a loop. Two chunks into one top-k: the second begins with a threshold.
+// For many documents, those that will probably be scored are guessed from the first block (code_scan.cpp):
+// whatever it contains, the result equals that of a loop. Two chunks into one top-k: the second begins
+// with a threshold.
 TEST(scan_of_many_codes_equals_a_loop_whatever_the_first_block_is_like) {
   constexpr float kMargin = 6.0f;
   constexpr uint32_t kDim = 256, kBlock = 1024;
@@ -179,7 +180,7 @@ TEST(scan_of_no_column_finds_nothing) {
   CHECK(scan({100, nullptr, &empty}, 0, 0, query, 5).empty());
 }
 
-// Few vectors far apart: most rows between them, and whole blocks, were never allocated.
+// A few vectors far apart: most rows between them, and whole blocks, were never allocated.
 TEST(scan_reads_no_row_that_was_never_written) {
   std::mt19937 random(2);
   for (const Storage storage : {Storage::f16, Storage::f32}) {
@@ -193,7 +194,7 @@ TEST(scan_reads_no_row_that_was_never_written) {
       CHECK_EQ(scan({n_docs, nullptr, &column}, 0, 0, query, 10),
                scan_one_by_one(column, n_docs, nullptr, 0, 0, query, 10));
     }
-    Column column({16, Metric::cosine, storage});  // told of documents without a vector
+    Column column({16, Metric::cosine, storage});  // with documents without a vector
     column.append(0, random_vector(random, 16));
     for (uint32_t doc = 1; doc < 60; ++doc) column.append(doc, {});
     PreparedQuery query;

@@ -1,5 +1,5 @@
-// Do signs estimate what they should, at every level, and does a scan that looks at them first find what one that
-// looks at all finds?
+// Signs give correct estimates at every level, and a scan that compares signs first finds what a complete
+// scan finds.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -27,7 +27,7 @@ std::vector<float> normal_vector(std::mt19937& random, uint32_t dim) {
   return vector;
 }
 
-// Around one of some centres, so that few documents are near a question.
+// Vectors around one of several centres, so that few documents are near a query.
 class Clusters {
  public:
   Clusters(std::mt19937& random, uint32_t dim, size_t n) : random_(random) {
@@ -117,25 +117,25 @@ TEST(signs_are_those_of_the_codes_however_they_were_written) {
       column.append(doc, has_vector ? normal_vector(random, 400) : std::vector<float>{});
     };
     for (uint32_t doc = 0; doc < kSignedDocs - 1; ++doc) write(doc, random() % 4 != 0);
-    CHECK_EQ(column.codes()->signs()->size(), 0);  // few documents
+    CHECK_EQ(column.codes()->signs()->size(), 0);  // too few documents
     CHECK_EQ(column.codes()->signs()->memory_bytes(), 0);
     uint32_t end = kSignedDocs - 1, n_before = 0;
     for (; column.codes()->signs()->size() < end / 32 * 32; ++end) {
       write(end, random() % 4 != 0);
       const uint32_t n_laid = column.codes()->signs()->size();
-      CHECK(n_laid - n_before <= 64);  // none takes long
+      CHECK(n_laid - n_before <= 64);  // no single write takes long
       n_before = n_laid;
     }
     CHECK(end < kSignedDocs + 100);
     check_signs_of(column);
-    // A write of many that failed is written anew, from any place on.
+    // After a failed write of many, writing resumes at any position.
     for (uint32_t doc = end; doc < end + 70; ++doc) write(doc, true);
     check_signs_of(column);
     for (uint32_t doc = end; doc < end + 45; ++doc) write(doc, random() % 2 != 0);
     check_signs_of(column);
     write(end + 44, true);
     check_signs_of(column);
-    // Documents without a vector in between, more than a block of rows holds.
+    // More documents without a vector in between than a block of rows holds.
     end += 3000;
     for (uint32_t doc = end; doc < end + 100; ++doc) write(doc, true);
     check_signs_of(column);
@@ -144,7 +144,7 @@ TEST(signs_are_those_of_the_codes_however_they_were_written) {
   base::collect_retired();
 }
 
-// The error is what the bound counts on: normal, of the said width.
+// The error has the distribution on which the bound relies: normal, with the stated width.
 TEST(estimates_by_signs_err_as_they_say) {
   std::mt19937 random(3);
   constexpr uint32_t kDim = 768, kDocs = 2560;
@@ -189,7 +189,7 @@ TEST(a_scan_by_signs_finds_what_a_scan_of_all_finds) {
     const uint32_t dim = 385 + random() % 300;
     const auto metric = static_cast<Metric>(round % 3);
     Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
-    Clusters clusters(random, dim, round % 4 == 0 ? 1 : 40);  // of one: too many are near
+    Clusters clusters(random, dim, round % 4 == 0 ? 1 : 40);  // with one centre too many are near
     const uint32_t n_docs = 2600 + random() % 1500;
     base::Bitmap dead(n_docs + 1);
     const uint32_t sparsity = 1 + random() % 2;
@@ -211,7 +211,7 @@ TEST(a_scan_by_signs_finds_what_a_scan_of_all_finds) {
     scan_codes(vectors, 1, first, query, kMargin, scratch, best);
     n_sifted_rounds += scratch.sifted.empty() ? 0 : 1;
     CHECK_EQ(best.finish(), scan_all(vectors, first, query, k));
-    // Behind another chunk that has raised the threshold.
+    // After another chunk that has raised the threshold.
     base::TopK raised;
     raised.reset(k);
     scan_chunk({seen / 2, bitmap, &column}, 0, 0, query, raised);
@@ -226,7 +226,7 @@ TEST(a_scan_by_signs_finds_what_a_scan_of_all_finds) {
   base::collect_retired();
 }
 
-// Lengths beyond what bounds are made for: such vectors are always looked at.
+// Lengths beyond the range of bounds: such vectors are always scored.
 TEST(vectors_that_cannot_be_compared_by_signs_are_found) {
   std::mt19937 random(5);
   for (const auto& metric : {Metric::inner_product, Metric::l2}) {

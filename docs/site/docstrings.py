@@ -1,7 +1,7 @@
-"""A griffe extension: the docstrings of the package as the site shows them.
+"""A griffe extension that converts the docstrings of the package for the site.
 
 They are written for `help()`: with roles (``:class:`Index` ``), and with examples where the text needs them. A facade's
-method shows the docstring of the method that it forwards to, as `scrubjay.index.documented` does at run time.
+method shows the docstring of the method that it forwards to, as `scrubjay.index.shared_docstrings` does at run time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TWIN = re.compile(r"(?:loose_)?twin\(([\w.]+)\)$")
 
 
 def shown(text: str, link: Callable[[str], str]) -> str:
-    """Return a docstring with what its roles name as links, and each example in a fence."""
+    """Return a docstring with its roles as links and each example in a fence."""
     lines: list[str] = []
     indent = None
     n_rules = 0  # of a table of reStructuredText, which has two or three
@@ -56,10 +56,10 @@ def _paragraph(rows: list[str]) -> list[str]:
 
 
 class Docstrings(griffe.Extension):
-    """Rewrites docstrings once, after the package was loaded."""
+    """Converts docstrings once, after the package was loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Give each facade the docstring of what it stands for, then make all of them Markdown."""
+        """Copy the docstrings of forwarded methods to their facades, then convert all docstrings to Markdown."""
         self._pkg = pkg
         self._seen: set[int] = set()
         self._forward(pkg, pkg)
@@ -108,7 +108,7 @@ class Docstrings(griffe.Extension):
         return f'<autoref optional identifier="{self._target(item, name)}"><code>{name}</code></autoref>'
 
     def _target(self, item: griffe.Object, name: str) -> str:
-        """Return the path of what a docstring names: of its class, its module, or the first package that has it."""
+        """Return the path of a name in a docstring: in its class, its module, or the first package that has it."""
         owner = item if isinstance(item, griffe.Class) or item.parent is None else item.parent
         first, *rest = name.removeprefix("scrubjay.").split(".")
         if isinstance(owner, griffe.Class) and not rest and first in owner.all_members:

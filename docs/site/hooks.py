@@ -1,4 +1,4 @@
-"""MkDocs hooks: what the pages link outside of docs/ is part of the site, and links and anchors are GitHub's.
+"""MkDocs hooks: linked files outside of docs/ become pages of the site, and links and anchors work as on GitHub.
 
 The same Markdown is read in a checkout and on the site. A link to a file outside of docs/ (ARCHITECTURE.md, a script in
 examples/) would lead nowhere there, so that file becomes a page below `repository/`, and so do the files that it links.
@@ -40,13 +40,13 @@ def slug(heading: str, separator: str) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Make anchors as GitHub does, so that one link serves both."""
+    """Make anchors as GitHub does, so that one link works on both."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = slug
     return config
 
 
 def targets(text: str, source: Path) -> list[Path]:
-    """Return the files of the repository that a page links."""
+    """Return the files of the repository that a page links to."""
     found = []
     for _, link, _ in _LINK.findall(_FENCE.sub("", text)):
         if not re.match(r"[a-z]+:", link) and link.partition("#")[0]:
@@ -80,7 +80,7 @@ def _content(path: Path) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is linked from outside of docs/, and what that links."""
+    """Add the linked files outside of docs/, and the files that they link to."""
     waiting = [DOCS / file.src_uri for file in files.documentation_pages()]
     for page in waiting:
         sources[_address(page)] = page

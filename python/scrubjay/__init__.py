@@ -177,7 +177,7 @@ _OF_MEMORY = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """The names of memory and retrieval are imported on first use: searching alone imports in a third of the time."""
+    """Import the names of memory and retrieval on first use: searching alone imports in a third of the time."""
     if name in ("backend", "memory", "passages", "retrieval"):
         return importlib.import_module(f"scrubjay.{name}")
     if name == "Retriever":
@@ -187,7 +187,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from scrubjay import memory
 
-    globals().update({one: getattr(memory, one) for one in _OF_MEMORY})
+    globals().update({exported: getattr(memory, exported) for exported in _OF_MEMORY})
     return globals()[name]
 
 

@@ -1,4 +1,4 @@
-"""One POST of JSON to an endpoint. Redirects are refused: they would carry the key to another host."""
+"""POST JSON to an endpoint. Redirects are refused: they would send the key to another host."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def post(endpoint: Endpoint, body: dict[str, Any], *, timeout_s: float, most_byt
     """POST `body` as JSON and return the answer's bytes.
 
     Raises:
-        urllib.error.HTTPError: the endpoint answered something else than success.
+        urllib.error.HTTPError: the endpoint answered with an error status.
         OSError, http.client.HTTPException: no connection, or a time-out.
         ValueError: the answer is longer than `most_bytes`.
     """
@@ -41,10 +41,10 @@ def post(endpoint: Endpoint, body: dict[str, Any], *, timeout_s: float, most_byt
 
 
 def post_json(endpoint: Endpoint, body: dict[str, Any], timeout_s: float) -> Any:
-    """POST `body`, return the decoded answer.
+    """POST `body` as JSON and return the decoded answer.
 
     Raises:
-        RetrievalError: no connection, a time-out, a refusal, or no JSON. The key is in no message.
+        RetrievalError: no connection, a time-out, an error status, or invalid JSON. No message contains the key.
     """
     try:
         return json.loads(post(endpoint, body, timeout_s=timeout_s, most_bytes=_MAX_ANSWER_BYTES))
@@ -53,5 +53,5 @@ def post_json(endpoint: Endpoint, body: dict[str, Any], timeout_s: float) -> Any
             advice = endpoint.advice() if error.code in (401, 403) else ""
             raise RetrievalError(f"{endpoint.shown}: answered {error.code}{advice}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        said = endpoint.hidden(f"{type(error).__name__}: {error}")
-        raise RetrievalError(f"{endpoint.shown}: {said}") from None
+        message = endpoint.hidden(f"{type(error).__name__}: {error}")
+        raise RetrievalError(f"{endpoint.shown}: {message}") from None

@@ -10,11 +10,11 @@ import typing
 __all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'copied_vector', 'hits_of', 'languages', 'named_in', 'names_days', 'names_in', 'porter2', 'query_terms', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
-    Whose memory this is: a tenant, and optionally a user and an agent of it.
+    The owner of a memory: a tenant, and optionally a user and an agent of the tenant.
 
-    A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
-    and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), as far as the components
-    are given, and nothing else. Immutable, hashable, comparable, picklable.
+    A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its
+    own memories and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent),
+    as far as the components are given, and nothing else. Immutable, hashable, comparable, picklable.
 
     Args:
         tenant: a non-empty str.
@@ -49,13 +49,15 @@ class Scope:
         ...
     def contains(self, other: Scope) -> bool:
         """
-        Whether `other` agrees with every component that this scope names: what erase(self) would remove.
+        Whether `other` equals this scope in every component that this scope names: erase(self) would remove it.
         """
     def visible(self) -> list[Scope]:
         """
-        The exact scopes that a search from here sees, in the order in which equal scores rank: (tenant), (tenant, user),
-        (tenant, agent), (tenant, user, agent), as far as the components are given. A reader of one id gets the most specific:
-        (tenant, user, agent), (tenant, user), (tenant, agent), (tenant).
+        The exact scopes that a search from this scope sees, in the order in which equal scores rank.
+
+        The order is (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components are
+        given. A lookup of one id returns the most specific document: (tenant, user, agent), (tenant, user),
+        (tenant, agent), (tenant).
 
         >>> from scrubjay import Scope
         >>> Scope("acme", user="jane").visible()
@@ -78,31 +80,31 @@ class Scope:
         """
 class StaticEmbedder:
     """
-    Vectors of texts by one row for each token, native, without the GIL, thread-safe.
+    Native static embedder: one row for each token, computed without the GIL, thread-safe.
 
-    The vector of a text is the sum of its tokens' rows, scaled to length 1. The tokens are those of byte pair encoding as the
-    Llama family has it: U+2581 before the text and for every space, no other normalisation, bytes for unknown characters.
-    Give one to `Engine.search(embedder=...)` and a text is embedded and searched for in one call.
+    The vector of a text is the sum of its tokens' rows, normalised to length 1. Tokens are those of byte pair
+    encoding as in the Llama family: U+2581 before the text and for every space, no other normalisation, bytes
+    for unknown characters. Pass one to `Engine.search(embedder=...)` to embed and search a text in one call.
 
     Args:
-        table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it may be a
-            mapped file; it must not change. dim is 16, 32, ... 4096.
-        vocabulary: the tokens by id; holds `<0x00>` to `<0xFF>`.
+        table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it
+            may be a mapped file; it must not change. dim is 16, 32, ... 4096.
+        vocabulary: the tokens by id; contains `<0x00>` to `<0xFF>`.
         merges: (m, 3) ids (left, right, merged), best first.
         added: (text, id) of tokens that are found in the raw text, such as `("<s>", 1)`.
 
     Raises:
-        TypeError, ValueError: naming the argument, what was expected and what was given.
+        TypeError, ValueError: naming the argument, the expected and the given value.
     """
     @staticmethod
     def read(data: bytes) -> StaticEmbedder:
         """
-        Make one of the file of a static embedder, whose tokens are word pieces.
+        Read the file of a static embedder, whose tokens are word pieces.
 
-        The rows are copied. The file's format is at the top of `cpp/src/embed/static_table.hpp`.
+        The rows are copied. The file's format is described at the top of `cpp/src/embed/static_table.hpp`.
 
         Raises:
-            CorruptIndexError: these bytes are no such file, or they have changed.
+            CorruptIndexError: the bytes are not such a file, or they have been changed.
         """
     def __init__(self, table: numpy.ndarray, vocabulary: typing.Any, merges: typing.Annotated[numpy.typing.ArrayLike, numpy.uint32], added: typing.Any = ()) -> None:
         ...
@@ -126,14 +128,14 @@ class StaticEmbedder:
     @property
     def name(self) -> typing.Any:
         """
-        The name in the file and a part of its checksum; None if it was not read.
+        The name in the file and a part of its checksum; None if not read from a file.
         """
 class Filter:
     """
-    A filter that is compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
+    A filter compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
 
     Raises:
-        TypeError, ValueError: the message names the field, what was expected and what was given.
+        TypeError, ValueError: the message names the field, the expected and the given value.
 
     >>> from scrubjay import Filter
     >>> Filter({"category": {"$in": ["keys", "infra"]}})
@@ -145,9 +147,9 @@ class Filter:
         ...
 class Result:
     """
-    What one search of an Engine found, best first; equal scores in order of partition, then of writing.
+    The result of one search of an Engine, best first; equal scores in order of partition, then of writing.
 
-    Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.
+    Arrays are made on access. Texts and payloads are as of the time of the search. Unpacks into `ids, scores`.
     """
     def __iter__(self) -> collections.abc.Iterator[typing.Any]:
         ...
@@ -157,7 +159,7 @@ class Result:
         ...
     def corrected(self, text: typing.Any) -> str:
         """
-        The text that was searched for, corrected.
+        Returns the search text with the corrections applied.
         """
     def id(self, i: typing.SupportsInt | typing.SupportsIndex) -> int | str:
         """
@@ -165,15 +167,15 @@ class Result:
         """
     def matched_terms(self, i: typing.SupportsInt | typing.SupportsIndex) -> list[str]:
         """
-        The distinct query terms that hit i holds, in query order; empty without explain.
+        The distinct query terms that hit i contains, in query order; empty without explain.
         """
     def parts(self, i: typing.SupportsInt | typing.SupportsIndex) -> dict[str, float]:
         """
-        What the score of hit i is the sum of (see scrubjay.ScoreParts); empty without explain.
+        The parts of the score of hit i, which is their sum (see scrubjay.ScoreParts); empty without explain.
         """
     def passage(self, i: typing.SupportsInt | typing.SupportsIndex) -> tuple[int, int] | None:
         """
-        Where the passage of hit i that is nearest to the search's vector is in its text, (start, end); None: there was no vector, or it has no passages.
+        Position (start, end) in the text of hit i of its passage nearest to the search's vector; None without a vector or passages.
         """
     def payload(self, i: typing.SupportsInt | typing.SupportsIndex) -> bytes | None:
         """
@@ -189,51 +191,51 @@ class Result:
         """
     def vector(self, i: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float32] | tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.uint32]] | None:
         """
-        The vector of hit i as stored, float32 (dim,), or None; of a document with passages a pair, as Document.vector.
+        The vector of hit i as stored, float32 (dim,), or None; for a document with passages a pair, like Document.vector.
         """
     def version(self, i: typing.SupportsInt | typing.SupportsIndex) -> int:
         """
-        The version of hit i: the number of its last write.
+        The version of hit i: the write number of its last write.
         """
     @property
     def admitted(self) -> int:
         """
-        How many visible documents the search's filter admits; without one, how many are visible.
+        Number of visible documents that the search's filter admits; without a filter, of all visible documents.
         """
     @property
     def another(self) -> numpy.typing.NDArray[numpy.bool]:
         """
-        bool (n,): whether the question names identifiers with a digit, and a hit holds none of them, so that it is likely of another one; False without explain.
+        bool (n,): whether the question names identifiers with a digit and the hit contains none of them, so that it is probably about another one; False without explain.
         """
     @property
     def bm25(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.
+        float64 (n,): BM25 scores; NaN if unknown (not in the lexical ranking) or, with explain, if no term matches.
         """
     @property
     def corrections(self) -> list[typing.Any]:
         """
-        Pairs (word as typed, known word that was searched for instead), in the order of the text.
+        Pairs (word as typed, known word that was searched instead), in the order of the text.
         """
     @property
     def coverage(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or without terms.
+        float64 (n,): fraction of the distinct query terms that the hit contains; NaN without explain or without terms.
         """
     @property
     def cursor(self) -> int:
         """
-        Of a listing: `after` for its next page; 0 if it is empty.
+        For a listing: the value of `after` for its next page; 0 if it is empty.
         """
     @property
     def gathered(self) -> tuple[typing.Any, ...]:
         """
-        The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.
+        The arms ('lexical', 'vector') that scored the matches of a selective filter one by one.
         """
     @property
     def identifiers(self) -> numpy.typing.NDArray[numpy.bool]:
         """
-        bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query verbatim.
+        bool (n,): whether a hit is in the identifier tier: it contains a rare identifier of the query verbatim.
         """
     @property
     def ids(self) -> numpy.ndarray:
@@ -243,32 +245,32 @@ class Result:
     @property
     def information(self) -> numpy.typing.NDArray[numpy.float64]:
         """
-        float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain or without terms.
+        float64 (n,): fraction of `query_information` in the terms that the hit contains; NaN without explain or without terms.
         """
     @property
     def lexical_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
-        int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.
+        int32 (n,): rank in the lexical ranking from 1; 0 for hits that are not in it.
         """
     @property
     def lexical_share(self) -> float:
         """
-        What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.
+        Weight of the lexical scores in automatic fusion, 0 to 1; otherwise NaN.
         """
     @property
     def mode(self) -> str:
         """
-        What really ran: 'hybrid', 'lexical', 'vector' or 'none'.
+        The arms that actually ran: 'hybrid', 'lexical', 'vector' or 'none'.
         """
     @property
     def nothing_embedded(self) -> bool:
         """
-        Whether the search's embedder found nothing in its text.
+        Whether the search's embedder found no tokens in the text.
         """
     @property
     def query_information(self) -> float:
         """
-        Sum of the idf of the distinct query terms, in nats, function words left out; NaN without explain.
+        Sum of the idf of the distinct query terms, in nats, without function words; NaN without explain.
         """
     @property
     def scores(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -278,17 +280,17 @@ class Result:
     @property
     def similarities(self) -> numpy.typing.NDArray[numpy.float32]:
         """
-        float32 (n,): similarities; NaN where not known (not in the vector ranking) or, with explain, where there is no vector.
+        float32 (n,): similarities; NaN if unknown (not in the vector ranking) or, with explain, if the hit has no vector.
         """
     @property
     def similarity_spread(self) -> tuple[float, float]:
         """
-        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector, and unless the query asks, or the search explains and has no `static_cosines`.
+        Mean and standard deviation of the similarities between the search's vector and the visible documents (a sample of at most 512, evenly spread), ignoring filters; NaN without a vector, and unless the query requests it, or the search explains and has no `static_cosines`.
         """
     @property
     def static_cosines(self) -> bool:
         """
-        Whether the similarities are cosines to a vector that the search's embedder made.
+        Whether the similarities are cosines to a vector made by the search's embedder.
         """
     @property
     def texts(self) -> list[str]:
@@ -298,18 +300,18 @@ class Result:
     @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
-        int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.
+        int32 (n,): rank in the vector ranking from 1; 0 for hits that are not in it.
         """
     @property
     def vector_work(self) -> dict[str, int]:
         """
-        What the vector arm looked at, as counts over all partitions: codes (or their signs) and originals that were compared; in_graphs, the vectors
-        of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
-        graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.
+        Work of the vector arm, summed over all partitions: codes (or signs) and originals compared; in_graphs, the
+        vectors of the graphs searched instead; in_view, the ef of those searches; graphs_given_up, abandoned graph
+        searches, whose vectors were scanned instead.
         """
 class HitView:
     """
-    A place in a Result: what scrubjay.Hit derives from.
+    A position in a Result: the base class of scrubjay.Hit.
     """
     def __init__(self, hits: object, result: typing.Any, position: int) -> None:
         ...
@@ -324,11 +326,11 @@ class HitView:
         ...
 class CompiledRanking:
     """
-    How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
+    Ranking options in the engine's own form. Immutable; a scrubjay.Query makes it once.
     """
     def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, spelling: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', dates: typing.SupportsFloat | typing.SupportsIndex = 6.0, dates_now_us: typing.SupportsInt | typing.SupportsIndex | None = None, neighbours: typing.SupportsFloat | typing.SupportsIndex = 0.2, prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
         """
-        See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its range.
+        See scrubjay.Query and the fusions for the meaning of the numbers. Raises ValueError for a number out of range.
         """
 class CompiledQuery:
     """
@@ -336,11 +338,11 @@ class CompiledQuery:
     """
     def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None, links: typing.Any = None, spread: bool = False) -> None:
         """
-        See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message names the argument.
+        See scrubjay.Query. `spread`: fill Result.similarity_spread. Raises TypeError or ValueError, naming the argument.
         """
 class Document:
     """
-    A stored document as it was when it was looked up.
+    A stored document as of the time of its lookup.
     """
     def __repr__(self) -> str:
         ...
@@ -367,47 +369,51 @@ class Document:
     @property
     def vector(self) -> numpy.typing.NDArray[numpy.float32] | tuple[numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.uint32]] | None:
         """
-        float32 (dim,), as stored (rounded to the engine's dtype), or None; of a document with passages a pair of float32 (n, dim) and uint32 (n, 2), where they are in its text.
+        float32 (dim,), as stored (rounded to the engine's dtype), or None; for a document with passages a pair of float32 (n, dim) and their positions in its text, uint32 (n, 2).
         """
     @property
     def version(self) -> int:
         """
-        The number of its last write.
+        The write number of its last write.
         """
 class Engine:
     """
-    BM25 and vector search over one set of documents, native, in memory, thread-safe.
+    BM25 and vector search over one set of documents: native, in memory, thread-safe.
 
-    The layer below Index: callers bring their own vectors, and nothing stands between them and native code.
+    The layer below Index: callers bring their own vectors, and calls go directly to native code.
 
     Args:
-        dim: dimensions of the vectors, 1 to 4096; None lets the first vector decide.
-        metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is nearer).
-        dtype: how vectors are stored, 'f16' (a stored vector differs from the given one by at most 5e-4 of its norm) or 'f32'.
-            In memory a vector takes 2 or 4 bytes an element (of 16 at a time) and 6; among 64 or more of 64 or more
-            dimensions also a code of half a byte an element (of 128 at a time) and 6 to 10, and among
-            2,048 or more of more than 384 dimensions its signs, an eighth of a byte an element and 6; in a graph 40 (of
-            100,000 vectors) to 48 (of a million) more.
-        analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your own together
-            with `stemmer`.
+        dim: dimensions of the vectors, 1 to 4096; None takes them from the first vector.
+        metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is
+            nearer).
+        dtype: storage of vectors, 'f16' (a stored vector differs from the given one by at most 5e-4 of its
+            norm) or 'f32'. In memory a vector takes 2 or 4 bytes an element (rounded up to 16 elements) and 6;
+            among 64 or more of 64 or more dimensions also a code of half a byte an element (rounded up to 128)
+            and 6 to 10, and among 2,048 or more of more than 384 dimensions its signs, an eighth of a byte an
+            element and 6; in a graph 40 (of 100,000 vectors) to 48 (of a million) more.
+        analyzer: 'english', 'plain' (no stemming), a language of Snowball ('german', ...), or a name of your
+            own together with `stemmer`.
         stemmer: called with a folded word, returns its stem; must be a pure function.
-        k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
-            texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between. With both given the
-            formula is the textbook's: English function words of a query weigh as other words do, not little.
-        chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
-        vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
-            there; 'auto' the cheapest.
-        background: rewrite chunks with many deleted documents and build and extend graphs for partitions of more than 8 MB
-            of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
-            Changes no exact result; without it compact() and build_graphs() do the same.
+        k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average
+            length of the texts visible to a search, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear
+            between. With both given, the textbook formula applies: English function words of a query weigh as
+            much as other words.
+        chunk_docs: documents per chunk, 1 to 65536; small in tests.
+        vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' forces a strategy for the nearest
+            vectors where it is available; 'auto' takes the cheapest.
+        background: rewrite chunks with many deleted documents, and build and extend graphs for partitions of
+            more than 8 MB of codes (65,536 vectors of 256 dimensions), on a native thread that starts on first
+            use and ends with the engine. Changes no exact result; without it compact() and build_graphs() do
+            the same.
 
-    Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with KeyboardInterrupt; a
-    document, a rewrite or a graph that was not complete is dropped, what erase() and delete_many() removed is gone. The child
-    of a fork goes on with a copy of the engine; where another thread was writing for so long that the fork did not wait for it
-    (its stemmer needs the GIL), writes to the copy raise Error. Threads that are in a call when the interpreter ends stay there.
+    Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with
+    KeyboardInterrupt; an incomplete document, rewrite or graph is dropped, while documents removed by erase()
+    and delete_many() stay removed. The child of a fork continues with a copy of the engine; if another thread
+    was writing for longer than the fork waited (its stemmer needs the GIL), writes to the copy raise Error.
+    Threads that are in a call when the interpreter shuts down are parked there.
 
     Raises:
-        ValueError, TypeError: naming the argument, what was expected and what was given.
+        ValueError, TypeError: naming the argument, the expected and the given value.
 
     >>> from scrubjay import Engine, Scope
     >>> engine = Engine(dim=2)
@@ -423,12 +429,12 @@ class Engine:
     @staticmethod
     def is_graph_image(image: bytes) -> bool:
         """
-        Whether this is the image of a graph, and not of documents.
+        Whether this is the image of a graph, not of documents.
         """
     @staticmethod
     def release_free_memory() -> None:
         """
-        Gives memory that was freed in this process back to the system, where the C library can.
+        Returns freed memory of this process to the system, if the C library supports it.
         """
     def __init__(self, dim: typing.SupportsIndex | None = None, metric: typing.Literal['cosine', 'ip', 'l2'] = 'cosine', *, dtype: typing.Literal['f16', 'f32'] = 'f16', analyzer: str = 'english', stemmer: collections.abc.Callable[[str], str] | None = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: typing.Literal['auto', 'rows', 'codes', 'graph'] = 'auto', background: bool = True) -> None:
         ...
@@ -438,31 +444,34 @@ class Engine:
         ...
     def apply(self, prepared: PreparedDocuments) -> int:
         """
-        Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.
+        Writes documents from prepare() of this engine, all or nothing; returns the number of distinct documents.
 
-        Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.
+        Raises: TypeError or ValueError if other writers fixed a different kind of ids or dimension meanwhile,
+        ValueError for documents that another engine prepared.
         """
     def apply_all(self, prepared: typing.Any, *, scope: Scope, n_documents: typing.Any) -> int | None:
         """
-        apply() for each of several in turn, which have documents of one scope; returns what partition_bytes() says of it then.
+        apply() for several prepared documents of one scope in turn.
 
-        None if another engine prepared some of them, or they are not `n_documents`: nothing is written.
+        Returns partition_bytes() of the scope afterwards. Returns None, and writes nothing, if another engine
+        prepared some of them or they are not `n_documents`.
         """
     def build_graphs(self, min_vectors: typing.Any = 50000) -> int:
         """
-        Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
+        Builds an HNSW graph for every partition with at least `min_vectors` vectors; returns the number of graphs.
 
-        Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is extended (in the
-        background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of
-        candidates is approximate (search with recall="exact" to scan). Below some 20,000 vectors the scan is faster.
+        Searches and writes continue meanwhile; documents written later are scanned beside the graph until it is
+        extended (in the background, see `background`) or rebuilt. Results of a graph are scored from the stored
+        originals; only the choice of candidates is approximate (search with recall="exact" to scan). Below some
+        20,000 vectors the scan is faster.
         """
     def compact(self) -> int:
         """
-        Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, and returns how many went.
+        Rewrites chunks with deleted documents, concurrently with searches and writes, releases their memory, and returns the number of purged documents.
         """
     def count(self, scope: Scope | None = None, *, filter: typing.Any = None, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any] | None = None, exclude: typing.Any = None) -> int:
         """
-        How many documents a search from `scope` would see, of those that the filter admits (see search()); without a scope, all.
+        Number of documents visible from `scope` that the filter admits (see search()); without a scope, of all documents.
         """
     def delete(self, id: str | typing.SupportsIndex, *, scope: Scope) -> bool:
         """
@@ -470,84 +479,96 @@ class Engine:
         """
     def delete_many(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], *, scope: Scope | collections.abc.Sequence[Scope], versions: typing.Any = None) -> int:
         """
-        Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed. With `versions`, one for each id, a document that has another version stays.
+        Deletes documents of exactly this scope, or of a sequence of scopes, one for each id; returns how many existed. With `versions`, one for each id, documents with another version are not deleted.
         """
     def digest(self, scope: Scope) -> dict[str, typing.Any]:
         """
-        Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
-        order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.
+        Counts and order-sensitive hashes of the content of exactly this scope's partition.
+
+        Equal for equal documents in equal order, regardless of earlier deletions. `miscounted` is 0 unless a
+        counter disagrees with its list.
         """
     def erase(self, scope: Scope, *, exact: bool = False) -> int:
         """
-        Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
-        `exact` only those of exactly this scope. Returns how many.
+        Erases every document within `scope`: with all its components equal (for a tenant: all of its documents).
+
+        With `exact`, erases only documents of exactly this scope. Returns their number.
         """
     def find_substring(self, text: str | bytes, *, scope: Scope, k: typing.SupportsIndex = 10) -> Result:
         """
-        The visible documents whose text contains `text` (ASCII letters in either case), by looking at each.
+        The visible documents whose text contains `text` (ignoring the case of ASCII letters), by scanning them.
 
-        The last resort of a search. Mode 'substring'; the score is the share of the text that is `text`, so short documents
-        come first; ties as in search(). ValueError: an empty text.
+        The last fallback of a search. Mode 'substring'; the score is the fraction of the document that `text` makes
+        up, so short documents come first; ties as in search(). Raises ValueError for an empty text.
         """
     def generation(self, scope: Scope) -> int:
         """
-        A number that changes with every write that a search from `scope` could notice. Equal numbers: nothing was written in between (up to a collision of 64 bits).
+        A number that changes with every write that could affect a search from `scope`. Equal numbers mean that there was no such write (up to a collision of 64 bits).
         """
     def get(self, id: str | typing.SupportsIndex, *, scope: Scope) -> Document | None:
         """
-        The most specific of the documents with this id that `scope` sees, or None: its own before those that are shared with it (a user's before an agent's).
+        The most specific document with this id that is visible from `scope`, or None: its own before shared ones (a user's before an agent's).
         """
     def graph_state(self, scope: Scope) -> str:
         """
-        Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
-        what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.
+        State of the graph of exactly this scope's partition.
+
+        'built': up to date. 'growing': extension by newer documents pending or running. 'coming': build pending or
+        running. 'none': no graph.
         """
     def load_partition(self, scope: Scope, images: list[typing.Any]) -> int:
         """
-        Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
+        Loads images from save_partition() (bytes or other buffers) as the partition of `scope`.
 
-        Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
-        documents of exactly this scope; nothing is changed then. A graph that is damaged, or belongs to other images, is no error: it is
-        left aside (graph_state() tells), and built again.
+        Returns the number of documents.
+
+        Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if
+        the engine has documents of exactly this scope; nothing is changed then. A graph that is damaged or belongs
+        to other images is not an error: it is ignored (see graph_state()) and built again.
         """
     def partition_bytes(self, scope: Scope) -> int:
         """
-        The memory of the partition of exactly this scope, its share of the id map included.
+        The memory of the partition of exactly this scope, including its share of the id map.
         """
     def prepare(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> PreparedDocuments:
         """
-        The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
+        Checks, copies and analyses documents: the part of upsert_many() that needs no writer's turn.
 
-        Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.
+        apply() does the rest. Raises what upsert_many() raises. Nothing is written yet, and other writers are not
+        blocked.
         """
     def prepare_row(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> PreparedDocuments:
         """
-        prepare() of one document as it will be read from the row of a store: with the vector that is left after encoding it.
+        prepare() for one document as it will be read from a store's row: with the vector that its encoding gives.
 
         Raises what upsert() raises. Nothing is written yet.
         """
     def save_partition(self, scope: Scope) -> list[typing.Any]:
         """
-        The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
-        the partition has a graph, its image comes last (is_graph_image()).
+        Returns the images of the partition of exactly this scope: one bytes object per chunk, of live documents
+        only.
+
+        Returns [] if the scope has no partition. If the partition has a graph, its image comes last
+        (is_graph_image()).
         """
     def scopes(self, within: Scope | None = None) -> list[Scope]:
         """
-        The exact scopes that hold documents, or those of them that agree with `within`; in no order.
+        The exact scopes that hold documents, or those of them within the scope `within`; in no order.
         """
     def scroll(self, scope: Scope, *, filter: typing.Any = None, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any] | None = None, exclude: typing.Any = None, exact: bool = False, newest: bool = True, after: typing.SupportsIndex = 0, skip: typing.SupportsIndex = 0, limit: typing.SupportsIndex | None = None) -> Result:
         """
-        The documents that a search from `scope` sees, without ranking them, in the order of their last writes.
+        The documents visible from `scope`, unranked, in the order of their last writes.
 
         Args:
             filter, ids, exclude: as for search().
-            exact: only those of exactly this scope.
-            newest: the last written first; otherwise the first written.
-            after: a `cursor` of an earlier result: what comes behind its last document. Documents that are written anew meanwhile
-                move to the end of the order.
-            skip, limit: how many to leave out, and how many at most; None: all.
+            exact: only documents of exactly this scope.
+            newest: last written first; otherwise first written first.
+            after: the `cursor` of an earlier result: continue after its last document. Documents that are written
+                again meanwhile move to the end of the order.
+            skip, limit: number of documents to skip, and the maximum number to return; None: all.
 
-        Costs what it skips and returns, with a filter what the scope holds. One moment of each exact scope.
+        Cost is proportional to what it skips and returns, with a filter to what the scope holds. Each exact scope
+        is read at one point in time.
 
         >>> from scrubjay import Engine, Scope
         >>> engine = Engine()
@@ -562,56 +583,64 @@ class Engine:
         The best k visible documents, by one native call without the GIL.
 
         Args:
-            text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-            scope: whose memories may be seen, a Scope, or a list of them: what any of them sees, ranked as if one scope saw it.
-                Nothing else influences the result.
-            k: how many, >= 1; more than there are gives all that match.
-            filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
-                admit is no candidate. BM25's statistics stay those of all visible documents.
+            text: the text for the lexical arm (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
+            scope: the scope whose visible memories are searched, or a list of scopes: the union of what they see,
+                ranked as if one scope saw it. Other documents never influence the result.
+            k: number of results, >= 1; fewer are returned if fewer match.
+            filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; other
+                documents are not candidates. BM25's statistics stay those of all visible documents.
             vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
             query: a scrubjay.Query: mode, fusion, signals, candidates, recall, ids, rankings; None: Query().
             explain: fill bm25, similarities, coverage and matched_terms for every hit.
-            embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
-                it finds nothing is looked for by its words, whatever the mode.
-            entities: names of what the search is about, in place of the query's.
+            embedder: a StaticEmbedder that embeds the text in the same call, if no vector is given. A text without
+                tokens is searched lexically, whatever the mode.
+            entities: names of the entities that the search is about, instead of the query's.
 
         Returns:
-            A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent); of several
-            scopes in their order), then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+            A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant,
+            user, agent); for several scopes in their order), then by order of writing. Scores: BM25 (float64, exact
+            fixed point), similarity, or fused.
 
         Raises:
-            ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
+            ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros,
+                and so on.
             TypeError: a wrong type, or no scope.
         """
     def search_batch(self, texts: collections.abc.Sequence[str | bytes | None] | None = None, *, scope: Scope | collections.abc.Sequence[Scope], k: typing.SupportsIndex = 10, filter: typing.Any = None, vectors: typing.Any = None, query: typing.Any = None, explain: bool = False, threads: typing.SupportsIndex | None = None, embedder: typing.Any = None, entities: typing.Any = None) -> list[Result]:
         """
-        n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().
+        n searches on `threads` threads (None: as many as the machine has cores, which is also the maximum); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().
         """
     def stats(self, scope: Scope | None = None) -> dict[str, typing.Any]:
         """
-        Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), graph_extensions (since they were built).
+        Counts and bytes: documents, dead (deleted documents), vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (vectors in graphs), graph_extensions (since they were built).
         """
     def upsert(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> None:
         """
-        Inserts a document or replaces the one of this scope with this id; visible to the next search of any thread.
+        Inserts a document, or replaces the one with this id in this scope.
 
-        Text (as UTF-8) and payload may have 16 MiB each, the text 8,388,608 tokens. Only writers of exactly this scope are waited for.
+        Visible to the next search of any thread. Text (as UTF-8) and payload may have 16 MiB each, the text
+        8,388,608 tokens. Waits only for other writers of exactly this scope.
 
-        Raises: ValueError or TypeError for bad arguments; nothing is changed then.
+        Raises: ValueError or TypeError for invalid arguments; nothing is changed then.
         """
     def upsert_many(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> int:
         """
         Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
-        All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
-        equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.
+        All or nothing: everything is checked before anything is written, and a failed write is rolled back. Of
+        equal (scope, id) the last one counts. Documents that are new to their partition become visible at once.
+        Returns the number of distinct documents written.
         """
     def upsert_versioned(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], versions: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> list[int]:
         """
-        upsert_many() under conditions: `versions` has for each document the version that it must have now, 0 if there must be
-        none, None for no condition (of equal (scope, id) the last one's counts). Returns the versions of the distinct documents that were written.
+        Conditional upsert_many().
 
-        Raises: VersionConflictError for the first condition that does not hold; nothing is written then. Checked in the writer's turn.
+        `versions` has for each document the version that it must have now, 0 if it must not exist, None for no
+        condition (of equal (scope, id) the last one's applies). Returns the versions of the distinct documents
+        written.
+
+        Raises: VersionConflictError for the first condition that is not met; nothing is written then. Conditions
+        are checked in the writer's turn.
         """
     def validate(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> None:
         """
@@ -625,12 +654,12 @@ class Engine:
     @property
     def b(self) -> float | None:
         """
-        BM25's b; None: by the average length of what a search sees.
+        BM25's b; None: by the average length of the visible documents.
         """
     @property
     def dim(self) -> int | None:
         """
-        Dimensions of the vectors; None until the first vector decides.
+        Dimensions of the vectors; None before the first vector.
         """
     @property
     def dtype(self) -> str:
@@ -640,7 +669,7 @@ class Engine:
     @property
     def k1(self) -> float | None:
         """
-        BM25's k1; None: by the average length of what a search sees.
+        BM25's k1; None: by the average length of the visible documents.
         """
     @property
     def metric(self) -> str:
@@ -656,29 +685,30 @@ class PreparedDocuments:
     @property
     def stored_vector(self) -> bytes | None:
         """
-        The vector as a store's row keeps it, of prepare_row(); None: it has none.
+        The vector in the format of a store's row, set by prepare_row(); None: no vector.
         """
 def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 8388608) -> list[tuple[str, str]]:
     """
     The terms of a text in order of appearance, each with its kind.
 
-    Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways
-    to find an identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is
-    "english", "plain" (no stemming), a language of Snowball ("german", ...), or a name of your own together
-    with a `stemmer`, which maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and changes no result.
+    Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways to find an
+    identifier. `text` may be bytes; ill-formed UTF-8 is read as U+FFFD. `analyzer` is "english", "plain" (no
+    stemming), a language of Snowball ("german", ...), or a name of your own together with a `stemmer`, which
+    maps a case-folded word to its stem. `cache_bytes` bounds the surface-form cache and does not change the
+    result.
 
     >>> analyze("Keys: TS-999")
     [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
 
-    Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
-    another type, and whatever the stemmer raises.
+    Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for another type,
+    and the exceptions of the stemmer.
     """
 def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, passes: typing.SupportsInt | typing.SupportsIndex = 2) -> tuple[int, int, float]:
     """
-    How fast texts become terms, without Python in between: (bytes, terms, seconds of the fastest pass).
+    Measures analysis without Python: (bytes, terms, seconds of the fastest pass).
 
-    Analyses all `texts` (a list of str or bytes) `passes` times on this thread, without the GIL, as an engine
-    does; from the second pass on the surface-form cache is warm. Bytes are UTF-8 bytes of one pass. For
+    Analyses all `texts` (a list of str or bytes) `passes` times on this thread, without the GIL, like an
+    engine; from the second pass on the surface-form cache is warm. Bytes are UTF-8 bytes of one pass. For
     measurements: `python -m benchmarks.micro` prints MB a second.
 
     >>> n_bytes, n_terms, seconds = analyze_throughput(["Keys: TS-999"])
@@ -689,35 +719,36 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
     """
 def copied_vector(vector: typing.Any, dim: typing.Any) -> typing.Any:
     """
-    A copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
+    Return a copy of a contiguous float32 array of shape (dim,) whose numbers are finite and not all 0.
 
-    None for anything else, and for numbers whose squares leave float32: then a closer look must tell.
+    Returns None for anything else, and for numbers whose squares overflow or underflow float32, which need a
+    closer check.
     """
 def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list[typing.Any]:
     """
-    The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
+    The hits of a Result as a list of new objects of a class that derives from HitView, without calls of __init__.
     """
 def languages() -> list[str]:
     """
-    The languages of Snowball, which are names of analyzers; English and "plain" are beside them.
+    The languages of Snowball, which are valid analyzer names in addition to "english" and "plain".
 
     >>> languages()[:3]
     ['arabic', 'armenian', 'basque']
     """
 def named_in(hit: HitView, name: bytes) -> bytes | None:
     """
-    What follows a name in the payload of a hit, up to the next quote; None where the name is missing or stands there twice.
+    The text after a name in the payload of a hit, up to the next quote; None if the name is missing or occurs twice.
     """
 def names_days(text: str | bytes, *, now_us: typing.SupportsInt | typing.SupportsIndex) -> bool:
     """
-    Whether a question names days, as the signal `dates` of a search reads it. now_us: when it was asked.
+    Whether a question names days, according to the signal `dates`. now_us: the time of the question.
 
     >>> names_days("What did we choose last March?", now_us=0), names_days("error 2023", now_us=0)
     (True, False)
     """
 def names_in(hits: list[typing.Any], names: tuple[typing.Any, ...]) -> list[typing.Any]:
     """
-    Of each of some HitViews an int, whose bit i says whether name i, bytes, stands in its payload; 0 where that is no JSON object.
+    For each HitView an int whose bit i tells whether name i, bytes, occurs in its payload; 0 if the payload is not a JSON object.
     """
 def porter2(word: str) -> str:
     """
@@ -728,21 +759,23 @@ def porter2(word: str) -> str:
     """
 def query_terms(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None) -> list[str]:
     """
-    The distinct terms that a question asks for, in its order; function words are left out unless
-    there is nothing else, and other forms of its words follow. Arguments and errors are those of analyze().
+    The distinct terms that a question asks for, in its order, followed by other forms of its words.
+
+    Function words are left out unless the question has nothing else. Arguments and errors are those of
+    analyze().
 
     >>> query_terms("What is the colour of TS-999?")
     ['colour', 'ts-999', 'ts', '999', 'ts999', 'color']
     """
 def sanitize_utf8(text: str | bytes) -> str:
     """
-    The text of some bytes, with one U+FFFD for each maximal ill-formed subpart.
+    Decodes bytes, replacing each maximal ill-formed subpart by one U+FFFD.
 
     >>> sanitize_utf8(b"caf\\xc3\\xa9 \\xff")
     'café \\ufffd'
     """
 def show_config_dict() -> dict[str, typing.Any]:
     """
-    How the native part was built and which SIMD level it runs: version, compiler, build_type, simd_levels (what this CPU can run, best last), simd_active (SCRUBJAY_SIMD forces one), n_cpus.
+    Build configuration and SIMD level of the native module: version, compiler, build_type, simd_levels (those that this CPU supports, best last), simd_active (SCRUBJAY_SIMD forces one), n_cpus.
     """
 __version__: str = '0.1.0'

@@ -32,16 +32,16 @@ def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
         return config
     width = max(len(key) for key in config)
     for key, value in config.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        print(f"{key.replace('_', ' '):<{width}}  {text}")
     return None
 
 
 def languages() -> list[str]:
-    """Return the languages of Snowball that an index can stem, ascending: `Index(analyzer="german")`.
+    """Return the Snowball languages with a stemmer, ascending: `Index(analyzer="german")`.
 
-    Beside them are "english", the default, and "plain", which does not stem. "porter" and "dutch_porter" are older
-    stemmers for English and Dutch.
+    Two more analyzers are "english", the default, and "plain", which does not stem. "porter" and "dutch_porter" are
+    older stemmers for English and Dutch.
 
     >>> "german" in languages(), len(languages())
     (True, 35)
@@ -50,13 +50,13 @@ def languages() -> list[str]:
 
 
 def analyze(text: str, analyzer: str = "english") -> list[tuple[str, str]]:
-    """Return the (term, kind) pairs that indexing makes of `text`, in order.
+    """Return the (term, kind) pairs that indexing produces for `text`, in order.
 
     Kinds: "word" and "part" (of an identifier) count towards the document's length; "whole" and "joined" (forms of an
     identifier) do not.
 
     Raises:
-        ValueError: there is no such built-in analyzer.
+        ValueError: unknown built-in analyzer.
 
     >>> analyze("prefix sk-stg-0041")[0]
     ('prefix', 'word')

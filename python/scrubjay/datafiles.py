@@ -1,7 +1,7 @@
-"""Files of data sets, read as a stream: JSON Lines, JSON arrays of any size, tab-separated values.
+"""Streaming readers of data sets: JSON Lines, JSON arrays of any size, tab-separated values.
 
-One row is in memory at a time. What is not as expected is a :class:`scrubjay.errors.DatasetError` that names file, line
-and field.
+One row is in memory at a time. Invalid data raise :class:`scrubjay.errors.DatasetError`, which names file, line and
+field.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["Row", "json_items", "json_lines", "json_lines_at", "tab_lines"]
 _BLOCK_BYTES = 1 << 20
 _BETWEEN = " \t\r\n"
 _TAIL = 16
-"""Characters of the longest token but a string ("-Infinity", an escape) that the end of a block may cut in two."""
+"""Maximum length of a token other than a string ("-Infinity", an escape) that the end of a block may split."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One object of a file, and where it stands. The getters check what they return.
+    """One object of a file, with its location. The getters check what they return.
 
     >>> Row({"id": 7}, Path("a.jsonl"), 3).text("id")
     Traceback (most recent call last):
@@ -37,46 +37,46 @@ class Row:
     path: Path
     line: int
     inside: str = ""
-    """The fields that lead to it from the object that begins on the line, such as `qa[3].`"""
+    """The path to it from the object that begins on the line, such as `qa[3].`"""
     offset: int = 0
-    """Bytes of a JSON Lines file before it."""
+    """Its byte offset in a JSON Lines file."""
 
     def error(self, field: str, expected: str, given: object) -> DatasetError:
-        """Return the error that says that a field holds something else than expected."""
-        shown = repr(given)
-        if len(shown) > 80:
-            shown = f"{shown[:77]}..."
-        return DatasetError(f"{self.inside}{field}: expected {expected}, got {shown}", self.path, self.line)
+        """Return the error for a field with another value than expected."""
+        text = repr(given)
+        if len(text) > 80:
+            text = f"{text[:77]}..."
+        return DatasetError(f"{self.inside}{field}: expected {expected}, got {text}", self.path, self.line)
 
     def text(self, *names: str) -> str:
-        """Return the str under the first of the names that is there."""
-        found = next((self.value[name] for name in names if self.value.get(name) is not None), None)
-        if not isinstance(found, str):
-            raise self.error(" or ".join(names), "a str", found)
-        return found
+        """Return the str under the first of the names that is present."""
+        value = next((self.value[name] for name in names if self.value.get(name) is not None), None)
+        if not isinstance(value, str):
+            raise self.error(" or ".join(names), "a str", value)
+        return value
 
     def optional_text(self, name: str) -> str | None:
-        """Return the str under a name; None if there is none."""
+        """Return the str under a name, or None if it is missing."""
         return None if self.value.get(name) is None else self.text(name)
 
     def items(self, name: str) -> list[Any]:
         """Return the list under a name."""
-        found = self.value.get(name)
-        if not isinstance(found, list):
-            raise self.error(name, "a list", found)
-        return found
+        items = self.value.get(name)
+        if not isinstance(items, list):
+            raise self.error(name, "a list", items)
+        return items
 
     def optional_items(self, name: str) -> list[Any]:
-        """Return the list under a name, [] if there is none."""
+        """Return the list under a name, or [] if it is missing."""
         return [] if self.value.get(name) is None else self.items(name)
 
     def texts(self, name: str) -> list[str]:
         """Return the list of str under a name."""
-        found = self.items(name)
-        for number, item in enumerate(found):
+        items = self.items(name)
+        for number, item in enumerate(items):
             if not isinstance(item, str):
                 raise self.error(f"{name}[{number}]", "a str", item)
-        return found
+        return items
 
     def row(self, name: str) -> Row:
         """Return the object under a name."""
@@ -88,7 +88,7 @@ class Row:
             yield self._below(f"{name}[{number}]", item)
 
     def rows_of(self, name: str, items: object) -> Iterator[Row]:
-        """Yield the objects of a list that stands at `name`, below this row."""
+        """Yield the objects of the list `items`, which is below this row at `name`."""
         if not isinstance(items, list):
             raise self.error(name, "a list", items)
         for number, item in enumerate(items):
@@ -101,11 +101,11 @@ class Row:
 
 
 def json_lines(path: Path) -> Iterator[Row]:
-    """Yield the objects of a JSON Lines file; empty lines are passed over.
+    """Yield the objects of a JSON Lines file; empty lines are skipped.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DatasetError: a line is no UTF-8, no JSON, or no object.
+        FileNotFoundError: the file does not exist.
+        DatasetError: a line is not UTF-8, not JSON, or not an object.
     """
     with path.open("rb") as lines:
         offset = 0
@@ -116,7 +116,7 @@ def json_lines(path: Path) -> Iterator[Row]:
 
 
 def json_lines_at(path: Path, places: Iterator[tuple[int, int]]) -> Iterator[Row]:
-    """Yield the objects at pairs of offset and line number that :func:`json_lines` gave."""
+    """Yield the objects at pairs of offset and line number that :func:`json_lines` returned."""
     with path.open("rb") as lines:
         for offset, number in places:
             lines.seek(offset)
@@ -134,11 +134,11 @@ def _object(line: bytes, path: Path, number: int, offset: int) -> Row:
 
 
 def tab_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) of a file of tab-separated values; empty lines are passed over.
+    """Yield (line number, cells) of a file of tab-separated values; empty lines are skipped.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DatasetError: a line is no UTF-8.
+        FileNotFoundError: the file does not exist.
+        DatasetError: a line is not UTF-8.
     """
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -151,14 +151,14 @@ def tab_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def json_items(path: Path) -> Iterator[Row]:
-    """Yield the objects of a JSON file: those of an array, of one object after the other, or the only one.
+    """Yield the objects of a JSON file: of an array, of concatenated objects, or the only one.
 
-    The file is read in blocks, and an object is decoded as soon as it is there as a whole: what is in memory is about
-    twice the largest object.
+    The file is read in blocks, and an object is decoded as soon as it is complete: memory use is about twice the
+    largest object.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        DatasetError: the file is no UTF-8, no JSON, holds something else than objects, or ends within one.
+        FileNotFoundError: the file does not exist.
+        DatasetError: the file is not UTF-8, not JSON, holds anything but objects, or ends within one.
     """
     with path.open("rb") as file:
         yield from _items(_Blocks(path, file))
@@ -188,7 +188,7 @@ def _items(blocks: _Blocks) -> Iterator[Row]:
 
 
 class _Blocks:
-    """The text of a file, of which a part is in memory: what was not decoded yet."""
+    """The text of a file, of which the part that was not decoded yet is in memory."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file = path, file
@@ -218,7 +218,7 @@ class _Blocks:
                 return row
 
     def skip(self, characters: str) -> None:
-        """Pass over any of these."""
+        """Skip any of these characters."""
         while not self.at_end() and self._text[self._place] in characters:
             end = self._place
             while end < len(self._text) and self._text[end] in characters:
@@ -226,22 +226,22 @@ class _Blocks:
             self._advance(end)
 
     def take(self, character: str) -> bool:
-        """Pass over one character if it is this one, and say whether it was."""
+        """Skip one character if it is this one; return whether it was."""
         if self.at_end() or self._text[self._place] != character:
             return False
         self._advance(self._place + 1)
         return True
 
     def at_end(self) -> bool:
-        """Whether nothing is left of the file."""
+        """Whether the end of the file is reached."""
         while self._place == len(self._text) and not self._ended:
             self._read_more()
         return self._place == len(self._text)
 
     def unexpected(self, expected: str) -> DatasetError:
-        """Return the error that says what stands here instead."""
-        given = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
-        return DatasetError(f"expected {expected}, got {given}", self._path, self.line)
+        """Return the error for the unexpected text at the current position."""
+        rest = "the end of the file" if self.at_end() else repr(self._text[self._place : self._place + 20])
+        return DatasetError(f"expected {expected}, got {rest}", self._path, self.line)
 
     def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _TAIL
@@ -251,7 +251,7 @@ class _Blocks:
         self._place = end
 
     def _read_more(self) -> None:
-        """As much again as there is, so that an object of n blocks is tried log n times."""
+        """Read as much again as is left, so that an object of n blocks is tried log n times."""
         left = self._text[self._place :]
         data = self._file.read(max(_BLOCK_BYTES, len(left)))
         try:

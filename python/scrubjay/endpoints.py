@@ -1,7 +1,7 @@
-"""Addresses over HTTP, and which key goes where.
+"""HTTP endpoints, and the rules that decide which key is sent to which.
 
-A key that the caller gives goes to the address that it is given for. A key of the environment is a provider's: it goes
-to that provider's host over https, and nowhere else.
+A key given by the caller is sent to the address it is given for. A key from the environment belongs to a provider: it
+is sent to that provider's host over https, and nowhere else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hashlib import sha256
 
 __all__ = ["Endpoint", "key_named"]
 
-# Host -> the environment's variables that hold its key, in the names of the provider's own client.
+# Host -> the environment variables of its key, under the names that the provider's own client uses.
 _KEYS = {
     "api.openai.com": ("OPENAI_API_KEY",),
     "api.cohere.com": ("CO_API_KEY", "COHERE_API_KEY"),
@@ -22,21 +22,22 @@ _KEYS = {
     "api.voyageai.com": ("VOYAGE_API_KEY",),
     "api.mistral.ai": ("MISTRAL_API_KEY",),
 }
-_SECRET = re.compile("auth|key|token|cookie|secret", re.IGNORECASE)  # in names of headers
+_SECRET = re.compile("auth|key|token|cookie|secret", re.IGNORECASE)  # matches names of headers
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Endpoint:
-    """An address and the headers of requests to it. No key is in its `repr`, in `shown` or in `name`.
+    """An address and the headers of requests to it. Its `repr`, `shown` and `name` never contain a key.
 
     Args:
-        argument: what the address is called in messages.
+        argument: the name of the address in messages.
         url: http:// or https://, without user and password.
-        api_key: goes there as a bearer token; None: the environment's key of the provider whose host it is. "": none.
-        headers: sent along.
+        api_key: sent to the address as a bearer token; None: the environment's key of the provider with this host. "":
+            no key.
+        headers: further headers.
 
     Raises:
-        ValueError: the address is invalid, or the key or a header cannot be sent. The message does not hold the key.
+        ValueError: the address is invalid, or the key or a header cannot be sent. The message does not contain the key.
 
     >>> endpoint = Endpoint("base_url", "https://models.example/v1/embeddings", "secret")
     >>> endpoint.headers()["Authorization"]
@@ -55,9 +56,9 @@ class Endpoint:
         parts = _parts(argument, url)
         self.url = url
         self.shown = urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-        """The address without what may be secret in it."""
+        """The address without parts that may be secret."""
         self.name = self.shown + (f"?{sha256(parts.query.encode()).hexdigest()[:8]}" if parts.query else "")
-        """Tells addresses apart."""
+        """Identifies the address."""
         self._headers = {"Content-Type": "application/json", **(headers or {})}
         for name, value in self._headers.items():
             _check_header(f"headers: {name}", value)
@@ -86,17 +87,17 @@ class Endpoint:
         return self._provider is not None and not self._has_own and not self._token()
 
     def advice(self) -> str:
-        """Return what to say beside a refusal for want of a key; "" if one was sent."""
+        """Return advice to append to a refusal if no key was sent; otherwise ""."""
         if self._token() or self._has_own:
             return ""
         if self._variables:
             return f"; no key was sent: set {self._variables[0]}, or give api_key="
         unsent = [name for names in _KEYS.values() for name in names if os.environ.get(name)]
-        why = f" ({unsent[0]} of the environment goes to its provider's host alone)" if unsent else ""
+        why = f" ({unsent[0]} of the environment is sent only to its provider's host)" if unsent else ""
         return f"; no key was sent{why}: give the one for this address as api_key="
 
     def hidden(self, text: str) -> str:
-        """Return a text without the key, should the other side have repeated it."""
+        """Return a text without the key, in case the server repeated it."""
         secrets = [value for name, value in self._headers.items() if _SECRET.search(name)]
         for secret in filter(None, (self._token(), *secrets)):
             text = text.replace(secret, "[hidden]")
@@ -113,10 +114,10 @@ class Endpoint:
 
 
 def key_named(argument: str, url: str, variable: str) -> str:
-    """Return the key that a variable of the environment holds, for who names the variable beside the address.
+    """Return the key in an environment variable that was named beside the address.
 
     Raises:
-        ValueError: there is no such variable, or the address is neither https nor of this machine.
+        ValueError: the variable is not set, or the address is neither https nor of this machine.
     """
     parts = _parts(argument, url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
@@ -134,7 +135,7 @@ def _first(variables: tuple[str, ...]) -> str | None:
 def _parts(argument: str, url: str) -> urllib.parse.SplitResult:
     try:
         parts = urllib.parse.urlsplit(url)
-        _ = parts.port  # raises if it is not a number
+        _ = parts.port  # raises unless it is a number
     except (ValueError, AttributeError, TypeError):
         raise ValueError(f"{argument}: expected http:// or https:// and a host") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -145,7 +146,7 @@ def _parts(argument: str, url: str) -> urllib.parse.SplitResult:
         )
     if any(character <= " " or character in '\\"<>^`{|}\x7f' for character in url):
         raise ValueError(
-            f"{argument}: expected an address without spaces and such, got {parts.hostname!r} and more"
+            f"{argument}: expected an address without spaces or special characters, got {parts.hostname!r} and more"
         )
     return parts
 
@@ -156,5 +157,5 @@ def _check_header(name: str, value: str) -> str:
     if not value.isascii() or not (value.isprintable() or not value):
         raise ValueError(
             f"{name}: expected printable ASCII characters"
-        )  # and what it is instead stays unsaid
+        )  # the message must not contain the value
     return value

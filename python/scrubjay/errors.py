@@ -1,7 +1,7 @@
 """The exceptions of Scrubjay.
 
-Bad arguments are ordinary ``TypeError`` and ``ValueError`` (argument, expected, given); everything that has no name in
-Python derives from :class:`Error`. The native module looks its types up here when it is imported.
+Bad arguments raise ordinary ``TypeError`` and ``ValueError`` (argument, expected, given); every other type derives from
+:class:`Error`. The native module looks up its types here when it is imported.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
 
 
 class Error(Exception):
-    """Base of every exception type that is Scrubjay's own."""
+    """Base of Scrubjay's own exceptions."""
 
 
 class BudgetError(Error, ValueError):
-    """A prompt whose policies and preferences alone are over its budget; `needed` says which budget would do."""
+    """A prompt whose policies and preferences alone exceed its budget; `needed` is the budget that would suffice."""
 
     def __init__(self, message: str, needed: int, budget: int) -> None:
         super().__init__(message)
@@ -49,21 +49,21 @@ class BudgetError(Error, ValueError):
         self.budget = budget
 
     def __reduce__(self) -> tuple[type[BudgetError], tuple[str, int, int]]:
-        """Return what it is made again from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (str(self), self.needed, self.budget))
 
 
 class ConflictError(Error):
-    """A write that contradicts what is stored, e.g. a record of memory that would say what another one says."""
+    """A write that contradicts what is stored, e.g. a memory record that would duplicate another."""
 
 
 class VersionConflictError(ConflictError):
-    """A conditional write to a memory that is not, or no longer, as its writer saw it. Nothing was written.
+    """A conditional write to a memory whose version is not the one that the writer expected. Nothing was written.
 
     Attributes:
         id: of the memory.
-        expected: the version that the writer named; 0: it was to be absent.
-        found: the version that it has; 0: it is absent.
+        expected: the version that the writer named; 0: absent.
+        found: the version that the memory has; 0: absent.
     """
 
     def __init__(self, id: str | int, expected: int, found: int) -> None:
@@ -73,7 +73,7 @@ class VersionConflictError(ConflictError):
         self.id, self.expected, self.found = id, expected, found
 
     def __reduce__(self) -> tuple[type[VersionConflictError], tuple[str | int, int, int]]:
-        """Return what it is made anew from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (self.id, self.expected, self.found))
 
 
@@ -82,10 +82,10 @@ def _at(version: int) -> str:
 
 
 class RejectedError(Error, ValueError):
-    """What `Memory.propose(..., raise_if_rejected=True)` raises for what the gate refuses. Nothing was written.
+    """Raised by `Memory.propose(..., raise_if_rejected=True)` if the gate rejects a candidate. Nothing was written.
 
     Attributes:
-        outcomes: of all that was proposed in the call, in its order.
+        outcomes: of all candidates of the call, in its order.
     """
 
     def __init__(self, message: str, outcomes: Sequence[Any] = ()) -> None:
@@ -93,43 +93,45 @@ class RejectedError(Error, ValueError):
         self.outcomes = tuple(outcomes)
 
     def __reduce__(self) -> tuple[type[RejectedError], tuple[str, tuple[Any, ...]]]:
-        """Return what it is made anew from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (str(self), self.outcomes))
 
 
 class OwnedCollectionError(ConflictError):
-    """A raw write to the collection in which a :class:`scrubjay.Memory` keeps its records. Nothing was written.
+    """A direct write to the collection in which a :class:`scrubjay.Memory` keeps its records. Nothing was written.
 
-    Such a write would pass the gate: use `Memory.propose`, `update`, `delete` and `forget`, or the collection without a
-    name, whose documents :meth:`Memory.recall` finds as notes.
+    Such a write would bypass the gate: use `Memory.propose`, `update`, `delete` and `forget`, or the default
+    collection, whose documents :meth:`Memory.recall` finds as notes.
 
     Attributes:
-        collection: its name.
+        collection: the name of the collection.
     """
 
     def __init__(self, collection: str, doing: str) -> None:
         super().__init__(
             f"{doing}: expected another collection than {collection!r}: its records belong to scrubjay.Memory, which "
-            "writes them through its gate only (propose, update, delete, forget); what is written to the collection "
-            "without a name is recalled as notes"
+            "writes them through its gate only (propose, update, delete, forget); memories in the default "
+            "collection are recalled as notes"
         )
         self.collection, self._doing = collection, doing
 
     def __reduce__(self) -> tuple[type[OwnedCollectionError], tuple[str, str]]:
-        """Return what it is made anew from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (self.collection, self._doing))
 
 
 class HeldError(Error):
-    """A call that would destroy what is under a legal hold. Nothing was changed.
+    """A call that would destroy memories under a legal hold. Nothing was changed.
 
     Attributes:
-        scope: that the hold is on.
-        reason: that its administrator gave.
+        scope: the scope of the hold.
+        reason: the reason that the administrator gave.
     """
 
     def __init__(self, scope: Any, reason: str) -> None:
-        super().__init__(f"scope: expected none under a legal hold, got {scope!r}, which is held: {reason}")
+        super().__init__(
+            f"scope: expected a scope without a legal hold, got {scope!r}, which is held: {reason}"
+        )
         self.scope = scope
         self.reason = reason
 
@@ -138,16 +140,16 @@ class HeldError(Error):
 
 
 class CursorError(Error, ValueError):
-    """A cursor that is damaged, or that another index, scope or order made. Begin again without one."""
+    """A cursor that is damaged, or belongs to another index, scope or order. Start again without a cursor."""
 
 
 class DatasetError(Error, ValueError):
-    """A file of a data set that is not what its format says; the message names the file, the line and the field.
+    """A file of a data set that violates its format; the message names the file, the line and the field.
 
     Attributes:
         path: the file.
-        line: on which the row begins, from 1; None: the file as a whole.
-        what: what is wrong, without the place.
+        line: the first line of the row, from 1; None: the file as a whole.
+        what: what is wrong, without the location.
     """
 
     def __init__(self, what: str, path: object, line: int | None = None) -> None:
@@ -155,21 +157,21 @@ class DatasetError(Error, ValueError):
         self.what, self.path, self.line = what, path, line
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[str, object, int | None]]:
-        """Return what it is made again from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (self.what, self.path, self.line))
 
 
 class CorruptIndexError(Error):
-    """Stored bytes that cannot be what Scrubjay wrote. What else the file holds can still be read.
+    """Stored bytes that Scrubjay cannot have written. The rest of the file can still be read.
 
     `scrubjay check --repair FILE` (:meth:`Admin.repair`) sets the damaged rows aside and makes the file sound again;
-    a backup brings back what they held.
+    restore a backup to recover what they held.
 
     Attributes:
-        what: what is wrong, without the place and the remedy.
-        path: the file, where it is known.
-        id: of the document or record, where it is one.
-        scope: of the document or record, where it is known.
+        what: what is wrong, without the location and the remedy.
+        path: the file, if known.
+        id: of the document or record, if it is one.
+        scope: of the document or record, if known.
     """
 
     def __init__(self, what: str, *, path: object = None, id: object = None, scope: object = None) -> None:
@@ -182,11 +184,11 @@ class CorruptIndexError(Error):
         self.what, self.path, self.id, self.scope = what, path, id, scope
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what it is made again from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (_corrupt, (str(self), self.what, self.path, self.id, self.scope))
 
     def located(self, *, path: object = None, id: object = None, scope: object = None) -> CorruptIndexError:
-        """Return the same error with the places that it does not name yet."""
+        """Return the same error with the missing parts of its location filled in."""
         return type(self)(
             self.what,
             path=path if self.path is None else self.path,
@@ -202,10 +204,10 @@ def _corrupt(message: str, what: str, path: object, id: object, scope: object) -
 
 
 class CorruptDataWarning(UserWarning):
-    """Stored documents or records that are damaged were left out of an answer; the message names the first of them.
+    """Damaged documents or records were left out of an answer; the message names the first of them.
 
     Attributes:
-        damaged: a sentence for each.
+        damaged: a sentence about each.
     """
 
     def __init__(self, message: str, damaged: tuple[str, ...] = ()) -> None:
@@ -214,35 +216,35 @@ class CorruptDataWarning(UserWarning):
 
 
 class ClosedError(Error):
-    """An index that was closed, or that was opened before the process forked."""
+    """The index was closed, or was opened before the process forked."""
 
 
 class StoreError(Error):
-    """A file that could not be read or written: full disk, no permission, I/O error. What was acknowledged stands."""
+    """A file could not be read or written: full disk, no permission, I/O error. Acknowledged writes stand."""
 
 
 class StoreBusyError(StoreError):
-    """Another process or thread was writing for longer than the index waits. Nothing was written; try again."""
+    """Another process or thread held the write lock for longer than the index waits. Nothing was written; try again."""
 
 
 class StoreFormatError(StoreError, ValueError):
-    """A file that is not a Scrubjay index, is of a newer format, or holds another kind of index than requested."""
+    """A file that is not a Scrubjay index, has a newer format, or holds another kind of index than requested."""
 
 
 class StoreUnavailableError(StoreError):
-    """The server of the rows does not answer. What was acknowledged stands; what is in memory is still searched.
+    """The database server does not answer. Acknowledged writes stand; resident partitions can still be searched.
 
-    A write that raises this was not written, unless its message says that this is not known: then write it again, which
-    for an upsert changes nothing if it was.
+    A write that raises this was not written, unless its message says that the outcome is unknown: then repeat it; an
+    upsert that was already written changes nothing.
     """
 
 
 class UnsupportedError(StoreError):
-    """A verb that this kind of store does not have (yet): what it needs is in a file only. Nothing was changed.
+    """A verb that this kind of store does not support: it needs an index in a file. Nothing was changed.
 
     Attributes:
-        verb: what was asked for.
-        place: of the store.
+        verb: the verb that was called.
+        place: the address of the store.
     """
 
     def __init__(self, verb: str, place: str, remedy: str = "") -> None:
@@ -253,32 +255,32 @@ class UnsupportedError(StoreError):
         self.verb, self.place, self._remedy = verb, place, remedy
 
     def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, str, str]]:
-        """Return what it is made again from, in another process."""
+        """Return the arguments that recreate it, for pickling."""
         return (type(self), (self.verb, self.place, self._remedy))
 
 
 class EncryptionError(StoreError):
-    """A tenant's key that could not be had, or is another one than its memories were sealed with. Nothing is lost."""
+    """A tenant's key is unavailable, or differs from the one that encrypted its memories. Nothing is lost."""
 
 
 class KeyErasedError(EncryptionError):
-    """The key of a tenant was destroyed. A provider of keys raises it to say so; then the tenant is as if erased."""
+    """The key of a tenant was destroyed. A key provider raises it to report that; the tenant then counts as erased."""
 
 
 class RetrievalError(Error):
-    """A rewriter or reranker that failed, or that answered something else than it should."""
+    """A rewriter or reranker failed, or returned a wrong result."""
 
 
 class EmbedderError(Error):
-    """An embedder that failed, or that returned something else than finite float32 vectors of its dimension."""
+    """An embedder failed, or returned something other than finite float32 vectors of its dimension."""
 
 
 class EmbedderMismatchError(Error, ValueError):
-    """An embedder other than the one whose vectors the index holds; the message names the remedy."""
+    """An embedder other than the one that made the vectors of the index; the message names the remedy."""
 
 
 class MissingExtraError(Error, ImportError):
-    """An optional dependency that is not installed; the message holds the command that installs it."""
+    """An optional dependency is not installed; the message holds the command that installs it."""
 
     def __init__(self, what: str, extra: str | None, package: str) -> None:
         to_install = package if extra is None else f'"scrubjay[{extra}]"'

@@ -1,7 +1,7 @@
-"""Libraries that are imported when something first needs them.
+"""Lazy imports of optional libraries.
 
-Python keeps a lock for each module that is being imported. A child of a process that forked while another thread was
-at it would wait for that lock for ever, and half of the library would be there; so it is told.
+Python holds a lock for each module being imported. If a process forks while another thread imports, its child would
+wait for that lock forever, with a half-initialised library. So the child gets an error instead.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from scrubjay.errors import Error, MissingExtraError
 __all__ = ["imported"]
 
 _under_way: dict[int, str] = {}
-"""What each thread imports just now."""
+"""Thread -> the module that it is importing."""
 _cut: list[str] = []
-"""What other threads of the parent imported when this process was forked."""
+"""Modules that other threads of the parent were importing when this process was forked."""
 
 
 def imported(module: str, what: str, extra: str | None, package: str | None = None) -> Any:
-    """Return a module, imported now unless it is already.
+    """Return a module, importing it if necessary.
 
     Args:
         module: its dotted name.
-        what: what needs it, for the message.
-        extra: of ours that installs it; None: none does.
-        package: that has it; None: the first part of its name.
+        what: the feature that needs it, for the message.
+        extra: our extra that installs it; None: there is none.
+        package: the package that contains it; None: the first part of its name.
 
     Raises:
         MissingExtraError: it is not installed.
-        Error: this process was forked while another thread imported it, or something that may have needed it.
+        Error: this process was forked while another thread imported it, or a library that may have needed it.
 
     >>> imported("json", "this example", None).dumps([1])
     '[1]'
     """
     library = module.partition(".")[0]
-    if (found := _whole(module)) is not None and _whole(library) is not None:
-        return found
+    if (loaded := _whole(module)) is not None and _whole(library) is not None:
+        return loaded
     if _cut:
         raise Error(
             f"{what}: cannot import {module} here, as this process was forked while a thread imported {_cut[0]}; "
@@ -50,7 +50,7 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
     is_outermost = thread not in _under_way
     _under_way.setdefault(thread, module)
     try:
-        importlib.import_module(library)  # which may have been taken away since
+        importlib.import_module(library)  # it may have been removed since
         return importlib.import_module(module)
     except ImportError:
         raise MissingExtraError(what, extra, package or library) from None
@@ -60,15 +60,15 @@ def imported(module: str, what: str, extra: str | None, package: str | None = No
 
 
 def _whole(module: str) -> Any:
-    """Return a module that is there and that nobody is still importing, or None."""
-    found = sys.modules.get(module)
-    return None if getattr(getattr(found, "__spec__", None), "_initializing", False) else found
+    """Return a module that is completely imported, or None."""
+    loaded = sys.modules.get(module)
+    return None if getattr(getattr(loaded, "__spec__", None), "_initializing", False) else loaded
 
 
 def _after_in_child() -> None:
     mine = threading.get_ident()
     _cut.extend(module for thread, module in _under_way.items() if thread != mine)
-    for thread in [one for one in _under_way if one != mine]:
+    for thread in [thread for thread in _under_way if thread != mine]:
         del _under_way[thread]
 
 

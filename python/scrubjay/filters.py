@@ -5,41 +5,42 @@ A filter is a mapping; all of its entries must hold. `search`, `search_batch` an
 =================================  ====================================================================================
 ``{"field": value}``               short for ``{"field": {"$eq": value}}``
 ``$eq`` ``$ne``                    equal, not equal
-``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none of it; of a list field:
+``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none of it; for a list field:
                                    one of its texts is in the list, or none is
 ``$gt`` ``$gte`` ``$lt`` ``$lte``  order: of numbers, of texts (by code point), of times
 ``$exists``                        True: the field has a value; False: it has none
 ``$contains``                      the field is a list that holds this text
 ``{"field": {"$not": {...}}}``     the operators do not all hold
-``$and`` ``$or``                   of a list of filters; of an empty one `$and` holds and `$or` does not
+``$and`` ``$or``                   of a list of filters; of an empty list `$and` holds and `$or` does not
 ``$not``                           of one filter
-``$where``                         a function of a :class:`scrubjay.Record` that returns whether it is admitted (below)
+``$where``                         a function of a :class:`scrubjay.Record` that returns whether it matches (below)
 =================================  ====================================================================================
 
-Fields are the keys of `metadata`, and `created_at` and `expires_at`, where a memory's own times go before metadata of
-the same name. Types are those of the values, memory by memory, and a value of another type than the operand does not
-match: numbers (int and float compare exactly, as in Python), texts, booleans (``True`` is not ``1``), lists (of which
-the texts count, for `$contains` and `$in`; a list equals nothing), objects (which equal nothing: no operator looks into
+Fields are the keys of `metadata`, and `created_at` and `expires_at`, where a memory's own times take precedence over
+metadata of the same name. Each value has its own type, memory by memory, and a value of another type than the operand
+does not match: numbers (int and float compare exactly, as in Python), texts, booleans (``True`` is not ``1``), lists
+(`$contains` and `$in` look at their texts; a list equals nothing), objects (which equal nothing: no operator looks into
 them, and a period in a field's name is part of the name), and times. A text that is an ISO 8601 date or time
 (``2026-03-01``, ``2026-03-01T09:30:00+01:00``) is a time as well: it compares with a `datetime` (or a `date`, its
-midnight in UTC) as an instant, with a text as a text. For `created_at` and `expires_at` an operand may be whatever
+midnight in UTC) as an instant, with a text as a text. For `created_at` and `expires_at` an operand may be anything that
 `upsert` takes: a datetime, an ISO 8601 text, seconds since 1970. None is not a value.
 
-A memory that lacks the field matches no condition but the negative ones (`$ne`, `$nin`, `$not`, ``$exists: False``):
-what does not match `$eq` matches `$ne`.
+A memory without the field matches only the negative conditions (`$ne`, `$nin`, `$not`, ``$exists: False``): what does
+not match `$eq` matches `$ne`.
 
-A filter is not a scope: documents that it does not admit are not candidates, but BM25's statistics (how many documents,
-how many hold a word, how long they are) stay those of everything that the scope sees, so a filter changes which
-memories are found and never what a found one scores.
+A filter is not a scope: documents that do not match are not candidates, but BM25's statistics (number of documents,
+document frequencies, average length) stay those of everything that the scope sees, so a filter changes which memories
+are found and never how they score.
 
-What no operator says, a function can: ``{"category": "keys", "$where": lambda record: ...}``, or the function alone as
-the filter. It stands at the top or in parts of `$and`, not under `$or` and `$not`. It is slow: every memory that the
-conditions beside it admit is read and shown to the function, without its vector, before anything is ranked. Name native
-conditions that leave little. `search`, `search_batch`, `list` and `count` take functions, nothing else does; what is
-written between the function's turn and the search is not found. What the function raises is raised.
+A function can express any other condition: ``{"category": "keys", "$where": lambda record: ...}``, or the function
+alone as the filter. It is allowed at the top level and in parts of `$and`, not under `$or` and `$not`. It is slow:
+every memory that matches the conditions beside it is read and passed to the function, without its vector, before
+anything is ranked; add native conditions that leave few memories. Only `search`, `search_batch`, `list` and `count`
+take functions. Memories written between the calls of the function and the search are not found. Exceptions of the
+function propagate.
 
-A filter is compiled natively at each call, which takes about a microsecond; :class:`scrubjay.Filter` keeps a compiled
-one.
+A filter is compiled natively at each call, which takes about a microsecond; :class:`scrubjay.Filter` is a compiled
+filter.
 
 >>> from scrubjay import Index, Scope
 >>> index, acme = Index(), Scope("acme")
@@ -76,14 +77,14 @@ from scrubjay._native import Filter
 __all__ = ["WHERE", "Filter", "FilterLike", "Ids", "both", "common", "lasting", "visible_to"]
 
 FilterLike = Mapping[str, Any] | Filter | Callable[[Any], Any]
-"""What `filter` accepts."""
+"""The types that `filter` accepts."""
 
 WHERE = "$where"
 """The operator whose operand is a function."""
 
 Ids = Iterable[Any]
-"""What `ids` and `exclude` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids; of a
-search and a count also pairs (scope, id), each of which names one memory."""
+"""The types that `ids` and `exclude` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids;
+in a search and a count also pairs (scope, id), each of which names one memory."""
 
 
 def visible_to(
@@ -96,10 +97,10 @@ def visible_to(
     """Return the filter for what `user`, or any of several users, may see among memories that users share within
     their tenant.
 
-    Memories are written to the tenant's scope with an `owner`, perhaps `shared_with` (a list of users) and `is_public`:
-    visible are one's own, those shared with exactly this user, and the public ones. A list or set of users (a
-    team, a user and the groups that she is in) sees what one of them sees; nobody (an empty one) what is public. The
-    other arguments name the metadata fields.
+    Memories are written to the tenant's scope with an `owner`, optionally `shared_with` (a list of users) and
+    `is_public`. A user sees her own memories, those shared with exactly this user, and the public ones. A list or set
+    of users (a team, a user and her groups) sees what any of them sees; an empty one sees the public ones. The other
+    arguments name the metadata fields.
 
     Raises:
         TypeError: a user is not a str.
@@ -116,9 +117,9 @@ def visible_to(
     [2, 3, 4]
     """
     users = [user] if isinstance(user, str) or not isinstance(user, Iterable) else list(user)
-    for one in users:
-        if not isinstance(one, str):
-            raise TypeError(f"user: expected a str or several, got {type(one).__name__} {one!r}")
+    for name in users:
+        if not isinstance(name, str):
+            raise TypeError(f"user: expected a str or several, got {type(name).__name__} {name!r}")
     return {"$or": [{owner: {"$in": users}}, {shared_with: {"$in": users}}, {is_public: True}]}
 
 
@@ -132,7 +133,7 @@ def both(*filters: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def common(some: Iterable[Any], others: Iterable[Any]) -> list[Any]:
-    """Return what both name: an id names the memories of every scope that have it, a pair (scope, id) one of them.
+    """Return the intersection: an id names the memories with this id in every scope, a pair (scope, id) one of them.
 
     Args:
         some, others: ids and pairs.
@@ -143,12 +144,12 @@ def common(some: Iterable[Any], others: Iterable[Any]) -> list[Any]:
     (['m1', (Scope('acme'), 'm2')], [(Scope('acme'), 'm1')])
     """
     left, right = dict.fromkeys(some), dict.fromkeys(others)
-    inside = [one for one in left if one in right or (isinstance(one, tuple) and one[1] in right)]
-    return inside + [one for one in right if isinstance(one, tuple) and one[1] in left and one not in left]
+    inside = [key for key in left if key in right or (isinstance(key, tuple) and key[1] in right)]
+    return inside + [key for key in right if isinstance(key, tuple) and key[1] in left and key not in left]
 
 
 def lasting(ids: Ids | None) -> Ids | None:
-    """Return ids that can be gone through more than once: an iterator's as a list.
+    """Return ids that can be iterated more than once: an iterator becomes a list.
 
     >>> lasting({1, 2}), lasting(iter([1, 2]))
     ({1, 2}, [1, 2])

@@ -1,8 +1,8 @@
-"""Objects that were made without their constructor say so.
+"""A clear error for objects whose constructor was not called.
 
-`T.__new__(T)` (unpicklers, mocks, containers of dependency injection) gives an object without attributes. What asks one
-for anything gets TypeError with the name of its type, as from the native types, rather than an AttributeError about an
-attribute that no caller knows. Objects that were initialised work as before.
+`T.__new__(T)` (unpicklers, mocks, dependency injection) creates an object without attributes. Any access then raises
+TypeError with the name of the type, as the native types do, rather than an AttributeError about a private attribute.
+Initialised objects are not affected.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 def guard_exports(module: str) -> None:
-    """Have every class that the module exports answer so. To be called at the module's end.
+    """Guard every class that the module exports (:func:`guarded`). Call it at the end of the module.
 
-    Left alone are errors, protocols, native types, and classes with a `__new__` of their own, which uses :func:`unset`.
+    Exempt are errors, protocols, native types, and classes with their own `__new__`, which uses :func:`unset`.
     """
     exported = vars(sys.modules[module])
     for name in exported["__all__"]:
@@ -32,22 +32,22 @@ def guard_exports(module: str) -> None:
             and not issubclass(cls, (BaseException, tuple))
             and not getattr(cls, "_is_protocol", False)
             and not hasattr(cls, "__getattr__")
-            and all(vars(one).get("__new__") is None for one in cls.__mro__[:-1])
+            and all(vars(base).get("__new__") is None for base in cls.__mro__[:-1])
         ):
             guarded(cls)
 
 
 def guarded(cls: type[T]) -> type[T]:
-    """Have one class answer so; a decorator."""
-    setattr(cls, "__getattr__", _missing)  # noqa: B010 - mypy knows no such attribute
+    """Class decorator: raise the TypeError for missing attributes of uninitialised objects."""
+    setattr(cls, "__getattr__", _missing)  # noqa: B010 - mypy does not know the attribute
     return cls
 
 
 class Unusable:
     """A placeholder for a missing part of an object. Any use of it raises the given error.
 
-    A class whose attributes are read in every search sets its attributes to this in `__new__`: a `__getattr__` of the
-    class would make each of them slower.
+    A class whose attributes are read in every search assigns this to them in `__new__`: a `__getattr__` of the class
+    would slow down each access.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -61,7 +61,7 @@ class Unusable:
 
 
 def unset(cls: type) -> Unusable:
-    """Return what stands for an attribute before the constructor sets it."""
+    """Return the placeholder for an attribute before the constructor sets it."""
     return Unusable(_uninitialised(cls))
 
 
@@ -82,7 +82,7 @@ def _is_initialised(instance: Any) -> bool:
                 continue
             if slot != "__weakref__" and slot != "__dict__":
                 return True
-    # A class whose constructor sets nothing has nothing to miss.
+    # A class whose constructor sets no attributes is always initialised.
     return not any(
         "__slots__" in vars(cls) and vars(cls)["__slots__"] for cls in type(instance).__mro__
     ) and (_sets_nothing(type(instance)))

@@ -1,8 +1,8 @@
-"""ISO 8601 times from text, read alike by every Python.
+"""Parsing of ISO 8601 times, the same on every Python.
 
-`datetime.fromisoformat` of Python 3.10 takes what `isoformat` writes and little else: it refuses what Postgres prints
-(``2026-03-01 09:30:00.12345+00``), nanoseconds, an offset without colon, and the basic form. That of 3.11 takes them,
-and midnight as 24:00 only 3.14's does. What the interpreter refuses is therefore read here once more.
+`datetime.fromisoformat` of Python 3.10 accepts little more than what `isoformat` writes: it refuses what Postgres
+prints (``2026-03-01 09:30:00.12345+00``), nanoseconds, an offset without colon, and the basic form. Python 3.11 accepts
+these, but only 3.14 accepts midnight as 24:00. What the interpreter refuses is therefore parsed again here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CLOCK = r"""
     (?P<{0}hour>[0-9]{{2}}) (?: (?P<{0}colon>:?) (?P<{0}minute>[0-9]{{2}})
     (?: (?P={0}colon) (?P<{0}second>[0-9]{{2}}) (?: [.,] (?P<{0}fraction>[0-9]+) )? )? )?
 """
-_FORM = (  # compiled at the first time that the interpreter refuses: importing scrubjay stays cheap
+_FORM = (  # compiled when the interpreter first refuses a text, so that importing scrubjay stays cheap
     r"(?P<year>[0-9]{4}) (?P<dash>-?) (?: (?P<month>[0-9]{2}) (?P=dash) (?P<day>[0-9]{2})"
     r" | W (?P<week>[0-9]{2}) (?: (?P=dash) (?P<weekday>[0-9]) )? )"
     rf"(?: [^0-9] {_CLOCK.format('')} (?P<zone> [Zz] | (?P<sign>[+-]) {_CLOCK.format('zone_')} )? )?"
@@ -24,14 +24,15 @@ _FORM = (  # compiled at the first time that the interpreter refuses: importing 
 
 
 def read_time(text: str) -> datetime:
-    """Return the time that `text` is; naive where it names no zone.
+    """Return the time in `text`; naive if it has no zone.
 
-    Date (``2026-03-01``, ``20260301``, a week ``2026-W09`` or its day ``2026-W09-7``), then, after a character that is
-    no digit, hours, minutes, seconds and their fraction, each further one optional, with colons or without; then ``Z``
-    or an offset. Of a fraction the first six digits count. 24:00 is the midnight that ends the day.
+    A date (``2026-03-01``, ``20260301``, a week ``2026-W09`` or a day of it ``2026-W09-7``), then optionally, after any
+    character but a digit, hours, minutes, seconds and a fraction, each optional after the one before, with or without
+    colons; then ``Z`` or an offset. The first six digits of the fraction count. 24:00 is the midnight at the end of the
+    day.
 
     Raises:
-        ValueError: it is none of these, or there is no such day or time.
+        ValueError: another form, or a day or time that does not exist.
 
     >>> read_time("2026-03-01 09:30:00.12345+00")
     datetime.datetime(2026, 3, 1, 9, 30, 0, 123450, tzinfo=datetime.timezone.utc)
@@ -39,27 +40,27 @@ def read_time(text: str) -> datetime:
     datetime.datetime(2026, 3, 2, 0, 0)
     """
     try:
-        # The suffix is spelt out because 3.10 does not know it.
+        # The suffix is replaced because 3.10 does not accept it.
         return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
     except ValueError:
         return read_any_form(text)
 
 
 def read_any_form(text: str) -> datetime:
-    """Return the same as `read_time`, without asking the interpreter first: ten times the time.
+    """Read a time without trying the faster parser of the interpreter; takes ten times as long as `read_time`.
 
     Raises:
-        ValueError: as there.
+        ValueError: as for `read_time`.
 
     >>> read_any_form("2026-W09-7")
     datetime.datetime(2026, 3, 1, 0, 0)
     """
-    found = re.fullmatch(_FORM, text, re.VERBOSE)
-    if found is None:
+    match = re.fullmatch(_FORM, text, re.VERBOSE)
+    if match is None:
         raise ValueError(f"expected an ISO 8601 time, got {text!r}")
     try:
-        midnight = datetime.combine(_day(found), datetime.min.time())
-        return (midnight + _since_midnight(found)).replace(tzinfo=_zone(found))
+        midnight = datetime.combine(_day(match), datetime.min.time())
+        return (midnight + _since_midnight(match)).replace(tzinfo=_zone(match))
     except (ValueError, OverflowError) as error:
         raise ValueError(f"expected an ISO 8601 time, got {text!r}: {error}") from None
 

@@ -1,12 +1,13 @@
-"""Keys of users, outside of what a backup of the index holds.
+"""Keys of users, stored outside the backups of the index.
 
-With ``keys=UserKeys(provider, store)`` every user of an encrypted tenant has a key of their own, one half of which is
-in `store` alone. Erasing the user destroys that half, and with it every copy of what the user had: backups, standbys,
-archives of the write-ahead log, versions of objects. That holds as far as no copy of the *key store* is kept longer
-than copies may be readable: back it up separately, and briefly.
+With ``keys=UserKeys(provider, store)`` every user of an encrypted tenant has their own key, half of which is only in
+`store`. Erasing the user destroys that half, and so makes every copy of the user's data unreadable: backups, standbys,
+archives of the write-ahead log, versions of objects. This holds as long as no copy of the *key store* is kept longer
+than erased data may stay readable: back it up separately, and for a short time.
 
-Ready-made are a folder (:class:`KeyFolder`) for an index on one machine, and a database (:class:`KeyDatabase`), another
-one than the index's. A key management service takes their place by four methods (:class:`KeyStore`).
+Two stores are provided: a folder (:class:`KeyFolder`) for an index on one machine, and a database
+(:class:`KeyDatabase`), which must not be the index's. A key management service can replace them with four methods
+(:class:`KeyStore`).
 
 >>> import tempfile
 >>> from scrubjay import Index, Scope
@@ -43,21 +44,21 @@ __all__ = ["KeyDatabase", "KeyFolder", "KeyStore", "UserKeys"]
 
 @runtime_checkable
 class KeyStore(Protocol):
-    """Keeps keys by id, and destroys them. Called from any thread; what it raises fails what needs the key.
+    """Stores keys by id, and destroys them. Called from any thread; its exceptions fail the calls that need the key.
 
-    Ids are random, and name nobody. A destroyed id stays known as destroyed.
+    Ids are random and do not identify users. The store remembers destroyed ids as destroyed.
     """
 
     def put(self, id: bytes, key: bytes) -> None:
-        """Keep a new key, durably before it returns.
+        """Store a new key, durably before it returns.
 
         Raises:
-            FileExistsError: there is, or was, a key with this id.
+            FileExistsError: a key with this id exists or existed.
         """
         ...
 
     def get(self, id: bytes) -> bytes | None:
-        """Return a key; None: it was never here.
+        """Return a key, or None if it was never stored.
 
         Raises:
             KeyErasedError: it was destroyed.
@@ -65,24 +66,25 @@ class KeyStore(Protocol):
         ...
 
     def destroy(self, id: bytes) -> None:
-        """Destroy a key, durably before it returns; of one that was destroyed, or never here, note that it is."""
+        """Destroy a key, durably before it returns; an id without a key, or already destroyed, becomes or stays
+        destroyed."""
         ...
 
     def destroyed_at(self, id: bytes) -> datetime | None:
-        """Return when a key was destroyed (in UTC); None: it was not."""
+        """Return when a key was destroyed (in UTC), or None if it was not."""
         ...
 
 
 class UserKeys:
-    """A provider of tenants' keys (see :meth:`scrubjay.Index.open`) that has a key store for their users.
+    """A provider of tenants' keys (see :meth:`scrubjay.Index.open`) with a key store for their users.
 
     Args:
-        provider: tenant -> its key, None for a tenant in the clear. Its method `destroy`, if it has one, is used as
-            without this.
-        users: where the users' keys are kept: a :class:`KeyStore`.
+        provider: tenant -> its key, or None for an unencrypted tenant. Its method `destroy`, if any, is used as without
+            this class.
+        users: the store of the users' keys: a :class:`KeyStore`.
 
     Raises:
-        TypeError: one of them cannot be called, or has other methods.
+        TypeError: `provider` is not callable, or `users` lacks a method of a KeyStore.
     """
 
     def __init__(self, provider: Callable[[str], bytes | None], users: KeyStore) -> None:
@@ -102,25 +104,24 @@ class UserKeys:
         return self._provider(tenant)
 
     def destroy(self, tenant: str) -> None:
-        """Let the provider destroy the key of a tenant, if it can."""
+        """Call the provider's `destroy` for a tenant, if it has one."""
         destroy = getattr(self._provider, "destroy", None)
         if destroy is not None:
             destroy(tenant)
 
 
 class KeyFolder:
-    """A folder with a file for each key, for an index on the same machine.
+    """A folder with one file per key, for an index on the same machine.
 
-    Files are their owner's alone (mode 0600). A key that is destroyed is overwritten before its file goes, which a disk
-    that moves what it writes (an SSD, a file system that copies on write, a snapshot) does not promise to take to the
-    same place: encrypt that disk.
+    Only their owner can read the files (mode 0600). A destroyed key is overwritten before its file is deleted. A disk
+    that relocates writes (an SSD, a copy-on-write file system, a snapshot) may keep the old bytes: encrypt that disk.
 
     Args:
-        path: of the folder, made if it is not there. Not inside of what the backup of the index takes.
+        path: of the folder; created if missing. It must not be inside what the backup of the index copies.
 
     Raises:
-        TypeError: `path` is no path.
-        OSError: the folder cannot be made.
+        TypeError: `path` is not a path.
+        OSError: the folder cannot be created.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -141,28 +142,28 @@ class KeyFolder:
             _sync(self._path)
 
     def put(self, id: bytes, key: bytes) -> None:
-        """Keep a new key.
+        """Store a new key.
 
         Raises:
-            FileExistsError: there is, or was, a key with this id.
+            FileExistsError: a key with this id exists or existed.
         """
         file = self._file(id)
         if self.destroyed_at(id) is not None:
             raise FileExistsError(f"key {id.hex()}: it was destroyed")
         self._make_parent(file)
-        # Whole under another name first, so that a file with its own name has all of the key.
+        # Written under a temporary name first, so that a file under the final name is always complete.
         fresh = file.with_name(f"{file.name}.{os.urandom(4).hex()}")
         try:
             _write(fresh, key, os.O_CREAT | os.O_EXCL)
             os.link(fresh, file)
         except FileExistsError:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id") from None
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed") from None
         finally:
             fresh.unlink(missing_ok=True)
         _sync(file.parent)
 
     def get(self, id: bytes) -> bytes | None:
-        """Return a key; None: it was never here.
+        """Return a key, or None if it was never stored.
 
         Raises:
             KeyErasedError: it was destroyed.
@@ -180,7 +181,7 @@ class KeyFolder:
         """Destroy a key."""
         file, note = self._file(id), self._note(id)
         self._make_parent(file)
-        with suppress(FileExistsError):  # the note first: from then on no process uses the key
+        with suppress(FileExistsError):  # the marker first: from then on no process uses the key
             _write(note, str(time.time_ns() // 1000).encode(), os.O_CREAT | os.O_EXCL)
         _sync(file.parent)
         with suppress(FileNotFoundError):
@@ -190,11 +191,11 @@ class KeyFolder:
         _sync(file.parent)
 
     def destroyed_at(self, id: bytes) -> datetime | None:
-        """Return when a key was destroyed; None: it was not."""
+        """Return when a key was destroyed, or None if it was not."""
         note = self._note(id)
         try:
-            said = note.read_bytes()
-            at = int(said) / 1e6 if said else note.stat().st_mtime
+            content = note.read_bytes()
+            at = int(content) / 1e6 if content else note.stat().st_mtime
         except FileNotFoundError:
             return None
         return datetime.fromtimestamp(at, timezone.utc)
@@ -207,7 +208,8 @@ def _write(path: Path, data: bytes, flags: int) -> None:
     descriptor = os.open(path, os.O_WRONLY | flags, 0o600)
     try:
         if flags & os.O_CREAT and hasattr(os, "fchmod"):
-            # A umask may take more than it has to, and a key is overwritten one day; a file system may have no modes.
+            # The umask may have removed bits that are needed later to overwrite the key; a file system may have no
+            # modes.
             with suppress(OSError):
                 os.fchmod(descriptor, 0o600)
         os.write(descriptor, data)
@@ -217,7 +219,7 @@ def _write(path: Path, data: bytes, flags: int) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Let the names in a folder survive a loss of power, where folders can be synced."""
+    """Make the names in a folder survive a loss of power, on systems that can sync folders."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -228,12 +230,11 @@ def _sync(folder: Path) -> None:
 
 
 class KeyDatabase:
-    """A table in a PostgreSQL database, for an index that processes on many machines serve.
+    """A table in a PostgreSQL database, for an index shared by processes on many machines.
 
-    It must be another database cluster than the index's, or `pg_basebackup` takes the keys along. A key that is
-    destroyed is overwritten in its row; the old row and the write-ahead log keep it until they are vacuumed and
-    recycled: keep no archive of this server's log, and no backup of it, for longer than what was erased may be
-    readable.
+    It must be in another database cluster than the index, or `pg_basebackup` copies the keys along. A destroyed key is
+    overwritten in its row; the old row version and the write-ahead log keep it until they are vacuumed and recycled:
+    keep neither archives of this server's log nor backups of it for longer than erased data may stay readable.
 
     Args:
         url: "postgresql://user@host/database" (extra `postgres`).
@@ -241,7 +242,7 @@ class KeyDatabase:
 
     Raises:
         MissingExtraError: psycopg is not installed.
-        EncryptionError: the database does not answer, or its table cannot be made.
+        EncryptionError: the database does not answer, or its table cannot be created.
     """
 
     def __init__(self, url: str, *, timeout: float = 10.0) -> None:
@@ -250,8 +251,8 @@ class KeyDatabase:
         self._idle: list[Any] = []
         self._process = os.getpid()
         with self._connection() as connection:
-            made = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
-            if made is None:
+            table = connection.execute("SELECT to_regclass('scrubjay_user_key')").fetchone()[0]
+            if table is None:
                 connection.execute(_KEY_TABLE)
 
     @contextmanager
@@ -270,7 +271,7 @@ class KeyDatabase:
                     )
                     connection.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
                 elif not fresh:
-                    connection.execute("SELECT 1")  # it may have rested since before a restart
+                    connection.execute("SELECT 1")  # it may be stale, from before a restart
             except self._psycopg.Error as error:
                 if connection is not None:
                     connection.close()
@@ -288,31 +289,31 @@ class KeyDatabase:
         self._idle.append(connection)
 
     def put(self, id: bytes, key: bytes) -> None:
-        """Keep a new key.
+        """Store a new key.
 
         Raises:
-            FileExistsError: there is, or was, a key with this id.
+            FileExistsError: a key with this id exists or existed.
         """
         with self._connection() as connection:
             done = connection.execute(
                 "INSERT INTO scrubjay_user_key(id, key) VALUES (%s, %s) ON CONFLICT DO NOTHING", (id, key)
             )
         if done.rowcount != 1:
-            raise FileExistsError(f"key {id.hex()}: there is, or was, one with this id")
+            raise FileExistsError(f"key {id.hex()}: a key with this id exists or existed")
 
     def get(self, id: bytes) -> bytes | None:
-        """Return a key; None: it was never here.
+        """Return a key, or None if it was never stored.
 
         Raises:
             KeyErasedError: it was destroyed.
         """
         with self._connection() as connection:
-            found = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
-        if found is None:
+            row = connection.execute("SELECT key FROM scrubjay_user_key WHERE id = %s", (id,)).fetchone()
+        if row is None:
             return None
-        if found[0] is None:
+        if row[0] is None:
             raise KeyErasedError(f"key {id.hex()}: it was destroyed")
-        return bytes(found[0])
+        return bytes(row[0])
 
     def destroy(self, id: bytes) -> None:
         """Destroy a key."""
@@ -324,16 +325,16 @@ class KeyDatabase:
             )
 
     def destroyed_at(self, id: bytes) -> datetime | None:
-        """Return when a key was destroyed; None: it was not."""
+        """Return when a key was destroyed, or None if it was not."""
         with self._connection() as connection:
-            found = connection.execute(
+            row = connection.execute(
                 "SELECT destroyed_at FROM scrubjay_user_key WHERE id = %s", (id,)
             ).fetchone()
-        at: datetime | None = None if found is None else found[0]
+        at: datetime | None = None if row is None else row[0]
         return None if at is None else at.astimezone(timezone.utc)
 
     def close(self) -> None:
-        """Close the connections; the next call opens another one."""
+        """Close the connections; the next call opens a new one."""
         while self._idle:
             self._idle.pop().close()
 

@@ -1,4 +1,4 @@
-"""The vectors of a document: one, or one for each passage of its text."""
+"""The vectors of a document: one vector, or one for each passage of its text."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ __all__ = ["DocumentVector", "PassageVectors", "mean_of"]
 
 
 class PassageVectors(NamedTuple):
-    """The vectors of a document's passages, and where these are in its text."""
+    """The vectors of a document's passages, and the spans of these in its text."""
 
     rows: NDArray[np.float32]
-    """(n, dim), n from 1."""
+    """(n, dim), n >= 1."""
     spans: NDArray[np.uint32]
-    """(n, 2): the first character of each and the one after its last; (0, 0): not known."""
+    """(n, 2): first character and end (exclusive) of each passage; (0, 0): unknown."""
 
     def any(self) -> bool:
-        """Whether every vector has a direction."""
+        """Whether every vector is non-zero."""
         return bool(self.rows.any(axis=1).all())
 
 
 DocumentVector: TypeAlias = NDArray[np.float32] | PassageVectors
-"""What a document has in the place of one vector."""
+"""A document's vector, or the vectors of its passages."""
 
 
 def mean_of(vector: ArrayLike | PassageVectors) -> NDArray[np.float32]:
-    """Return one vector for a whole document, for those who know no other: (dim,), that of passages the mean of their
-    directions.
+    """Return one vector, (dim,), for a whole document, for code without support for passages: the mean of the
+    directions of its passages.
 
     >>> mean_of(PassageVectors(np.float32([[2, 0], [0, 4]]), np.zeros((2, 2), np.uint32))).tolist()
     [0.5, 0.5]

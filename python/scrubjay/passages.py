@@ -1,7 +1,8 @@
-"""Passages of a long text, as spans of its characters: what fits an embedder, cut where the text itself has borders.
+"""Splitting a long text into passages that fit an embedder, as spans of its characters.
 
-Headings of Markdown cut first, blank lines next, then turns, list items and sentences (of any script), then spaces, and
-only then characters. Fenced code and paragraphs stay whole where they fit. The same text gives the same passages.
+Cuts are made at Markdown headings first, then at blank lines, then at turns, list items and sentences (of any script),
+then at spaces, and only then between characters. Fenced code and paragraphs stay whole if they fit. The result is
+deterministic.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ Span = tuple[int, int]
 
 
 class Passage(NamedTuple):
-    """A part of a text and the headings above it, from the outermost in."""
+    """A part of a text, with the headings above it from the outermost inwards."""
 
     start: int
     """Its first character in the text."""
     end: int
-    """The one after its last."""
+    """Its end in the text (exclusive)."""
     text: str
     headings: tuple[str, ...] = ()
 
     @property
     def context(self) -> str | None:
-        """The headings as a context for :meth:`scrubjay.Index.upsert`, None if there are none.
+        """The headings as a context for :meth:`scrubjay.Index.upsert`, or None without headings.
 
         >>> [passage.context for passage in split("# Trips\\nBy train.\\n## Riga\\nIn March.")]
         ['Trips', 'Trips > Riga']
@@ -47,16 +48,16 @@ class Passage(NamedTuple):
 def split(
     text: str, *, max_chars: int = DEFAULT_MAX_CHARS, overlap: int = 0, markdown: bool = True
 ) -> list[Passage]:
-    """Return the passages of a text in their order; stripped of white space, none empty.
+    """Return the passages of a text in order, stripped of white space; none is empty.
 
     Args:
         text: the text.
-        max_chars: of a passage, 50 or more; about four or five characters are a token of English.
-        overlap: how many characters of the one before a passage repeats, at most half of `max_chars`: as many whole
-            sentences as fit. Never across a heading.
-        markdown: whether lines that begin with # are headings, which go into `headings` and not into the passages.
+        max_chars: maximum length of a passage, 50 or more; a token of English has about four or five characters.
+        overlap: maximum number of characters of the previous passage that a passage repeats, at most half of
+            `max_chars`: as many whole sentences as fit. Overlaps never cross a heading.
+        markdown: whether lines that begin with # are headings, which become `headings` and are not part of passages.
 
-    Every character outside headings that is not white space is in a passage.
+    Every character outside headings, except white space, is in a passage.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -77,16 +78,16 @@ def split(
         raise ValueError(f"max_chars: expected {_LEAST_MAX_CHARS} or more, got {max_chars}")
     if not 0 <= overlap <= max_chars // 2:
         raise ValueError(f"overlap: expected 0 to half of max_chars ({max_chars // 2}), got {overlap}")
-    found = []
+    passages = []
     for headings, start, end in _sections(text) if markdown else [((), 0, len(text))]:
         for first, last in _joined(text, list(_blocks(text, start, end)), max_chars, overlap):
-            found.append(Passage(first, last, text[first:last], headings))
-    return found
+            passages.append(Passage(first, last, text[first:last], headings))
+    return passages
 
 
 def _cut(text: str, start: int, end: int, max_chars: int) -> Iterator[Span]:
-    """Yield the pieces of a part of a text that are no longer than `max_chars`: sentences, or what fits of one that is
-    longer, up to a space if there is one."""
+    """Yield pieces of a part of a text of at most `max_chars`: sentences, or parts of a longer sentence that end at a
+    space if possible."""
     for first, last in sentences(text[start:end]):
         first, last = first + start, last + start
         while last - first > max_chars:
@@ -97,7 +98,7 @@ def _cut(text: str, start: int, end: int, max_chars: int) -> Iterator[Span]:
 
 
 def _space_before(text: str, first: int, most: int) -> int:
-    """Return where to cut: after the last space of the second half, else before a character with all of its marks."""
+    """Return where to cut: after the last space of the second half, else before a character and its combining marks."""
     for at in range(most, (first + most) // 2, -1):
         if text[at - 1].isspace() or text[at].isspace():
             return at
@@ -108,7 +109,7 @@ def _space_before(text: str, first: int, most: int) -> int:
 
 
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Yield (headings, start, end) of each stretch between headings; a # within fenced code is not one."""
+    """Yield (headings, start, end) of each stretch between headings; a # in fenced code is not a heading."""
     path: list[tuple[int, str]] = []
     start, fence = 0, None
     for line in _lines(text, 0, len(text)):
@@ -125,7 +126,7 @@ def _sections(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
 
 
 def _blocks(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield paragraphs and fenced code, without white space about them."""
+    """Yield paragraphs and fenced code, without surrounding white space."""
     first: int | None = None
     fence: str | None = None
     for line_start, line_end in _lines(text, start, end):
@@ -141,7 +142,7 @@ def _blocks(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _joined(text: str, blocks: list[Span], max_chars: int, overlap: int) -> Iterator[Span]:
-    """Yield neighbouring blocks as far as they fit together, longer ones in pieces, with the overlap before them."""
+    """Yield adjacent blocks merged as far as they fit, longer blocks in pieces, each preceded by the overlap."""
     pieces: list[Span] = []
     for block in blocks:
         whole = block[1] - block[0] <= max_chars - overlap
@@ -152,14 +153,14 @@ def _joined(text: str, blocks: list[Span], max_chars: int, overlap: int) -> Iter
         place = first + 1
         while place < len(pieces) and pieces[place][1] - start <= max_chars:
             place += 1
-        if pieces[place - 1][1] - start > max_chars:  # the space between them is long
+        if pieces[place - 1][1] - start > max_chars:  # there is much space between them
             start = pieces[first][0]
         yield start, pieces[place - 1][1]
         first = place
 
 
 def _overlapping(text: str, piece: Span, overlap: int) -> int:
-    """Return where the last whole sentences of a piece begin that fit the overlap, its end if none does."""
+    """Return the start of the last whole sentences of a piece that fit into the overlap, or its end if none does."""
     start = piece[1]
     for first, _ in reversed(sentences(text[piece[0] : piece[1]])):
         if piece[1] - (piece[0] + first) > overlap:
@@ -169,20 +170,20 @@ def _overlapping(text: str, piece: Span, overlap: int) -> int:
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield lines with their ends, whichever of the three."""
+    """Yield lines including their line ends (CRLF, LF or CR)."""
     while start < end:
-        found = _LINE.match(text, start, end)
-        assert found is not None
-        yield found.span()
-        start = found.end()
+        match = _LINE.match(text, start, end)
+        assert match is not None
+        yield match.span()
+        start = match.end()
 
 
 def _fence_after(line: str, fence: str | None) -> str | None:
-    """Return the mark of the fenced code that goes on behind a line, None outside of any."""
-    found = _FENCE.match(line)
-    if found is None:
+    """Return the fence that is open after a line, or None."""
+    match = _FENCE.match(line)
+    if match is None:
         return fence
     if fence is None:
-        return found[1]
-    closes = found[1][0] == fence[0] and len(found[1]) >= len(fence) and not line[found.end() :].strip()
+        return match[1]
+    closes = match[1][0] == fence[0] and len(match[1]) >= len(fence) and not line[match.end() :].strip()
     return None if closes else fence

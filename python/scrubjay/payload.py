@@ -1,9 +1,10 @@
-"""Metadata and times as the bytes that the engine stores beside a document, and back.
+"""Metadata and times of a document as the payload bytes that the engine stores with it.
 
-They are one UTF-8 JSON object with the keys that are present: ``context`` (a text that is indexed and embedded before
-that of the document; the first key, since the engine looks for it there), ``metadata`` (an object), ``created_at`` and
-``expires_at`` (ISO 8601, UTC), ``pending`` (true: the text is still to be embedded), ``passages`` (what its writer
-said: where they are in the text, or false: it has none). A document with none of them stores nothing. Everything is
+A payload is a UTF-8 JSON object with those keys that are present: ``context`` (a text that is indexed and embedded
+before that of the document; the first key, because the engine looks for it there), ``metadata`` (an object),
+``created_at`` and
+``expires_at`` (ISO 8601, UTC), ``pending`` (true: the text has not been embedded yet), ``passages`` (the spans that the
+writer defined, or false: the text has no passages). A document without any of them has no payload. Everything is
 checked before it is written.
 """
 
@@ -46,18 +47,18 @@ __all__ = [
 ]
 
 CreatedAt = datetime | date | str | int | float | np.datetime64
-"""What `created_at` accepts: a datetime (also NumPy's), a date (its midnight in UTC), an ISO 8601 string, or seconds
-since 1970-01-01T00:00:00Z."""
+"""The types that `created_at` accepts: a datetime (also NumPy's), a date (its midnight in UTC), an ISO 8601 string, or
+seconds since 1970-01-01T00:00:00Z."""
 
 CONTEXT = b'{"context":"'
-"""How the payload of a document with a context begins."""
+"""The beginning of the payload of a document with a context."""
 
 DAMAGED = b"\xff"
-"""Begins what the engine is given for a payload that the file does not have any more; the path of the file follows."""
+"""The first byte of the engine's substitute for a payload that was lost from the file; the file's path follows."""
 
 _PENDING = b'"pending":true'
 _PASSAGES = b'"passages":'
-_MAX_CONTEXT_BYTES = 65_536  # as the native engine's
+_MAX_CONTEXT_BYTES = 65_536  # the native engine's limit
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MAX_DEPTH = 100
 Times = tuple[int | None, int | None]
@@ -68,12 +69,12 @@ _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=
 
 
 def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None:
-    """Return `value` as an aware datetime in UTC; a naive datetime or string is taken as UTC.
+    """Return `value` as an aware datetime in UTC; naive datetimes and strings are taken as UTC.
 
-    `name` is the argument's, for messages.
+    `name` is the argument's name, for messages.
 
     Raises:
-        TypeError: `value` is of another type.
+        TypeError: `value` has another type.
         ValueError: the string is not ISO 8601, or the number is not a time between the years 1 and 9999.
 
     >>> to_utc("2026-03-01T09:30:00+01:00")
@@ -122,11 +123,12 @@ def encode(
     context: str | None = None,
     passages: Sequence[tuple[int, int]] | bool | None = None,
 ) -> bytes | None:
-    """Return the payload bytes, or None without content. Tuples become JSON arrays, datetimes ISO 8601 (UTC). `context`
-    and `passages` are checked already.
+    """Return the payload bytes, or None if there is no content. Tuples become JSON arrays, datetimes ISO 8601 (UTC).
+    `context` and `passages` must have been checked.
 
     Raises:
-        TypeError: `metadata` is not a mapping, or holds a key or a value that JSON has no form for; the key is named.
+        TypeError: `metadata` is not a mapping, or holds a key or value that JSON cannot represent; the message names
+            the key.
         ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is not a time.
     """
     moment = to_utc(created_at)
@@ -147,7 +149,7 @@ def encode(
 
 
 def checked_context(context: Any) -> str | None:
-    """Return the context of a document as it is stored; None for one without words.
+    """Return the context of a document as it is stored; None for a blank one.
 
     Raises:
         TypeError: it is not a str.
@@ -157,7 +159,7 @@ def checked_context(context: Any) -> str | None:
         return None
     if not isinstance(context, str):
         raise TypeError(f"context: expected a str or None, got {type(context).__name__}")
-    # As the engine reads texts: two halves of a character are one, a lone one is U+FFFD.
+    # The same as the engine's reading of texts: surrogate pairs become one character, lone surrogates U+FFFD.
     context = context.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     n_bytes = len(context.encode())
     if n_bytes > _MAX_CONTEXT_BYTES:
@@ -166,12 +168,12 @@ def checked_context(context: Any) -> str | None:
 
 
 def has_context(payload: bytes | None) -> bool:
-    """Whether payload bytes have a context."""
+    """Whether a payload has a context."""
     return payload is not None and payload.startswith(CONTEXT)
 
 
 def context_of(payload: bytes | None) -> str | None:
-    """Return the context that payload bytes have, None if they have none or are damaged.
+    """Return the context of a payload, or None if it has none or is damaged.
 
     >>> context_of(encode({"a": 1}, None, context="Trips")), context_of(encode({"context": "Trips"}, None))
     ('Trips', None)
@@ -186,23 +188,23 @@ def context_of(payload: bytes | None) -> str | None:
 
 
 def passages_of(payload: bytes | None) -> list[tuple[int, int]] | None:
-    """Return what the writer of a document said of its passages: where they are in its text, an empty list if it has
-    none; None: nothing.
+    """Return the passages that the writer of a document defined: their spans, an empty list for no passages; None if
+    the writer left it open.
 
     >>> [passages_of(encode(None, None, passages=said)) for said in ([(0, 3), (2, 9)], False, None)]
     [[(0, 3), (2, 9)], [], None]
     """
-    if payload is None or _PASSAGES not in payload:  # nearly all: no need to parse
+    if payload is None or _PASSAGES not in payload:  # the usual case, without parsing
         return None
     try:
-        said = _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("passages")
-        return None if said is None else [(int(start), int(end)) for start, end in said or ()]
+        pairs = _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("passages")
+        return None if pairs is None else [(int(start), int(end)) for start, end in pairs or ()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return None  # decoding the metadata reports the damage
 
 
 def checked_metadata(metadata: Any) -> dict[str, Any]:
-    """Return metadata in JSON's own types.
+    """Return metadata as JSON types.
 
     Raises:
         TypeError, ValueError: as :func:`encode`.
@@ -214,35 +216,35 @@ def checked_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def checked_value(value: Any, name: str) -> Any:
-    """Return a value in JSON's own types, a copy of its lists and mappings; `name` begins the messages.
+    """Return a value as JSON types, with copies of its lists and mappings; messages begin with `name`.
 
     Raises:
-        TypeError, ValueError: it has no form in JSON.
+        TypeError, ValueError: JSON cannot represent it.
     """
     return _checked(value, name, 0)
 
 
 def as_json(value: Any) -> str:
-    """Return JSON's own types as payloads write them.
+    """Serialise JSON types as payloads do.
 
     Raises:
-        TypeError, ValueError: it is not of these types, or NaN or an infinity.
+        TypeError, ValueError: another type, or NaN or an infinity.
     """
     return _encode_json(value)
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes | None:
-    """Return payload bytes with these fields, in JSON's own types, the context first; None without any."""
+    """Return a payload with these fields, which are JSON types, the context first; None without fields."""
     if "context" in fields and next(iter(fields)) != "context":
         fields = {"context": fields["context"], **fields}
     return _encode_json(fields).encode("utf-8", "surrogatepass") if fields else None
 
 
 def fields_of(payload: bytes | None) -> dict[str, Any]:
-    """Return the fields of payload bytes, `metadata` and what is beside it, as JSON has them.
+    """Return the fields of a payload, `metadata` and all others, as JSON types.
 
     Raises:
-        CorruptIndexError: they are not what :func:`encode` made.
+        CorruptIndexError: the payload is damaged.
     """
     decode(payload)
     times_of(payload)
@@ -250,17 +252,17 @@ def fields_of(payload: bytes | None) -> dict[str, Any]:
 
 
 def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
-    """Return (metadata, created_at) of payload bytes made by :func:`encode`.
+    """Return (metadata, created_at) of a payload made by :func:`encode`.
 
     Raises:
-        CorruptIndexError: they were not.
+        CorruptIndexError: the payload is damaged.
 
     >>> decode(encode({"category": "keys"}, 86400))
     ({'category': 'keys'}, datetime.datetime(1970, 1, 2, 0, 0, tzinfo=datetime.timezone.utc))
     """
     if payload is None:
         return {}, None
-    # json.loads would guess the encoding first, and look for space around what has none: twice the time.
+    # json.loads would guess the encoding first and skip white space that does not occur: twice the time.
     try:
         text = payload.decode("utf-8", "surrogatepass")
         fields, end = _decode_json(text)
@@ -269,7 +271,7 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
         moment = fields.get("created_at")
         metadata = fields.get("metadata", {})
         if metadata.__class__ is not dict:
-            raise TypeError("metadata that are no JSON object")
+            raise TypeError("metadata that is not a JSON object")
         return metadata, None if moment is None else _moment(moment)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(payload, error) from None
@@ -290,10 +292,10 @@ def _damaged(payload: Any, error: Exception) -> CorruptIndexError:
 
 
 def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> datetime | None:
-    """Return when a document expires that is given either a time or how long it lives from now (seconds).
+    """Return the expiry of a document, from either a time or a lifetime from now (timedelta or seconds).
 
     Raises:
-        TypeError, ValueError: both are given, or one of them is not a time.
+        TypeError, ValueError: both are given, or one of them is invalid.
     """
     if ttl is None:
         return to_utc(expires_at, "expires_at")
@@ -317,7 +319,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def times_of(payload: bytes | None) -> Times:
-    """Return (created_at, expires_at) of payload bytes in microseconds.
+    """Return (created_at, expires_at) of a payload in microseconds.
 
     >>> times_of(encode({"a": 1}, 1.5)), times_of(None)
     ((1500000, None), (None, None))
@@ -336,7 +338,7 @@ def times_of(payload: bytes | None) -> Times:
 
 
 def expiry(payload: bytes | None) -> datetime | None:
-    """Return the expires_at of payload bytes."""
+    """Return the expires_at of a payload."""
     if payload is None or b'"expires_at"' not in payload:
         return None
     try:
@@ -347,10 +349,10 @@ def expiry(payload: bytes | None) -> datetime | None:
 
 
 def with_pending(payload: bytes | None, pending: bool = True) -> bytes | None:
-    """Return payload bytes that say whether the document's text is still to be embedded.
+    """Return a payload with the `pending` flag set or removed.
 
     Raises:
-        CorruptIndexError: they are not what :func:`encode` made.
+        CorruptIndexError: the payload is damaged.
 
     >>> with_pending(None), with_pending(with_pending(encode({"a": 1}, None)), False)
     (b'{"pending":true}', b'{"metadata":{"a":1}}')
@@ -366,24 +368,24 @@ def with_pending(payload: bytes | None, pending: bool = True) -> bytes | None:
 
 
 def is_pending(payload: bytes | None) -> bool:
-    """Whether payload bytes say that the document's text is still to be embedded.
+    """Whether a payload has the `pending` flag: the document's text has not been embedded yet.
 
     >>> is_pending(with_pending(None)), is_pending(encode({"pending": True}, None))
     (True, False)
     """
-    if payload is None or _PENDING not in payload:  # nearly all: no need to parse
+    if payload is None or _PENDING not in payload:  # the usual case, without parsing
         return False
     try:
         return _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("pending") is True
     except (ValueError, AttributeError, RecursionError):
-        return False  # who reads the metadata is told
+        return False  # decoding the metadata reports the damage
 
 
-_PLAIN = frozenset({str, int, bool, type(None)})  # they are their own JSON: no path needs to be made for them
+_PLAIN = frozenset({str, int, bool, type(None)})  # valid JSON as they are: no path for messages is needed
 
 
 def _checked(value: Any, path: str, depth: int) -> Any:
-    """Return `value` in JSON's own types; json alone would turn a key 1 into "1" silently and name no key in errors."""
+    """Return `value` as JSON types; json alone would silently turn a key 1 into "1", and its errors name no key."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):

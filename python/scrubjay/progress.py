@@ -1,7 +1,6 @@
-"""Progress on standard error: a tqdm bar where tqdm is installed (extra "progress"), else a line that is rewritten.
+"""Progress on standard error: a tqdm bar if tqdm is installed (extra "progress"), else a line that is rewritten.
 
-By default only if that is a terminal, and only for what takes longer than a second (where it is asked for, a fifth of
-one).
+By default it appears only on a terminal, and only for work of more than a second (if requested, a fifth of a second).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _EVERY_S = 0.1
 
 
 class Progress(Protocol):
-    """What is needed of a bar."""
+    """The part of a progress bar that is used."""
 
     def update(self, n: int) -> object:
         """Advance by `n` units."""
@@ -37,7 +36,7 @@ class _Silent:
 
 
 class _Line:
-    """A line with a count, a share and a rate; it vanishes at the end."""
+    """A line with count, share and rate; erased at the end."""
 
     def __init__(self, stream: TextIO, total: int | None, what: str, unit: str, delay_s: float) -> None:
         self._stream, self._total, self._what, self._unit = stream, total, what, unit
@@ -71,13 +70,12 @@ class _Line:
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # the terminal is gone: no reason to stop the work
+        except (OSError, ValueError):  # the terminal is gone, which must not stop the work
             self._next = float("inf")
 
 
 def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
-    """Open a bar over `total` units (None: that is not known). `wanted` None means: if standard error is a
-    terminal."""
+    """Open a bar over `total` units (None: unknown). `wanted` None: only if standard error is a terminal."""
     delay_s = _DELAY_S if wanted is None else _ASKED_DELAY_S
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
@@ -87,7 +85,7 @@ def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: st
         from tqdm import tqdm
     except ImportError:
         return _Line(sys.stderr, total, what, unit, delay_s)
-    # a bar that would vanish before it is read is not drawn at all
+    # the delay keeps a bar from flashing up that would vanish before it can be read
     bar: Progress = tqdm(
         total=total, desc=what, unit=f" {unit}", delay=delay_s, leave=False, dynamic_ncols=True
     )

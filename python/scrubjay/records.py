@@ -1,6 +1,6 @@
-"""Records: memories on their way into and out of an index.
+"""Records: memories as they enter and leave an index.
 
-:class:`Record` is both what `Index.get` returns and one form of what `Index.upsert_many` takes; the others are any
+:class:`Record` is what `Index.get` returns, and one of the forms that `Index.upsert_many` takes; the others are any
 dataclass and any mapping with the same field names.
 """
 
@@ -47,14 +47,13 @@ __all__ = [
 
 @dataclasses.dataclass
 class Record:
-    """One memory: the caller's id (str or int), its text and scope, and what is optional.
+    """One memory: the caller's id (str or int), its text and scope, and optional fields.
 
     `metadata` are JSON values. `vector` is a float32 array of shape (dim,), :class:`PassageVectors` if passages of the
-    text have vectors of their own, or None; `created_at` and `expires_at` are
-    aware datetimes in UTC or None. `version` is the number of the last write, for writes that are to happen only if
-    the memory is still the same. `pending`: its vector comes later, since the embedder did not answer. `context` is
-    what is embedded and indexed with the text, None if nothing is.
-    Two records are equal if everything but vector, version and pending is.
+    text have their own vectors, or None; `created_at` and `expires_at` are aware datetimes in UTC or None. `version` is
+    the number of the last write, for conditional writes. `pending`: the text has not been embedded yet, because the
+    embedder failed. `context` is embedded and indexed together with the text, or None. Two records are equal if all
+    fields but vector, version and pending are.
     """
 
     id: str | int
@@ -69,7 +68,7 @@ class Record:
     context: str | None = None
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
+        """Return the table that a notebook shows."""
         return as_html("1 memory", _SHOWN, [[_cells(self)[name] for name in _SHOWN]])
 
 
@@ -89,7 +88,7 @@ _SHOWN = ("id", "text", "user", "agent", "metadata", "created_at")
 
 
 def _cells(record: Record) -> dict[str, Any]:
-    """The fields of a record, its scope in three columns; no vector."""
+    """Return the fields of a record without its vector, the scope as three columns."""
     scope = record.scope
     cells = {
         name: getattr(record, name)
@@ -100,12 +99,12 @@ def _cells(record: Record) -> dict[str, Any]:
 
 
 Cursor = NewType("Cursor", str)
-"""Where the next page of a scroll begins: a text of letters, digits, `-` and `_`, made by `Index.scroll` alone."""
+"""The start of the next page of a scroll: letters, digits, `-` and `_`; only `Index.scroll` creates one."""
 
 
 class Stamp(NamedTuple):
-    """How far one exact scope was written to, for `search(after=stamp)`; `str(stamp)` and :meth:`read` take it from one
-    process to another.
+    """The version up to which one exact scope was written, for `search(after=stamp)`; `str(stamp)` and :meth:`read`
+    transfer it between processes.
 
     >>> stamp = Stamp(Scope("acme", user="jane"), 7, "b2")
     >>> Stamp.read(str(stamp)) == stamp
@@ -115,17 +114,17 @@ class Stamp(NamedTuple):
     scope: Scope
     version: int
     lineage: str
-    """Of which collection."""
+    """The lineage of the collection."""
 
     def __str__(self) -> str:
         return json.dumps([self.scope.tenant, self.scope.user, self.scope.agent, self.version, self.lineage])
 
     @classmethod
     def read(cls, text: str) -> Stamp:
-        """Return the stamp that a text holds.
+        """Return the stamp in a text.
 
         Raises:
-            ValueError: it holds none.
+            ValueError: the text is not a stamp.
         """
         try:
             tenant, user, agent, version, lineage = json.loads(text)
@@ -138,11 +137,11 @@ class Stamp(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """Some memories of a scroll in order, and where the next ones begin; `cursor` None: there are no more.
+    """One page of a scroll, in order; `cursor` None: it is the last page.
 
     Attributes:
         records: the memories.
-        cursor: where the next page begins.
+        cursor: the start of the next page.
     """
 
     records: list[Record]
@@ -154,7 +153,7 @@ class Page:
         return [record.text for record in self.records]
 
     def to_pandas(self) -> Any:
-        """Return the page as a pandas.DataFrame (extra "tables"), one row a memory.
+        """Return the page as a pandas.DataFrame (extra "tables"), one row per memory.
 
         Columns: id, text, tenant, user, agent, metadata (dicts), created_at, expires_at, version, context.
         `Index.upsert_many` takes it.
@@ -173,7 +172,7 @@ class Page:
         return to_arrow([_cells(record) for record in self.records], _COLUMNS)
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
+        """Return the table that a notebook shows."""
         more = ", more to come" if self.cursor is not None else ""
         caption = f"{len(self)} {'memory' if len(self) == 1 else 'memories'}{more}"
         return as_html(
@@ -189,7 +188,7 @@ class Page:
 
 @dataclasses.dataclass(slots=True)
 class Row:
-    """A record after all checks that need no engine: what is handed to it."""
+    """The engine's input for a record, after all checks that need no engine."""
 
     id: str | int
     text: str | bytes
@@ -197,11 +196,11 @@ class Row:
     vector: DocumentVector | None
     payload: bytes | None
     expires_at: int | None = None  # microseconds since 1970; in the payload, too
-    version: int | None = None  # that the memory must have now, 0: none may be there; None: no condition
+    version: int | None = None  # the version that the memory must have, 0: it must not exist; None: any
 
 
 class VectorRule(NamedTuple):
-    """What the vectors of an index must be; dim None admits any."""
+    """The requirements for the vectors of an index; dim None admits any dimension."""
 
     dim: int | None
     metric: str
@@ -221,23 +220,23 @@ _FIELDS = (
     "context",
     "passages",
 )
-_MAX_TEXT_BYTES = 16 << 20  # as the native engine's
+_MAX_TEXT_BYTES = 16 << 20  # the native engine's limit
 MOST_PASSAGES = 16_384
-"""Of a document, as the native engine's."""
+"""The maximum number of passages of a document, the native engine's limit."""
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
 Scopes: TypeAlias = Scope | Sequence[Scope]
-"""Whose memories a search looks at: one scope, or several in a list."""
+"""The scope of a search: one, or several in a list."""
 
 
 def as_scope(value: Any, name: str = "scope") -> Scope:
-    """Return `value` as a Scope: one already, or a mapping with `tenant` and perhaps `user` and `agent`.
+    """Return `value` as a Scope: a Scope, or a mapping with `tenant` and optionally `user` and `agent`.
 
     A missing scope is always an error.
 
     Args:
-        value: what a caller gave, to any verb of an index.
+        value: the caller's argument of any verb of an index.
         name: of the argument, for the error.
     """
     if isinstance(value, Scope):
@@ -258,23 +257,23 @@ def as_scope(value: Any, name: str = "scope") -> Scope:
 
 
 def as_scopes(value: Any) -> Scope | list[Scope]:
-    """Return whose memories a search looks at: one scope, or several from a list or a tuple, each once.
+    """Return the scope of a search: one scope, or the distinct ones of a list or tuple.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the list is empty.
     """
     if not isinstance(value, (list, tuple)):
         return as_scope(value)
     if not value:
         raise ValueError("scope: expected at least one scrubjay.Scope, got none")
-    if not all(isinstance(one, Scope) for one in value):
-        value = [as_scope(one, f"scope[{i}]") for i, one in enumerate(value)]
+    if not all(isinstance(item, Scope) for item in value):
+        value = [as_scope(item, f"scope[{i}]") for i, item in enumerate(value)]
     scopes: list[Scope] = list(dict.fromkeys(value))
     return scopes[0] if len(scopes) == 1 else scopes
 
 
 def checked_version(value: Any, *, at_least: int = 0) -> int | None:
-    """Return the version that a write expects, or None, or raise TypeError or ValueError."""
+    """Return the version that a write expects, or None; raise TypeError or ValueError if invalid."""
     if value is None:
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
@@ -285,7 +284,7 @@ def checked_version(value: Any, *, at_least: int = 0) -> int | None:
 
 
 def checked_ids(ids: Any) -> list[str | int]:
-    """Return several ids as a list, or raise TypeError."""
+    """Return ids as a list, or raise TypeError."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise TypeError(f"ids: expected several, got one {type(ids).__name__}; put it in a list")
     return list(ids)
@@ -306,8 +305,8 @@ def check_row(
     context: Any = None,
     passages: Any = None,
 ) -> Row:
-    """Check the fields of one record; the messages begin with the field."""
-    # Most fields are of the usual type, or None: each call that only says so again is a hundredth of a single write.
+    """Check the fields of one record; messages begin with the field's name."""
+    # Most fields have the usual type, or are None: a call that only confirms it costs a hundredth of a single write.
     if id.__class__ is not str and (
         isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer))
     ):
@@ -317,14 +316,14 @@ def check_row(
     if 4 * len(text) > _MAX_TEXT_BYTES:
         _check_size(text)
     expiry = None if expires_at is None and ttl is None else payload.expiry_of(expires_at, ttl)
-    said = None if passages is None else checked_passages(passages, text)
+    spans = None if passages is None else checked_passages(passages, text)
     several = None if vector is None else checked_vector(vector, rule)
-    if said is not None and several is not None:
-        several = _with_passages(several, said)
+    if spans is not None and several is not None:
+        several = _with_passages(several, spans)
     encoded = None
-    if not (metadata is entities is created_at is expiry is context is said is None):
+    if not (metadata is entities is created_at is expiry is context is spans is None):
         encoded = payload.encode(
-            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), said
+            with_entities(metadata, entities), created_at, expiry, payload.checked_context(context), spans
         )
     return Row(
         id if isinstance(id, str) else int(id),
@@ -338,7 +337,7 @@ def check_row(
 
 
 def _check_size(text: str | bytes) -> None:
-    """Refuse what the engine would refuse, before anybody embeds it."""
+    """Refuse a text that the engine would refuse, before it is embedded."""
     n_bytes = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if n_bytes > _MAX_TEXT_BYTES:
         raise ValueError(f"text: expected at most {_MAX_TEXT_BYTES} bytes (16 MiB), got {n_bytes}")
@@ -352,12 +351,12 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
     """
     if isinstance(record, Mapping):
         for key in record:
-            if key not in _FIELDS and key != "pending":  # of a Record: the writer finds out
+            if key not in _FIELDS and key != "pending":  # a field of Record, which the writer sets itself
                 raise ValueError(f"{key}: unknown field, expected {', '.join(_FIELDS)}")
         fields: Mapping[str, Any] = record
     elif dataclasses.is_dataclass(record) and not isinstance(record, type):
-        # A caller's dataclass may have fields of its own; only the known ones are read. The version of a Record is no
-        # condition: it can be written to another index as it came.
+        # A caller's dataclass may have further fields; only the known ones are read. The version of a Record is not a
+        # condition, so that it can be written to another index unchanged.
         fields = {name: getattr(record, name, None) for name in _FIELDS if name != "version"}
     else:
         raise TypeError(f"expected a mapping or a dataclass instance, got {type(record).__name__}")
@@ -389,7 +388,7 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
 
 
 def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorRule) -> list[Row]:
-    """Read all records, or raise what is wrong with the first bad one, its position put before the message."""
+    """Read all records, or raise the error of the first bad one, prefixed with its position."""
     if is_table(records):
         records = rows_of(records)
     if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
@@ -404,15 +403,13 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorR
             raise type(error)(f"records[{position}]: {error}") from error
         if rule.dim is None and row.vector is not None:
             numbers = row.vector.rows if isinstance(row.vector, PassageVectors) else row.vector
-            rule = rule._replace(
-                dim=numbers.shape[-1]
-            )  # the first vector settles it, as it does in the engine
+            rule = rule._replace(dim=numbers.shape[-1])  # the first vector determines it, as in the engine
         rows.append(row)
     return rows
 
 
 def to_record(document: Any) -> Record:
-    """Make a Record of an engine's document."""
+    """Convert an engine's document to a Record."""
     try:
         metadata, created_at = payload.decode(document.payload)
         expires_at = payload.expiry(document.payload)
@@ -437,8 +434,8 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> DocumentVector:
-    """Return a copy of a vector, or of those of passages, (n, dim), that an index of this rule can hold, or raise
-    TypeError or ValueError."""
+    """Return a copy of a vector, or of the (n, dim) vectors of passages, that satisfies the rule, or raise TypeError or
+    ValueError."""
     dim = rule.dim
     if vector.__class__ is np.ndarray:
         usual: DocumentVector | None = copied_vector(vector, dim)
@@ -479,7 +476,7 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
 
 
 def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] | Literal[False]:
-    """Return where the passages of a text are, False if it has none, or raise TypeError or ValueError."""
+    """Return the spans of a text's passages, False for no passages, or raise TypeError or ValueError."""
     if passages is False:
         return False
     if passages is True or isinstance(passages, (str, bytes, Mapping)) or not isinstance(passages, Iterable):
@@ -487,19 +484,19 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
             f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
         )
     n_chars = len(as_text(text))
-    found = []
-    for place, one in enumerate(passages):
+    spans = []
+    for place, passage in enumerate(passages):
         try:
-            start, end = one
+            start, end = passage
             start, end = operator.index(start), operator.index(end)
         except (TypeError, ValueError):
-            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {one!r}") from None
+            raise TypeError(f"passages[{place}]: expected (start, end) as ints, got {passage!r}") from None
         if not 0 <= start < end <= n_chars:
             raise ValueError(f"passages[{place}]: expected 0 <= start < end <= {n_chars}, got {start}, {end}")
-        found.append((start, end))
-    if not 1 <= len(found) <= MOST_PASSAGES:
-        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(found)}; False: none")
-    return found
+        spans.append((start, end))
+    if not 1 <= len(spans) <= MOST_PASSAGES:
+        raise ValueError(f"passages: expected 1 to {MOST_PASSAGES}, got {len(spans)}; False: none")
+    return spans
 
 
 def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:
@@ -513,10 +510,10 @@ def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal
 
 
 def as_vector(vector: Any) -> Any:
-    """Return a vector that knows only DLPack as NumPy's array, any other one as it is.
+    """Convert an object that supports only DLPack to a NumPy array; return any other vector unchanged.
 
     Raises:
-        TypeError: NumPy cannot read it: it lies on a GPU, say.
+        TypeError: NumPy cannot read it, e.g. because it is on a GPU.
     """
     if hasattr(vector, "__array__") or not hasattr(vector, "__dlpack__"):
         return vector
@@ -538,7 +535,7 @@ def _shape(dim: int | None) -> str:
 
 
 def as_text(text: str | bytes) -> str:
-    """Return `text` as a str that UTF-8 can express; what is invalid becomes U+FFFD, as in the native analysis."""
+    """Return `text` as a str that UTF-8 can encode; invalid parts become U+FFFD, as in the native analysis."""
     if isinstance(text, str):
         if text.isascii():
             return text

@@ -1,4 +1,4 @@
-"""Sentences of a text, in any script: where punctuation, a blank line or a new list item, heading or turn ends one."""
+"""Splitting a text of any script into sentences: at punctuation, blank lines, list items, headings and turns."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BREAK = re.compile(
     """,
     re.VERBOSE,
 )
-# The characters that it begins with; a class of characters is looked for ten times as fast.
+# The first characters of the pattern; searching for a character class is ten times as fast.
 _MAY_BREAK = re.compile(
     "[.!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u0964\u0965\u061f\u06d4\u0589\u1362\u1367\u17d4\u104b\u0f0d\n]"
 )
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Return the sentences as spans of characters, without white space about them; none is empty.
+    """Return the sentences as spans of characters, without surrounding white space; none is empty.
 
     >>> text = "Trains, mostly. Why? See 3.2.\\n- Window seat\\n"
     >>> [text[start:end] for start, end in sentences(text)]
@@ -42,7 +42,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return a span of a text without the white space at its ends; empty if there is nothing else.
+    """Return a span of a text without the white space at its ends; possibly empty.
 
     >>> stripped(" By train. ", 0, 11)
     (1, 10)

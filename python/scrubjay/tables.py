@@ -1,6 +1,6 @@
-"""Tables in and out: pandas and polars DataFrames, Arrow tables and batches; HTML for notebooks.
+"""Tables as input and output: pandas and polars DataFrames, Arrow tables and batches; HTML for notebooks.
 
-None of these libraries is imported before a table of it is at hand, or is asked for (extra "tables").
+None of these libraries is imported before one of its tables is given or requested (extra "tables").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SHOWN_CHARS = 300
 
 
 def is_table(value: Any) -> bool:
-    """Whether `value` is a table: of pandas, polars, or anything that hands out its columns as Arrow does."""
+    """Whether `value` is a table: of pandas, polars, or any library that exports its columns to Arrow."""
     return (
         hasattr(value, "__dataframe__")
         or hasattr(value, "iter_rows")
@@ -31,15 +31,15 @@ def is_table(value: Any) -> bool:
 
 
 def rows_of(table: Any) -> Iterator[dict[str, Any]]:
-    """Yield a mapping for each row, as `Index.upsert_many` takes it.
+    """Yield a mapping for each row, in the form that `Index.upsert_many` takes.
 
-    Columns with the names of its fields are those; `tenant`, `user` and `agent` make the scope, `metadata` is a mapping
-    or its JSON, every other column is a key of the metadata; `version` and `pending`, which :class:`scrubjay.Page`
-    writes, are passed over. Missing values (None, NaN, NaT) are left out.
+    Columns named like its fields are these fields; `tenant`, `user` and `agent` form the scope, `metadata` is a mapping
+    or its JSON, every other column becomes a key of the metadata; `version` and `pending`, which :class:`scrubjay.Page`
+    writes, are ignored. Missing values (None, NaN, NaT) are left out.
 
     Raises:
-        ValueError: there is no column `id` or no column `text`.
-        MissingExtraError: the table comes from a library that needs pyarrow to be read, which is not installed.
+        ValueError: a column `id` or `text` is missing.
+        MissingExtraError: reading the table needs pyarrow, which is not installed.
     """
     if hasattr(table, "iter_rows"):  # polars
         names, rows = list(table.columns), table.iter_rows()
@@ -61,7 +61,7 @@ def _arrow_rows(table: Any) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         pyarrow = _pyarrow("a table that is neither of pandas nor of polars")
         try:
             table = pyarrow.table(table)
-        except (pyarrow.ArrowException, TypeError, ValueError):  # one column, say
+        except (pyarrow.ArrowException, TypeError, ValueError):  # a single column, for example
             raise TypeError(
                 f"records: expected a table with columns id and text, or records, got {type(table).__name__}"
             ) from None
@@ -111,7 +111,7 @@ def _metadata(value: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A cell as a Python value; None where it is missing."""
+    """Return a cell as a Python value; None if it is missing."""
     if value is None or isinstance(value, (str, bytes, bool, int)):
         return value
     if isinstance(value, np.ndarray):
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
     return value.to_numpy() if hasattr(value, "to_numpy") and not isinstance(value, (list, dict)) else value
 
 
-# -------------------------------------------------------------------- out
+# -------------------------------------------------------------------- output
 
 
 def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
@@ -139,7 +139,7 @@ def to_pandas(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
-    """Return rows as a pyarrow.Table with these columns; `metadata` is JSON, since its keys differ from row to row.
+    """Return rows as a pyarrow.Table with these columns; `metadata` is JSON, because its keys differ from row to row.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -170,7 +170,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
         values = [row.get(name) for row in rows]
         if name == "metadata":
             texts = (json.dumps(value or {}, ensure_ascii=False) for value in values)
-            # Arrow's texts are UTF-8, which a lone half of a surrogate pair has no form in; JSON has an escape for it.
+            # Arrow's texts are UTF-8, which cannot encode a lone surrogate; JSON has an escape for it.
             values = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
         if name == "id" and not values:
             arrays[name] = pyarrow.array(values, pyarrow.string())
@@ -180,12 +180,12 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> Any:
 
 
 def as_html(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table for a notebook. Whatever a memory holds is text there, never markup.
+    """Return an HTML table for a notebook. The contents of memories are escaped.
 
     >>> as_html("1 hit", ["id"], [["<b>"]]).partition("<tbody>")[2]
     '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
     """
-    import html  # its table of entities would be a hundredth of the time of `import scrubjay`
+    import html  # importing it at the top would add a hundredth to the time of `import scrubjay`
 
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row) + "</tr>" for row in rows

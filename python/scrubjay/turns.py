@@ -1,4 +1,4 @@
-"""What the metadata of a document say if it is a turn of a conversation (:class:`scrubjay.Neighbours`)."""
+"""The metadata that mark a document as a turn of a conversation (:class:`scrubjay.Neighbours`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 __all__ = ["FIELDS", "as_turn"]
 
 FIELDS = ("run", "position", "speaker")
-"""The names in the metadata: of the conversation, the number of the turn in it, who said it."""
+"""The metadata fields: the conversation, the number of the turn in it, the speaker."""
 
 
 def as_turn(run: Any, position: Any, speaker: Any) -> dict[str, Any]:
-    """Return the three fields; nothing where one of them is not known, since such a turn has no neighbours.
+    """Return the three fields, or nothing if one of them is missing, since such a turn has no neighbours.
 
     >>> as_turn("monday", 3, "Ann"), as_turn("monday", 3, None), as_turn("monday", 3, "")
     ({'run': 'monday', 'position': 3, 'speaker': 'Ann'}, {}, {})

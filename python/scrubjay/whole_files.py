@@ -1,7 +1,7 @@
-"""Files that appear under their name when they are complete, readable by their owner only.
+"""Files that appear under their name only when complete, readable by their owner only.
 
-A new file has mode 0600 whatever the umask; one that replaces another has that one's mode. (Windows has no such modes:
-there a file has what its folder gives.)
+A new file has mode 0600 whatever the umask; a file that replaces another takes its mode. (Windows has no such modes: a
+file inherits the permissions of its folder.)
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 
 def log_of(path: Path) -> Path:
-    """Return the name of SQLite's log of a file, which lies beside what a link leads to."""
+    """Return the path of SQLite's log of a file, which is beside the target of a link."""
     real = path.resolve()
     return real.with_name(real.name + "-wal")
 
 
 def mode_of(path: Path) -> int:
-    """Return the kind and mode of what a path names; 0 where nothing is.
+    """Return the kind and mode of the file at a path; 0 if there is none.
 
-    Path.is_file() of Python 3.14 and later says no to a path that the system refuses, too.
+    Unlike this, Path.is_file() of Python 3.14 and later also returns False for a path that the system refuses.
 
     Raises:
-        OSError: the system takes no such path, such as one that is too long.
+        OSError: the system refuses the path, for example because it is too long.
     """
     try:
         return path.stat().st_mode
@@ -51,10 +51,10 @@ def mode_of(path: Path) -> int:
 
 @contextmanager
 def in_utf8(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    """Open a text file for reading, without the mark that some editors put first.
+    """Open a text file for reading, without a byte order mark.
 
     Raises:
-        ValueError: what is read is not UTF-8.
+        ValueError: the file is not UTF-8.
         OSError: it cannot be opened.
     """
     with Path(path).open(encoding="utf-8-sig") as file:
@@ -66,14 +66,15 @@ def in_utf8(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[TextIO]:
-    """Open a text file for writing; it is there, complete and on the disk, when the block ends, else nothing is.
+    """Open a text file for writing; when the block ends it exists, complete and synced; if the block raises, it does
+    not.
 
-    Other than regular files (a terminal, a pipe, /dev/null) are written to directly. A lone half of a surrogate pair,
-    which UTF-8 has no form for, is written as its escape, in JSON the one that says the same.
+    Anything but a regular file (a terminal, a pipe, /dev/null) is written to directly. A lone surrogate, which UTF-8
+    cannot encode, is written as its escape, which JSON reads back as the same.
 
     Raises:
-        FileExistsError: there is a file of this name, and not `replace`. It is as it was.
-        OSError: the file cannot be written; one that was there is as it was.
+        FileExistsError: the file exists and `replace` is False. It is unchanged.
+        OSError: the file cannot be written; an existing one is unchanged.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -102,9 +103,9 @@ def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterat
 
 @contextmanager
 def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Give the name of an empty new file in the folder of `path`; it takes that name when the block ends.
+    """Yield the name of an empty new file in the folder of `path`, which is renamed to `path` when the block ends.
 
-    What is written must be on the disk by then. If the block raises, the new file is removed.
+    The block must sync what it writes. If it raises, the new file is removed.
     """
     if not replace and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -118,7 +119,7 @@ def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         os.close(descriptor)
         with suppress(OSError):  # a file system may have no modes
-            fresh.chmod(0o600)  # a umask may take more than it has to
+            fresh.chmod(0o600)  # a umask may have removed more bits
         yield fresh
         put_in_place(fresh, path, replace=replace)
     finally:
@@ -126,10 +127,10 @@ def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 def put_in_place(fresh: Path, path: Path, *, replace: bool) -> None:
-    """Give a file its name, for good.
+    """Rename a file to its final name, durably.
 
     Raises:
-        FileExistsError: there is one of this name, perhaps since a moment, and not `replace`.
+        FileExistsError: the name exists, perhaps only now, and `replace` is False.
     """
     if replace:
         with suppress(FileNotFoundError):
@@ -141,7 +142,7 @@ def put_in_place(fresh: Path, path: Path, *, replace: bool) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Let the names in a folder be on the disk, where a system can."""
+    """Sync the names in a folder to the disk, on systems that can."""
     with suppress(OSError):
         folder = os.open(path, os.O_RDONLY)
         try:
@@ -151,10 +152,10 @@ def sync_folder(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file for its owner's eyes, unless there is one of this name.
+    """Create an empty file that only its owner can read, unless the name exists.
 
-    The descriptor is closed before the file has its name: closing it later would take away the locks that another
-    thread's SQLite has on it already (see :mod:`scrubjay.store.sqlite.descriptors`).
+    The descriptor is closed before the file gets its name: closing it later would release the locks that SQLite holds
+    on it in another thread (see :mod:`scrubjay.store.sqlite.descriptors`).
     """
     target = Path(os.path.realpath(path))
     if os.name != "posix" or target.exists():
@@ -165,14 +166,14 @@ def make_private(path: Path) -> None:
 
 def _give_new_name(fresh: Path, path: Path) -> None:
     if os.name != "posix":
-        fresh.rename(path)  # refuses one that is there
+        fresh.rename(path)  # fails if the name exists
         return
     try:
         os.link(fresh, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if os.path.lexists(path):  # a file system without links: as near as it gets
+        if os.path.lexists(path):  # a file system without links: not atomic, but as close as possible
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         fresh.rename(path)
     else:

@@ -1,1 +1,1 @@
-"""Adapters, each judged by its own ecosystem's tests. A module skips, visibly, where its framework is absent."""
+"""Tests of the adapters, each with its own ecosystem's tests. Modules are skipped if their framework is missing."""

@@ -1,4 +1,4 @@
-"""A model for Microsoft Agent Framework that answers what it was told to, and keeps what it was sent."""
+"""A scripted model for Microsoft Agent Framework that records what it was sent."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class Model(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):  # ty
 
     @property
     def told(self) -> str:
-        """Everything that was sent with the last request."""
+        """The whole content of the last request."""
         return "\n".join([self.instructions[-1], *(message.text for message in self.sent[-1])])
 
 
 def agent_of(model: Model, *providers: Any) -> Any:
-    """An agent with these context providers."""
+    """Return an agent with these context providers."""
     return Agent(client=model, name="helper", instructions="Be brief.", context_providers=list(providers))

@@ -1,6 +1,6 @@
 """A real headless browser for the tests of the page.
 
-Needs `playwright` and a Chromium: SCRUBJAY_BROWSER names one, otherwise the usual names are looked for. Modules that
+Needs `playwright` and a Chromium: SCRUBJAY_BROWSER names one, otherwise the usual names are tried. Modules that
 need it call :func:`browser_or_skip` first.
 """
 
@@ -18,7 +18,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 
 
 def browser_or_skip() -> str:
-    """Return the path of a browser; skip the module that asks where there is none."""
+    """Return the path of a browser; skip the calling module if there is none."""
     for module in ("playwright.sync_api", "fastapi", "uvicorn", "prometheus_client"):
         pytest.importorskip(module, reason=f"no {module.partition('.')[0]} here (pip install playwright)")
     named = os.environ.get("SCRUBJAY_BROWSER")
@@ -44,7 +44,7 @@ def browser() -> Iterator[Any]:
 
 
 class Troubles:
-    """What a page must not have: errors, dialogs of the browser, requests to elsewhere."""
+    """Detects errors of a page, dialogs of the browser, and requests to other hosts."""
 
     def __init__(self, page: Any) -> None:
         self.found: list[str] = []
@@ -54,7 +54,7 @@ class Troubles:
         page.on("request", self._asked)
 
     def _said(self, message: Any) -> None:
-        # That an answer was refused, or cut off by a test, the browser notes by itself.
+        # The browser logs refused or aborted requests itself.
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
             self.found.append(message.text)
 
@@ -65,7 +65,7 @@ class Troubles:
 
 @contextmanager
 def page_of(running: Any, **options: Any) -> Iterator[Any]:
-    """A page in a context of its own, still unless asked otherwise; it fails on any trouble."""
+    """Yield a page in a separate context, without motion by default; fail on any trouble."""
     options.setdefault("reduced_motion", "reduce")
     options.setdefault("viewport", {"width": 1280, "height": 900})
     context = running.new_context(**options)
@@ -86,7 +86,7 @@ def ask(page: Any, text: str) -> None:
 
 
 def settle(page: Any) -> None:
-    """Wait until a view is there, nothing is asked any more, and what came is shown."""
+    """Wait until a view is mounted, no request is pending, and its result is shown."""
     page.wait_for_function(
         """() => document.querySelector("main > :not(noscript)") && !document.querySelector("[aria-busy=true]")"""
     )

@@ -1,4 +1,4 @@
-"""A model for cognee that embeds by words. (Where its files go: conftest.py.)"""
+"""A cognee model that embeds by words. (conftest.py sets the folder of its files.)"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIM = 32
 
 
 class Letters:
-    """An embedding engine of cognee's: texts with the same words are alike, numbers and identifiers it cannot tell."""
+    """A cognee embedding engine: texts with the same words are alike; it ignores numbers and identifiers."""
 
     def __init__(self, dim: int = DIM) -> None:
         self.dim = dim

@@ -1,14 +1,14 @@
-"""What the tests of every adapter share."""
+"""Settings shared by the tests of all adapters."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 
-# Before anything imports Haystack: running a pipeline in a test is nobody's usage.
+# Before Haystack is imported: test runs must not count as usage.
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 
-# Before anything imports cognee: it needs no network, and writes nowhere but here.
+# Before cognee is imported: no network, and no files elsewhere.
 _COGNEE = f"{tempfile.gettempdir()}/scrubjay-tests-cognee-{os.getpid()}"
 for _name, _value in {
     "TELEMETRY_DISABLED": "1",

@@ -1,7 +1,7 @@
-"""The adapters behind one interface, for tests that hold for every one of them, and for every two.
+"""The adapters behind one interface, for tests of every adapter, and of every pair of them.
 
-Each is opened over an index for one user of one tenant and works on the collection "notes". What a framework has no
-call for is None.
+Each is opened over an index for one user of one tenant and uses the collection "notes". Methods that a framework lacks
+are None.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class Framework:
     names_ids = True
     """Whether the caller chooses the ids."""
     lists_ids = False
-    """Whether it looks an id up by a listing, which has what is shared as well."""
+    """Whether it looks up ids by a listing, which includes shared memories."""
     get: Callable[[str], Text] | None
     delete: Callable[[str], Any] | None
 
     mode: Literal["lexical"] | None = None
-    """What `found` asks, whatever the query says."""
+    """The mode of `found`, regardless of the query."""
     in_order = True
-    """Whether it has the order of the index's search."""
+    """Whether it keeps the order of the index's search."""
 
     def __init__(self, index: Index, tenant: str, user: str, query: Query | None = None) -> None:
         self.index, self.tenant, self.user = index, tenant, user
@@ -42,14 +42,14 @@ class Framework:
         self.open()
 
     def open(self) -> None:
-        """Make the adapter."""
+        """Create the adapter."""
 
     def write(self, id: str, text: str) -> str:
-        """Write a memory, in the place of one with this id; return the id that it has."""
+        """Write a memory, replacing one with this id; return its id."""
         raise NotImplementedError
 
     def found(self, query: str) -> dict[str, str]:
-        """Return what a search finds: texts by id."""
+        """Return the results of a search: texts by id."""
         raise NotImplementedError
 
 
@@ -101,7 +101,7 @@ class Service(Framework):
 
 
 class Mcp(Framework):
-    package = "mcp.client.client"  # of mcp 2, beside which CrewAI cannot be installed
+    package = "mcp.client.client"  # of mcp 2, which cannot be installed together with CrewAI
     names_ids = False
 
     def open(self) -> None:
@@ -123,7 +123,7 @@ class Mcp(Framework):
             return None
 
     def delete(self, id: str) -> Any:
-        from scrubjay.backend.scoped import ReadOnlyMemoryError
+        from scrubjay.backend.scoped_changes import ReadOnlyMemoryError
 
         try:
             return self.server.call("delete_memory", {"id": id})
@@ -239,7 +239,7 @@ class Mem0(Framework):
         return {one.id: one.payload["data"] for one in found}
 
     def get(self, id: str) -> Text:
-        # By a listing: mem0's `get` names no user.
+        # By a listing, because mem0's `get` has no user.
         found = {one.id: one.payload["data"] for one in self.store.list({"user_id": self.user})[0]}
         return found.get(id)
 
@@ -293,7 +293,7 @@ class Strands(Framework):
 
     def found(self, query: str) -> dict[str, str]:
         texts = [entry.content for entry in asyncio.run(self.store.search(query))]
-        # Its entries have no ids: those of the documents with these texts.
+        # Its entries have no ids: use those of the documents with the same texts.
         return {str(one.id): one.text for one in self.notes.list(self.scope) if one.text in texts}
 
 
@@ -346,7 +346,7 @@ class Agno(Framework):
     def write(self, id: str, text: str) -> str:
         from agno.knowledge.document import Document
 
-        document = Document(content=text, embedding=[])  # found by words alone, as what the others write here
+        document = Document(content=text, embedding=[])  # found by words alone, as in other adapters
         self.db.insert(f"hash of {id}", [document], user_id=self.user)
         return next(found.id for found in self.db.search(text, user_id=self.user) if found.content == text)
 
@@ -358,7 +358,7 @@ class Agno(Framework):
 
 
 def fields_of(query: Query | None) -> dict[str, Any]:
-    """Return what a request over HTTP says of a query."""
+    """Return a query as the fields of an HTTP request."""
     if query is None:
         return {}
     names = ("keywords", "ids", "exclude", "rankings")

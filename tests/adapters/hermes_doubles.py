@@ -1,7 +1,7 @@
-"""Hermes' memory manager, as far as a provider sees it, by the contract that its interface documents.
+"""A double of Hermes' memory manager, by the documented contract of its interface.
 
-For tests where Hermes is not installed, and for calls that its newest sources make and its newest release does not: the
-author of a turn, the status of a recall. Where Hermes is there, the same tests run with its own manager.
+For tests without Hermes, and for calls that only its newest sources make, not its newest release: the author of a turn,
+the status of a recall. If Hermes is installed, the same tests also run with its own manager.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["MANAGERS", "Manager", "manager_of"]
 
 
 class Manager:
-    """One provider: what blocks is called on one background thread, in order; what fails is recorded, not raised."""
+    """Manages one provider: blocking calls run in order on one background thread; records failures."""
 
     def __init__(self) -> None:
         self.failures: list[BaseException] = []
@@ -93,7 +93,7 @@ MANAGERS = ["of the contract", "of Hermes"]
 
 
 def manager_of(kind: str) -> Any:
-    """Return a manager; Hermes' own raises ImportError where it is not installed."""
+    """Return a manager; Hermes' own raises ImportError if it is not installed."""
     if kind == "of the contract":
         return Manager()
     from agent.memory_manager import MemoryManager

@@ -1,4 +1,4 @@
-"""Names, ids and values with which somebody might try to reach what is not theirs."""
+"""Hostile names, ids and values, for attempts to reach data of others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = [
 
 
 def TWINS(name: str) -> list[str]:  # noqa: N802 - a table by name
-    """Names that a careless comparison would take for this one, or would take this one for."""
+    """Return names that a careless comparison would confuse with this one."""
     twins = {
         name + "0",
         name + "\0",

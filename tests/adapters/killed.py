@@ -1,4 +1,4 @@
-"""A process that is killed after what it wrote was acknowledged."""
+"""A process that is killed after its writes were acknowledged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["acknowledged_until_killed"]
 
 
 def acknowledged_until_killed(script: str, *arguments: object, after: int) -> int:
-    """Run a script that prints a line for each write that has returned, without end; kill it after so many lines.
+    """Run an endless script that prints a line for each completed write; kill it after `after` lines.
 
-    Returns how many lines it printed in all: so many writes were acknowledged.
+    Returns the number of printed lines, which is the number of acknowledged writes.
     """
     command = [sys.executable, "-u", "-c", script, *map(str, arguments)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -1,4 +1,4 @@
-"""A process that writes through a framework and is killed in the middle of it."""
+"""A process that writes through a framework and is killed while writing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ROOT = Path(__file__).parents[2]
 
 def acknowledged(script: str, path: Path, n: int = 40) -> list[str]:
     """Run a script with a path as its argument, kill it with SIGKILL after it has printed `n` lines, and return all
-    that it printed: one line for each write, after it was acknowledged.
+    printed lines: one for each acknowledged write.
 
-    The script goes on writing until it is killed.
+    The script must write until it is killed.
     """
     environment = {
         **os.environ,

@@ -1,4 +1,4 @@
-"""An embedder and a language model for mem0 that say what a test wrote down, and reach for no network."""
+"""A scripted embedder and language model for mem0, without a network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DIM = 8
 
 
 class Embedder:
-    """Texts point where `topics` says; what is about nothing listed points away from everything."""
+    """Maps texts to the directions in `topics`; a text without a listed topic is far from everything."""
 
     topics: ClassVar[dict[str, int]] = {}
 
@@ -41,7 +41,7 @@ class Embedder:
 
 
 class LanguageModel:
-    """Remembers each line of the user's message as a memory."""
+    """Extracts each line of the user's message as a memory."""
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -53,13 +53,13 @@ class LanguageModel:
 
 
 def remember(*lines: str) -> str:
-    """What to say so that each line becomes a memory."""
+    """Return a message from which each line becomes a memory."""
     return "REMEMBER:\n" + "\n".join(lines) + "\nEND"
 
 
 @contextmanager
 def scripted(topics: dict[str, int]) -> Iterator[None]:
-    """Have mem0 use the doubles while this is open."""
+    """Have mem0 use the doubles within the block."""
     scrubjay.adapters.mem0.register()
     embedder, llm = EmbedderFactory.provider_to_class["openai"], LlmFactory.provider_to_class["openai"]
     Embedder.topics = topics
@@ -73,7 +73,7 @@ def scripted(topics: dict[str, int]) -> Iterator[None]:
 
 
 def config(provider: str, folder: Path, **options: Any) -> dict[str, Any]:
-    """A configuration of mem0 with the doubles and this vector store."""
+    """Return a configuration of mem0 with the doubles and this vector store."""
     place = {"path": str(folder / f"{provider}.store"), "embedding_model_dims": DIM, **options}
     return {
         "vector_store": {"provider": provider, "config": place},
@@ -84,5 +84,5 @@ def config(provider: str, folder: Path, **options: Any) -> dict[str, Any]:
 
 
 def memory(provider: str, folder: Path, **options: Any) -> Any:
-    """A :class:`mem0.Memory` with the doubles and this vector store."""
+    """Return a :class:`mem0.Memory` with the doubles and this vector store."""
     return mem0.Memory.from_config(config(provider, folder, **options))

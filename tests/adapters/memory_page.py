@@ -1,4 +1,4 @@
-"""The memory view of the page in a browser, for tests: its links, what is in its file, what axe says of it."""
+"""Helpers for browser tests of the memory view: its links, its file, and axe's findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUESTION = "Which version does the staging gateway run?"
 
 
 def make_file(path: Path) -> Path:
-    """A file with the demo's memory, a note beside it, and the memory of a scope in which every text is hostile."""
+    """Write a file with the demo's memory, a note beside it, and the memory of a scope with only hostile texts."""
     with Index.open(path, embedders.default()) as index:
         remember(index)
         index.upsert("note-1", "Jane's cat is called Miso.", scope=Scope("acme", user="jane"))
@@ -38,26 +38,26 @@ def make_file(path: Path) -> Path:
 
 
 def address(service: Serving, part: str = "", **parameters: str) -> str:
-    """The link to a part of the view; of Jane's memory, unless the parameters say otherwise."""
+    """Return the link to a part of the view; of Jane's memory by default."""
     asked = {**JANE, **({"part": part} if part else {}), **parameters}
     return f"{service.url}/#/memory?{urlencode(asked)}"
 
 
 def go(page: Any, service: Serving, part: str = "", **parameters: str) -> None:
-    """Open a part of the view in a page that shows nothing yet."""
+    """Open a part of the view in a blank page."""
     page.goto("about:blank")
     page.goto(address(service, part, **parameters))
     page.locator(".parts a").first.wait_for()
 
 
 def texts(page: Any, selector: str) -> list[str]:
-    """The texts of elements as they are, spaces and all."""
+    """Return the exact texts of elements, including spaces."""
     found: list[str] = page.locator(selector).evaluate_all("all => all.map(one => one.textContent)")
     return found
 
 
 def serious_findings(page: Any) -> list[str]:
-    """What axe finds on the page as it is now that is serious or critical."""
+    """Return the serious and critical findings of axe on the current page."""
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="no axe here (pip install axe-playwright-python)"
     )
@@ -72,6 +72,6 @@ def serious_findings(page: Any) -> list[str]:
 
 
 def sideways(page: Any) -> int:
-    """By how many pixels the page is wider than the window."""
+    """Return how many pixels the page is wider than the window."""
     root = "document.documentElement"
     return max(0, int(page.evaluate(f"{root}.scrollWidth - {root}.clientWidth")))

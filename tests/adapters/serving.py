@@ -1,4 +1,4 @@
-"""`scrubjay serve` in a process of its own, for tests."""
+"""`scrubjay serve` as a separate process, for tests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from typing import Any
 class Serving:
     """The command with these arguments, on a free port; a context manager that ends it.
 
-    `n_files`: how many files its process may open.
+    `n_files`: the number of files its process may open.
     """
 
     def __init__(self, *arguments: str | Path, n_files: int | None = None) -> None:
-        self._has_folder = "--demo" in arguments  # which a process that is killed leaves behind
+        self._has_folder = "--demo" in arguments  # left behind by a killed process
         command = [sys.executable, "-m", "scrubjay", "serve", *map(str, arguments), "--port", "0"]
         if n_files is not None:
             command = ["sh", "-c", f'ulimit -n {n_files}; exec "$@"', "sh", *command]
@@ -45,14 +45,14 @@ class Serving:
         raise AssertionError("the service did not get ready")
 
     def _listen(self) -> None:
-        """Read what it says, so that it never waits for a reader: it logs each refused candidate, for one."""
+        """Read its output, so that it never blocks on a full pipe: it logs each rejected candidate, for example."""
         assert self.process.stderr is not None
         self._errors += self.process.stderr
 
     def ask(
         self, method: str, path: str, body: Any = None, token: str | None = None, timeout: float = 60
     ) -> tuple[int, Any]:
-        """One request on a connection of its own: status, and the JSON or text of the answer."""
+        """Send one request on a new connection; return the status, and the JSON or text of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         content = None
@@ -69,7 +69,7 @@ class Serving:
         return answer.status, json.loads(given) if is_json and given else given.decode()
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Tell it to end; return the exit code and what it said."""
+        """Send a signal; return the exit code and the output."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(timeout=180)

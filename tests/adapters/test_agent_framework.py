@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework's context provider: an agent that remembers, run by the framework with a model of ours."""
+"""Microsoft Agent Framework's context provider: an agent with memory, run by the framework with a scripted model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_what_was_said_in_one_session_is_told_in_another(memory: Memory) -> None
     (shown, question) = model.sent[0]
     assert (shown.role, question.text) == ("user", "What is sk-stg-0041?")
     assert shown.text.startswith("## Memories\n") and "sk-stg-0041. (said by user on " in shown.text
-    assert "sk-stg" not in model.instructions[0]  # what was said is no instruction
+    assert "sk-stg" not in model.instructions[0]  # statements are not instructions
 
 
 def test_the_message_says_which_provider_and_sessions_it_is_from(memory: Memory) -> None:
@@ -231,7 +231,7 @@ def test_an_extractor_makes_facts_of_turns(memory: Memory) -> None:
 
     provider = ScrubjayContextProvider(memory, scope=JANE, extractor=extract, noted=())
     run(provider, "I moved to Oslo.")
-    memory.distil_later("s1", extract, scope=JANE).result()  # behind the one of the turn, on the same thread
+    memory.distil_later("s1", extract, scope=JANE).result()  # queued after the turn's own, on the same thread
     assert memory.recall("where does Jane live?", JANE, kinds=["fact"]).texts == ["Jane lives in Oslo"]
     assert "Jane lives in Oslo" in told(provider, "where does Jane live?")
 
@@ -377,7 +377,7 @@ def test_providers_of_one_path_share_the_file(tmp_path: Path) -> None:
     assert "prefix is" in told(other, "sk-stg-0041?")
     other.close()
     with Index.open(path) as index:
-        assert index.count(JANE) == 3  # what only asks is no note
+        assert index.count(JANE) == 3  # a message that only asks is not stored
 
 
 def test_a_memory_that_was_given_stays_open(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework's history provider, beside the framework's own in files and in the session."""
+"""Microsoft Agent Framework's history provider, compared with the framework's own in files and in the session."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_both_providers_serve_one_agent_from_one_file(tmp_path: Path) -> None:
     assert texts(history, "s2") == [
         "What is my code sk-stg-0041?",
         "Noted.",
-    ]  # what was told is no part of it
+    ]  # supplied context is not part of it
     history.close()
     memory.close()
 
@@ -111,7 +111,7 @@ BATCHES = st.lists(
 @given(batches=BATCHES, replay=st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_what_is_kept_twice_is_what_the_stock_provider_keeps_twice(batches: Any, replay: bool) -> None:
-    """Replays of the whole conversation, of its end, and questions that are asked again."""
+    """Replays of the whole conversation, of its end, and repeated questions."""
     history, state, stock = ScrubjayHistoryProvider(scope=JANE), {}, InMemoryHistoryProvider()  # type: ignore[var-annotated]
     whole: list[Message] = []
     for batch in batches:
@@ -135,7 +135,7 @@ def test_beside_the_stock_provider_of_files(tmp_path: Path, session: str | None)
 
 
 def test_sessions_of_any_name(tmp_path: Path) -> None:
-    """The stock provider of files cannot name a file so."""
+    """The stock file provider cannot name a file for it."""
     long, history = "x" * 3000, ScrubjayHistoryProvider(scope=JANE)
     with pytest.raises(OSError, match="too long"):
         save(FileHistoryProvider(tmp_path), said("one"), long)
@@ -144,7 +144,7 @@ def test_sessions_of_any_name(tmp_path: Path) -> None:
 
 
 def test_long_sessions_are_read_from_their_end() -> None:
-    """What a save reads does not grow with the session."""
+    """The number of messages read by a save does not grow with the session."""
     history = ScrubjayHistoryProvider(scope=JANE, limit=3)
     save(history, said(*(f"line {n}" for n in range(500))))
     read: list[int | None] = []

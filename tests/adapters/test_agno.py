@@ -1,4 +1,4 @@
-"""Agno's vector database, through its Knowledge, and beside the LanceDB store that it comes with."""
+"""Agno's vector database, through its Knowledge, and compared with its own LanceDB store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.adapters.killing import acknowledged
 
 
 class Letters(Embedder):
-    """An embedder that counts letters, and how often it is asked."""
+    """An embedder that counts letters and its own calls."""
 
     def __init__(self, fails: bool = False) -> None:
         super().__init__(dimensions=3)
@@ -140,9 +140,7 @@ def test_content_that_is_inserted_again_is_one(knowledge: Knowledge, tmp_path: P
 def test_instances_of_one_database_are_isolated_on_demand(tmp_path: Path) -> None:
     db = ScrubjayDb(tmp_path / "a", tenant="acme")
     one, other = (Knowledge(name=name, vector_db=db, isolate_vector_search=True) for name in ("one", "one2"))
-    one.insert(
-        text_content="A secret of one.", name="one's"
-    )  # Agno takes contents of one name for one content
+    one.insert(text_content="A secret of one.", name="one's")  # Agno identifies contents by name
     other.insert(text_content="A secret of another.", name="the other's")
     assert texts(one.search("secret")) == ["A secret of one."]
     assert texts(other.search("secret", filters={})) == ["A secret of another."]
@@ -201,7 +199,7 @@ def test_the_same_content_again_takes_its_own_place(db: ScrubjayDb, is_async: bo
     do("insert", "h", [chunk("one", "1"), chunk("two", "2"), chunk("three")])
     do("insert", "h", [chunk("one", "1"), chunk("three")])
     assert db.get_count() == 3
-    do("insert", "other", [chunk("one", "1")])  # of another file that has a chunk of this name
+    do("insert", "other", [chunk("one", "1")])  # another file with a chunk of the same name
     do("insert", "h", [chunk("one", "1")], user_id="jane")
     assert db.get_count() == 5
     do("upsert", "h", [chunk("uno", "1"), chunk("four", "4")])

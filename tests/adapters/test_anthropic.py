@@ -1,4 +1,4 @@
-"""Claude's memory tool: through the SDK's runner, and beside the tool over a folder that the SDK comes with."""
+"""Claude's memory tool, through the SDK's runner, and compared with the SDK's own tool over a folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tool(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ScrubjayMem
 
 
 def do(tool: Any, command: str, **fields: Any) -> str:
-    """Return what the model is told; of an error, its text after a mark."""
+    """Return the message for the model; for an error, its text after a mark."""
     try:
         told = tool.call({"command": command, **fields})
     except ToolError as error:
@@ -57,7 +57,7 @@ def paths(tool: Any) -> list[str]:
 
 
 class Claude:
-    """The service as the SDK sees it: asks for these commands, one an answer, and notes the results."""
+    """The service as the SDK sees it: issues these commands, one in each answer, and records the results."""
 
     def __init__(self, *commands: dict[str, Any]) -> None:
         self.commands, self.results, self.tools = list(commands), list[Any](), list[Any]()
@@ -213,7 +213,7 @@ def test_every_command_tells_what_the_stock_tool_tells(
     for command in commands:
         ours: Any = do(tool, **command)
         theirs: Any = do(stock, **command)
-        if command == {"command": "view", "path": "/memories/notes"}:  # a folder has a size of its own there
+        if command == {"command": "view", "path": "/memories/notes"}:  # folders have a size there
             assert len(ours.split("\n")) == 3
             ours, theirs = ours.split("\n")[::2], theirs.split("\n")[::2]
         assert ours == theirs, command
@@ -424,7 +424,7 @@ def test_an_edit_of_another_process_is_not_lost(tmp_path: Path, monkeypatch: pyt
     write = MemoryFiles._write
 
     def late(files: MemoryFiles, path: str, text: str, version: int | None) -> None:
-        monkeypatch.undo()  # once: another process is between the reading and the writing
+        monkeypatch.undo()  # once: another process writes between read and write
         with Index.open(tmp_path / "a") as theirs:
             row = {"id": path, "text": "zero\none\n", "metadata": {"path": path}}
             theirs.collection("claude").upsert_many([row], scope=JANE, progress=False)

@@ -1,4 +1,4 @@
-"""cognee over Scrubjay: its interface beside its own LanceDB store, datasets apart, and cognee with models of ours."""
+"""cognee over Scrubjay: compared with its LanceDB store, isolation of datasets, and cognee with scripted models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMESPACE = UUID(int=1)
 
 
 class Note(DataPoint):  # type: ignore[misc]
-    """What is indexed here, by its text."""
+    """The indexed data point, with its text."""
 
     text: str
     of: str = ""
@@ -76,7 +76,7 @@ async def search(adapter: Any, text: str, limit: int | None = 3, **options: Any)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_calls_leave_the_same_as_in_lancedb(tmp_path: Path, seed: int) -> None:
-    """Writes that replace, sets that are joined and left, payloads that change, deletions."""
+    """Replacing writes, joining and leaving sets, changed payloads, deletions."""
 
     async def use() -> None:
         chooser, words = random.Random(seed), ["oak", "elm", "yew", "ash", "fir", "box"]
@@ -131,7 +131,7 @@ async def alike(stock: Any, ours: Any, ids: list[str], word: str) -> None:
 
 
 def test_200_identifiers_are_each_first(tmp_path: Path) -> None:
-    """Vectors alone cannot tell them apart, so LanceDB finds few of them."""
+    """Vectors alone cannot distinguish them, so LanceDB finds few of them."""
     chooser = random.Random(5)
     names = [f"{chooser.choice(['sk', 'inv'])}-{chooser.choice(['stg', 'prd'])}-{n:04d}" for n in range(200)]
     points = [note(n, f"The ticket of billing is {name}.") for n, name in enumerate(names)]
@@ -162,7 +162,7 @@ def test_scores_ascend_whatever_words_put_first(adapter: ScrubjayAdapter) -> Non
         found = await adapter.search("Notes", "oak oak oak tk-0041", limit=3, include_payload=True)
         assert texts(found)[0] == "yew tk-0041"
         scores = [one.score for one in found]
-        assert scores == sorted(scores) and scores[0] == scores[1]  # as near as the nearest behind it
+        assert scores == sorted(scores) and scores[0] == scores[1]  # as near as the nearest after it
         assert scores[0] >= -1e-3 and scores[-1] <= 2.0
         (alone,) = await adapter.score_by_ids(
             "Notes", [found[0].id], (await Letters().embed_text(["oak"]))[0]
@@ -440,7 +440,7 @@ def test_where_the_file_is(tmp_path: Path) -> None:
 
 @pytest.fixture
 def provider(tmp_path: Path) -> Iterator[str]:
-    """cognee with Scrubjay as its vector database, and models of ours."""
+    """cognee with Scrubjay as its vector database, and scripted models."""
 
     async def answer(text_input: str, system_prompt: str, response_model: Any, **_: Any) -> Any:
         if response_model is str:
@@ -479,7 +479,7 @@ def test_cognees_own_engine_and_tasks_use_it(provider: str) -> None:
 
 
 def test_add_cognify_search_and_forget_by_dataset(provider: str) -> None:
-    """The whole of cognee: each dataset a scope of one file, gone when the dataset is deleted."""
+    """All of cognee: each dataset is a scope of one file, erased when the dataset is deleted."""
 
     async def ask(dataset: str) -> list[str]:
         (answer,) = await cognee.search(

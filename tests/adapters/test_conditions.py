@@ -1,4 +1,4 @@
-"""What a tree of conditions admits, where a scope's own memory and a shared one may have the same id."""
+"""Trees of conditions, where a scope's own memory and a shared one may have the same id."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _n(record: Record) -> int:
 
 
 def holds(node: Node, record: Record) -> bool:
-    """The conditions, one record at a time."""
+    """Evaluate the conditions for one record."""
     if isinstance(node, Native):
         return all(_n(record) == n for n in node.filter.values())
     if isinstance(node, Test):

@@ -1,6 +1,6 @@
-"""The adapters of memory-store-conformance, with our stores behind the frameworks' interfaces: the quick levels.
+"""memory-store-conformance with our stores behind the frameworks' interfaces: the fast levels.
 
-The package lies in `conformance/src`; `conformance/stock` runs all levels, also against the frameworks' own stores.
+The package is in `conformance/src`; `conformance/stock` runs all levels, also against the frameworks' own stores.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 CONFORMANCE = Path(__file__).resolve().parents[2] / "conformance"
 QUICK = ["crud", "isolation", "filters"]
-KNOWN = {"mem0_scrubjay": {"isolation.wildcards", "filters.hostile"}}  # mem0's "*" stands for every value
+KNOWN = {"mem0_scrubjay": {"isolation.wildcards", "filters.hostile"}}  # mem0's "*" matches every value
 MCP = ["crud.round-trip", "crud.replace", "isolation.users", "deletion.get", "filters.compare"]
 MCP += ["durability.fork", "retrieval.k", "errors.metadata", "errors.question", "paging.deleted"]
 

@@ -1,4 +1,4 @@
-"""CrewAI's storage, through its own memory, scopes and slices, and beside the storage that it comes with."""
+"""CrewAI's storage, through its own memory, scopes and slices, and compared with its own storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-# Before CrewAI is imported: what it does in a test is nobody's usage, and nothing is to wait for a collector.
+# Before CrewAI is imported: test runs must not count as usage, nor wait for a trace collector.
 os.environ.setdefault("CREWAI_TESTING", "true")
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
@@ -36,14 +36,14 @@ JANE = Scope("acme", user="jane")
 
 
 class Silent(BaseLLM):
-    """A model that a test never expects to be asked."""
+    """A model that must never be called."""
 
     def call(self, *_: Any, **__: Any) -> Any:
         raise AssertionError("the model was asked")
 
 
 class Saying(BaseLLM):
-    """A model that always answers the same, and notes what it was asked."""
+    """A model with a fixed answer that records its calls."""
 
     answer: Any = ""
     asked: list[Any] = Field(default_factory=list)
@@ -117,7 +117,7 @@ def test_many_are_remembered_in_the_background_and_alike_ones_dropped(storage: S
 
 
 def test_words_alone_make_no_version_of_a_memory(storage: ScrubjayStorage) -> None:
-    """CrewAI asks a model from a score of .85 on: a shared identifier is no such score, the same text is."""
+    """CrewAI asks a model from a score of .85 on: a shared identifier scores lower, the same text higher."""
     memory = memory_of(storage)
     remember(memory, "The staging key prefix is sk-stg-0041.")
     remember(memory, "Deployed on Friday with sk-stg-0041 by the night shift, which nobody had announced.")
@@ -423,7 +423,7 @@ def test_pages_and_what_a_scope_holds(storage: ScrubjayStorage) -> None:
 
 
 def test_fewer_results_are_the_first_of_more(storage: ScrubjayStorage) -> None:
-    """CrewAI's scores, by which results are put in order, are not what the index ranks by."""
+    """Results are ordered by CrewAI's scores, which differ from the index's ranking."""
     embed = ScrubjayEmbedder()
     things = ["night trains", "staging keys", "decaf coffee", "old invoices", "miniature ships"]
     texts = [f"Note {n} about {things[n % 5]} and {things[n * 7 % 3]} in room {n % 11}" for n in range(60)]
@@ -569,7 +569,7 @@ while True:
 
 
 def test_beside_the_storage_that_crewai_comes_with(tmp_path: Path) -> None:
-    """The same where the stock storage does what is documented; it takes look-alikes for parts of a path."""
+    """Equal where the stock storage works as documented; it treats look-alikes as parts of a path."""
     lancedb_storage = pytest.importorskip("crewai.memory.storage.lancedb_storage")
     stock = lancedb_storage.LanceDBStorage(tmp_path / "lance", compact_every=0)
     ours = ScrubjayStorage(tmp_path / "ours", scope=JANE)

@@ -1,4 +1,4 @@
-"""What does importing an adapter say where its framework is not installed?"""
+"""The error for importing an adapter whose framework is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do conditions on a field admit what Python's own comparisons admit, natively or not?"""
+"""Conditions on a field admit the same values as Python's own comparisons, natively or not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_order(rows: list[dict[str, Any]], name: str, order: str, bound: Any) ->
 
     def holds(row: dict[str, Any]) -> bool:
         value = row.get(name)
-        # Of an integer beyond 64 bits the index does not know that it is a number.
+        # The index does not recognise an integer beyond 64 bits as a number.
         native = name == "f" and not (isinstance(bound, int) and not -(2**63) <= bound < 2**63)
         known = not native or not isinstance(value, int) or -(2**63) <= value < 2**63
         return isinstance(value, kind) and known and bool(ORDERS[order](value, bound))

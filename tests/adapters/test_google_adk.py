@@ -1,4 +1,4 @@
-"""Google ADK's memory service: sessions kept and found, beside the service in memory, users apart."""
+"""Google ADK's memory service: sessions stored and found, compared with the in-memory service; isolation of users."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_session_that_is_added_again_replaces_itself() -> None:
 
 
 def turns(service: ScrubjayMemoryService, user: str = "jane") -> dict[str, Any]:
-    """Which turn each memory is, by its id."""
+    """Return the turn of each memory by its id."""
     there = service._documents.index.list(Scope("app", user), limit=None)
     return {str(record.id): tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there}
 
@@ -175,13 +175,13 @@ ADDED = st.lists(st.tuples(st.sampled_from(["s1", "s2"]), st.booleans(), st.list
 def test_the_same_memories_are_found_as_by_the_service_in_memory(
     added: list[tuple[str, bool, list[tuple[str, int]]]], deleted: list[int]
 ) -> None:
-    """Which of them fit a word; their order is the index's."""
+    """The memories that contain a word; their order is the index's."""
     stock, service = InMemoryMemoryService(), ScrubjayMemoryService(max_results=100)
     texts: dict[tuple[str, int], str] = {}
     for one in (stock, service):
         texts.clear()
         for id, whole, said in added:
-            # An event does not change, so a number stands for the same text for good.
+            # Events are immutable, so a number always means the same text.
             events = [event(texts.setdefault((id, n), text), f"{id}-{n}") for text, n in said]
             if whole:
                 asyncio.run(one.add_session_to_memory(session(*events, id=id)))
@@ -193,7 +193,7 @@ def test_the_same_memories_are_found_as_by_the_service_in_memory(
             asyncio.run(one.delete_memory(app_name="app", user_id="jane", memory_id=f"s1-{n}"))
     for word in ("alpha", "beta", "delta"):
         expected = found(stock, word)
-        if len(expected) < 10:  # which is all that it returns
+        if len(expected) < 10:  # the maximum that it returns
             assert sorted(found(service, word)) == sorted(expected)
 
 

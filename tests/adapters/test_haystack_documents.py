@@ -1,4 +1,4 @@
-"""Does a document come back from the store as it was written, and do the policies for duplicates hold?"""
+"""Documents come back from the store unchanged, and the policies for duplicates hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
-# Keys that mean something to the index, and to the way documents are kept.
+# Keys with a meaning for the index, or for the storage of documents.
 KEYS = TEXTS | st.sampled_from(
     [
         "created_at",
@@ -55,7 +55,7 @@ BLOBS = st.builds(
 SPARSE = st.lists(st.tuples(st.integers(0, 9), NUMBERS), max_size=3).map(
     lambda pairs: SparseEmbedding([index for index, _ in pairs], [value for _, value in pairs])
 )
-# Beyond float32's range there is no vector; everything within it comes back to the last bit.
+# Outside float32's range a document has no vector; embeddings within it come back to the last bit.
 EMBEDDINGS = st.lists(st.floats(-1e30, 1e30), min_size=3, max_size=3)
 DOCUMENTS = st.builds(
     Document,
@@ -98,7 +98,7 @@ def test_whatever_is_written_comes_back_from_a_file(tmp_path: Path) -> None:
         assert store.filter_documents() == documents
         assert [
             document.embedding for document in store.hybrid_retrieval("staging key", documents[3].embedding)
-        ] == [None] * 2  # not asked for
+        ] == [None] * 2  # not requested
         (found,) = store.bm25_retrieval("staging key", return_embedding=True)
         assert found.embedding == documents[0].embedding and found.blob == documents[0].blob
     without = ScrubjayDocumentStore(path, return_embedding=False)
@@ -107,7 +107,7 @@ def test_whatever_is_written_comes_back_from_a_file(tmp_path: Path) -> None:
 
 
 def test_embeddings_of_float32_are_kept_once() -> None:
-    """Those of models are float32's: keeping them exactly costs nothing beside the vector."""
+    """Embeddings of models are float32: storing them exactly needs nothing beside the vector."""
     store = ScrubjayDocumentStore()
     embedding = np.random.default_rng(1).random(256, dtype=np.float32).tolist()
     store.write_documents([Document(id="1", content="x", embedding=embedding), Document(id="2", content="y")])
@@ -171,7 +171,7 @@ def test_a_duplicate_fails_and_nothing_is_written(policy: DuplicatePolicy) -> No
 def test_policies_are_those_of_the_store_in_memory(
     batches: list[tuple[DuplicatePolicy, list[tuple[str, str]]]],
 ) -> None:
-    """All of them, but that a batch that fails leaves nothing behind."""
+    """All policies, except that a failed batch leaves nothing behind."""
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     for policy, batch in batches:
         documents = [Document(id=id, content=content) for id, content in batch]
@@ -212,7 +212,7 @@ def test_writers_at_once_write_a_document_once(tmp_path: Path) -> None:
 
 
 def test_native_memories_are_documents_too() -> None:
-    """What was written to the index without the adapter is found, filtered, replaced and deleted by its own id."""
+    """A memory written to the index without the adapter is found, filtered, replaced and deleted by its own id."""
     index = scrubjay.Index()
     acme = scrubjay.Scope("acme")
     index.upsert("m1", "Prefers trains.", scope=acme, metadata={"kind": "travel"})

@@ -1,4 +1,4 @@
-"""Do filters of Haystack admit what Haystack's own evaluation admits, natively or judged?"""
+"""Haystack's filters admit the same documents as Haystack's own evaluation, natively or tested in Python."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from scrubjay.adapters.haystack.filters import translate
 from scrubjay.backend.conditions import native_part
 from scrubjay.records import Record
 
-# Each field has values of one kind or none, since Haystack fails where an order is asked of mixed ones. Times are all
-# without a zone, numbers fit into 64 bits: that is where the semantics agree (see the module's page).
+# Each field has values of one type or none, since Haystack fails for an order of mixed types. All times are without a
+# zone and numbers fit into 64 bits: there the semantics agree (see the module's docstring).
 NUMBERS = (
     st.integers(-3, 3)
     | st.sampled_from([0.5, -0.0, 1.0, 2**63 - 1, -(2**63), 1e300, 2**53 + 1])
@@ -115,7 +115,7 @@ def comparisons(draw: st.DrawFn) -> dict[str, Any]:
     )
     if op in ("in", "not in"):
         return {"field": field, "operator": op, "value": draw(st.lists(values, max_size=3))}
-    if op in ("==", "!="):  # equality is asked of anything
+    if op in ("==", "!="):  # equality applies to any value
         values |= NUMBERS | WORDS | LISTS
     elif field == "meta.nowhere":
         values = NUMBERS
@@ -161,7 +161,7 @@ def test_filters_admit_what_haystack_admits(documents: list[Document], filters: 
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     theirs.write_documents(documents)
     ours.write_documents(documents)
-    if "field" in filters:  # their store wants an operator at the top
+    if "field" in filters:  # their store requires an operator at the top
         expected = theirs.filter_documents({"operator": "AND", "conditions": [filters]})
     else:
         expected = theirs.filter_documents(filters)
@@ -202,7 +202,7 @@ def test_questions_about_metadata_are_answered_as_by_haystack(
     theirs.write_documents(documents)
     ours.write_documents(documents)
     fields = METADATA_QUERIES[1:]
-    # Their count of unique values takes 1, 1.0 and True for one; their list of them, and ours, does not.
+    # Their count of unique values treats 1, 1.0 and True as one; their list of them, and ours, does not.
     unique = theirs.get_metadata_field_unique_values(field, size=100)[1]
     assert ours.count_unique_metadata_by_filter({}, fields)[field.removeprefix("meta.")] == unique
     assert ours.get_metadata_field_unique_values(
@@ -250,7 +250,7 @@ def test_malformed_filters(filters: Any, complaint: str) -> None:
     store.write_documents([Document(id="1", content="x", meta={"x": 1})])
     with pytest.raises(FilterError, match=complaint):
         store.filter_documents(filters)
-    if filters:  # an empty one, of whatever type, is no filter to a retriever's policy
+    if filters:  # a retriever's policy ignores an empty one of any type
         for call in (store.count_documents_by_filter, store.delete_by_filter):
             with pytest.raises(FilterError, match=complaint):
                 call(filters)
@@ -283,7 +283,7 @@ def test_filters_nested_too_deeply() -> None:
     store = ScrubjayDocumentStore()
     documents = [Document(id="1", meta={"x": 1}), Document(id="2")]
     store.write_documents(documents)
-    for level in range(90):  # beyond what the index takes, Haystack's own rules decide
+    for level in range(90):  # too deep for the index, so Haystack's own rules decide
         filters = {"field": "meta.x", "operator": "==", "value": 1}
         for _ in range(level):
             filters = {"operator": "NOT", "conditions": [filters]}
@@ -303,7 +303,7 @@ def test_filters_nested_too_deeply() -> None:
     ],
 )
 def test_what_is_checked_natively(filters: dict[str, Any]) -> None:
-    """No document is read in Python to find out which ones match."""
+    """No document is read in Python to find the matches."""
     assert is_native({"operator": "NOT", "conditions": [filters, filters]})
 
 
@@ -318,7 +318,7 @@ def test_a_text_is_not_the_list_that_holds_it() -> None:
 def test_ids_are_looked_up_and_not_searched_for(monkeypatch: pytest.MonkeyPatch) -> None:
     store = ScrubjayDocumentStore()
     store.write_documents([Document(id=str(n), content="x") for n in range(3)])
-    monkeypatch.setattr(store, "_document", None)  # no document is read to see whether it matches
+    monkeypatch.setattr(store, "_document", None)  # no document is read to test it
     by_id = {"field": "id", "operator": "in", "value": ["2", "0", 7, None]}
     assert store.count_documents_by_filter(by_id) == 2
     assert store.count_documents_by_filter({"operator": "NOT", "conditions": [by_id]}) == 1
@@ -326,7 +326,7 @@ def test_ids_are_looked_up_and_not_searched_for(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_times_with_and_without_a_zone() -> None:
-    """Where this is not Haystack's store: a time without a zone is in UTC, so the order of times is one order."""
+    """Unlike in Haystack's store, a time without a zone is in UTC, so that times have one order."""
     store = ScrubjayDocumentStore()
     times = [
         "2026-03-01T09:30:00+01:00",
@@ -348,7 +348,7 @@ def test_times_with_and_without_a_zone() -> None:
 
 
 def test_a_value_that_has_no_order_does_not_match() -> None:
-    """Where this is not Haystack's store, in which one such document makes everybody's query fail."""
+    """Unlike in Haystack's store, where one such document makes every query fail."""
     store = ScrubjayDocumentStore()
     store.write_documents([Document(id="1", meta={"n": "many"}), Document(id="2", meta={"n": 5})])
     assert [one.id for one in store.filter_documents({"field": "meta.n", "operator": ">", "value": 2})] == [

@@ -1,4 +1,4 @@
-"""May anybody see, change or notice documents of another scope through the document store?"""
+"""Isolation of the document store: no access to documents of another scope, and no trace of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_no_name_of_a_tenant_or_user_reaches_anothers(index: scrubjay.Index, nam
         ScrubjayDocumentStore(index=index, tenant="acme", agent=name),
     ):
         assert everything(mine) == [] and mine.count_documents() == 0
-        # Nor is the id taken, or the content's hash known.
+        # The id is not taken, and the content's hash is unknown.
         assert mine.write_documents([Document(id="1", content="Mine.", embedding=[0.0, 1.0])]) == 1
         assert {document.content for document in everything(mine)} == {"Mine."}
         mine.delete_all_documents()
@@ -124,7 +124,7 @@ def test_whatever_a_filter_is_it_fails_as_a_filter(filters: Any) -> None:
 
 
 def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
-    """Not a bit of a score changes with what other scopes hold."""
+    """No bit of a score changes with the contents of other scopes."""
     mine = ScrubjayDocumentStore(index=index, tenant="acme", user="jane")
     mine.write_documents([Document(content=f"launch window {n}", embedding=[1.0, n]) for n in range(5)])
     before = everything(mine)
@@ -145,7 +145,7 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     assert jane.update_by_filter(everything_there, {"n": 2}) == jane.delete_by_filter(everything_there) == 0
     jane.delete_documents(["1"])
     jane.delete_all_documents()
-    assert jane.write_documents([Document(id="1", content="Jane's own.")]) == 1  # ids are of a scope
+    assert jane.write_documents([Document(id="1", content="Jane's own.")]) == 1  # ids belong to a scope
     assert [
         found.content for found in jane.filter_documents({"field": "id", "operator": "==", "value": "1"})
     ] == [
@@ -155,7 +155,7 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     for chosen in (
         "Invoices go out on Mondays.",
         "Jane's own.",
-    ):  # which Haystack judges, document by document
+    ):  # tested by Haystack, document by document
         one = {"field": "content", "operator": "==", "value": chosen}
         assert [found.content for found in jane.bm25_retrieval("own invoices", one, top_k=1)] == [chosen]
         assert [found.content for found in jane.filter_documents(one)] == [chosen]
@@ -163,5 +163,5 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     jane.delete_documents(["1"])
     assert [found.meta for found in shared.filter_documents()] == [{"n": 1}]
     jane.write_documents([Document(id="2", content="Jane's own.")])
-    shared.delete_all_documents()  # what is shared, not what its users have
+    shared.delete_all_documents()  # the shared documents, not those of its users
     assert [found.id for found in jane.filter_documents()] == ["2"]

@@ -1,4 +1,4 @@
-"""The memory store for Haystack's experimental agent: by its protocol, and in the agent itself."""
+"""The memory store for Haystack's experimental agent: its protocol, and the agent itself."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_memories_come_back_as_messages_of_the_system(store: ScrubjayMemoryStore
 
 
 def turns(store: ScrubjayMemoryStore) -> list[Any]:
-    """Which turns the memories of Jane are, in the order of writing."""
+    """Return the turns of Jane's memories, in the order of writing."""
     there = reversed(store._documents.list(scope=Scope("acme", "jane"), exact=True, limit=None))
     return [tuple((record.metadata or {}).get(name) for name in FIELDS) for record in there]
 
@@ -69,7 +69,7 @@ def test_messages_of_a_run_say_which_turns_they_are(store: ScrubjayMemoryStore) 
     first = [(None, None, None), ("r1", 0, "assistant"), ("r1", 1, "Jane")]
     assert turns(store) == first
     said += [ChatMessage.from_user("Mine.", meta={"run": "r1", "position": "seat 7"})]
-    store.add_memories(messages=said, **run)  # the agent adds a conversation anew
+    store.add_memories(messages=said, **run)  # the agent adds the conversation again
     store.add_memories(messages=[*said, ChatMessage.from_assistant("Noted.")], **run)
     mine, noted = turns(store)[3:]
     assert turns(store)[:3] == first and mine == ("r1", "seat 7", None) and noted[2] == "assistant"
@@ -225,7 +225,7 @@ def test_wrong_arguments_are_named(store: ScrubjayMemoryStore) -> None:
 
 @component
 class Model:
-    """A chat generator that keeps what it was sent."""
+    """A chat generator that records what it was sent."""
 
     def __init__(self) -> None:
         self.sent: list[list[ChatMessage]] = []
@@ -237,7 +237,7 @@ class Model:
 
 
 def test_the_experimental_agent_remembers(store: ScrubjayMemoryStore) -> None:
-    """haystack-experimental 0.19 names a class that haystack-ai 3.4 has not; with 2.x its agent can be imported."""
+    """haystack-experimental 0.19 names a class that haystack-ai 3.4 lacks; with 2.x its agent can be imported."""
     agents = pytest.importorskip("haystack_experimental.components.agents.agent", exc_type=ImportError)
     model = Model()
     agent = agents.Agent(chat_generator=model, memory_store=store, system_prompt="Be brief.")

@@ -1,4 +1,4 @@
-"""Do the store and its retrievers work as parts of pipelines: run, serialised, read again, awaited?"""
+"""The store and its retrievers as parts of pipelines: run, serialised, restored, awaited."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RETRIEVERS = [ScrubjayBM25Retriever, ScrubjayEmbeddingRetriever, ScrubjayHybridR
 
 @component
 class Embed:
-    """An embedder as pipelines have them."""
+    """An embedder component for pipelines."""
 
     @component.output_types(embedding=list[float])
     def run(self, text: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def test_a_pipeline_read_from_yaml_finds_what_was_written(store: ScrubjayDocumen
     found = copy.run({"retriever": {"query": "sk-stg-0041"}})["retriever"]["documents"]
     assert found[0].id == "0"
     copy.get_component("retriever").document_store.close()
-    assert store.count_documents() == 4  # the file is still ours
+    assert store.count_documents() == 4  # the file is still open
 
 
 def test_the_integrations_namespace_has_the_same_classes() -> None:
@@ -174,7 +174,7 @@ def test_what_is_given_at_run_time_goes_first(store: ScrubjayDocumentStore) -> N
         "field": "id",
         "operator": "in",
         "value": ["0", "1"],
-    }  # of the same field, Haystack merges to this one
+    }  # for the same field, Haystack's merge keeps this one
     replaced = ScrubjayBM25Retriever(store, filters=above)
     merged = ScrubjayBM25Retriever(store, filters=above, filter_policy="merge")
 
@@ -226,13 +226,13 @@ def test_a_store_with_an_embedder_needs_no_other(tmp_path: Path, monkeypatch: py
     with ScrubjayDocumentStore(path, embedder="default") as store:
         store.write_documents([Document(id=str(n), content=text) for n, text in enumerate(TEXTS)])
         assert store.hybrid_retrieval("trouble sleeping", top_k=1)[0].id == "2"
-        # The vectors are the store's, not the documents'.
+        # The vectors belong to the store, not to the documents.
         assert [document.embedding for document in store.filter_documents()] == [None] * 4
-        with monkeypatch.context() as patched:  # what is embedded already is not embedded again
+        with monkeypatch.context() as patched:  # existing embeddings are not made again
             patched.setattr(type(store.index.embedder), "embed_documents", None)
             assert store.update_by_filter({"field": "id", "operator": "==", "value": "2"}, {"n": 2}) == 1
         assert store.hybrid_retrieval("trouble sleeping", top_k=1)[0].meta == {"n": 2}
-    with ScrubjayDocumentStore(path) as store:  # without it the words are left
+    with ScrubjayDocumentStore(path) as store:  # without an embedder only words are searched
         assert store.hybrid_retrieval("trouble sleeping") == []
         assert store.hybrid_retrieval("espresso")[0].id == "2"
 
@@ -252,11 +252,11 @@ def test_embedding_retrieval_is_that_of_the_store_in_memory(data: st.DataObject,
     query = data.draw(vectors.filter(any))
     filters = data.draw(st.none() | st.just({"field": "meta.n", "operator": "!=", "value": 1}))
     top_k, scale = data.draw(st.integers(1, 9)), data.draw(st.booleans())
-    # The zero vector, which here is near to nothing, scores 0 there.
+    # The zero vector, which is near to nothing here, scores 0 there.
     expected = theirs.embedding_retrieval(query, filters, 100, scale, return_embedding=True)
     expected = [one for one in expected if any(one.embedding)][:top_k]
     found = ours.embedding_retrieval(query, filters, top_k, scale, return_embedding=True)
-    # Equal scores are in another order there.
+    # Equal scores come in another order there.
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-6)
     scores = {one.id: one.score for one in theirs.embedding_retrieval(query, None, 100, scale)}
     for one in found:
@@ -265,7 +265,7 @@ def test_embedding_retrieval_is_that_of_the_store_in_memory(data: st.DataObject,
 
 
 def test_bm25_retrieval_finds_the_documents_of_the_store_in_memory() -> None:
-    """Their BM25L and our BM25 score differently; of whole words both find the same documents."""
+    """Their BM25L and our BM25 score differently; for whole words both find the same documents."""
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     words = ["alpha", "beta", "gamma", "delta"]
     written = [
@@ -280,7 +280,7 @@ def test_bm25_retrieval_finds_the_documents_of_the_store_in_memory() -> None:
 
 
 def test_the_stock_hybrid_and_ours() -> None:
-    """What takes two retrievers and a joiner there is one component here, and finds the identifier first."""
+    """Two retrievers and a joiner there are one component here, which finds the identifier first."""
     stock = InMemoryDocumentStore(embedding_similarity_function="cosine", shared=False)
     ours = ScrubjayDocumentStore()
     query = "what is sk-stg-0041?"
@@ -302,7 +302,7 @@ def test_the_stock_hybrid_and_ours() -> None:
 
 
 def test_haystacks_own_components_over_the_store(store: ScrubjayDocumentStore) -> None:
-    """Those that take any document store, or any retriever of its kind."""
+    """The components that take any document store, or any retriever of its kind."""
     assert len(FilterRetriever(store).run({"field": "meta.n", "operator": ">", "value": 1})["documents"]) == 2
     several = MultiQueryTextRetriever(retriever=ScrubjayBM25Retriever(store, top_k=1))
     found = several.run(queries=["sk-stg-0041", "espresso"])["documents"]
@@ -338,7 +338,7 @@ def test_an_async_pipeline(store: ScrubjayDocumentStore) -> None:
 
 
 def test_the_event_loop_goes_on(store: ScrubjayDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every async method works on another thread than the loop's."""
+    """Every async method runs on another thread than the loop's."""
     threads: list[threading.Thread] = []
     names = [name.removesuffix("_async") for name in dir(ScrubjayDocumentStore) if name.endswith("_async")]
     assert len(names) == 15

@@ -1,6 +1,6 @@
-"""Haystack's own suites for document stores, whole: base, extended, async, and those of each further method.
+"""Haystack's own suites for document stores, complete: base, extended, async, and those of further methods.
 
-The one override is the one that the suite asks for: what `write_documents` does when it is given no policy.
+The only override is required by the suite: the behaviour of `write_documents` without a policy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TestSync(
     sync_suites.GetMetadataFieldUniqueValuesTest,
 ):
     def test_write_documents(self, document_store: ScrubjayDocumentStore) -> None:
-        """Without a policy a document that exists is an error, as in Haystack's in-memory store."""
+        """Without a policy an existing document is an error, as in Haystack's in-memory store."""
         document = Document(content="test doc")
         assert document_store.write_documents([document]) == 1
         with pytest.raises(DuplicateDocumentError):
@@ -70,7 +70,7 @@ class TestAsync(
 ):
     @pytest.mark.asyncio
     async def test_write_documents_async(self, document_store: ScrubjayDocumentStore) -> None:
-        """Without a policy a document that exists is an error, as in Haystack's in-memory store."""
+        """Without a policy an existing document is an error, as in Haystack's in-memory store."""
         document = Document(content="test doc")
         assert await document_store.write_documents_async([document]) == 1
         with pytest.raises(DuplicateDocumentError):
@@ -79,7 +79,7 @@ class TestAsync(
 
 
 def test_no_suite_is_left_out() -> None:
-    """A suite that a later Haystack adds is to be run, too."""
+    """Suites added by a later Haystack must run, too."""
     for module, ours in ((sync_suites, TestSync), (async_suites, TestAsync)):
         suites = {
             suite

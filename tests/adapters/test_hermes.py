@@ -1,4 +1,4 @@
-"""Hermes Agent's memory provider, under Hermes' own manager where it is installed, and under one by its contract."""
+"""Hermes Agent's memory provider, under Hermes' own manager if it is installed, and under a double by its contract."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BY_WORDS = {"embedder": ""}
 
 
 class Agent:
-    """One agent of Hermes: a manager with our provider, and turns."""
+    """An agent of Hermes: a manager with our provider, and turns."""
 
     def __init__(self, kind: str, home: Path, session: str = "s1", **given: Any) -> None:
         self.provider = ScrubjayMemoryProvider(settings={**BY_WORDS, **given.pop("settings", {})})
@@ -81,7 +81,7 @@ def start(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_what_was_said_is_recalled_in_the_next_session(start: Callable[..., Agent]) -> None:
     agent = start()
     assert agent.turn("The staging key prefix is sk-stg-0041.") == ""
-    assert agent.turn("What is sk-stg-0041?") == ""  # this session is in the conversation itself
+    assert agent.turn("What is sk-stg-0041?") == ""  # this session is part of the conversation
     agent.switch("s2", reset=True)
     told = agent.turn("What is sk-stg-0041?")
     assert told.startswith("- The staging key prefix is sk-stg-0041. (said by user on ")
@@ -163,7 +163,7 @@ def test_whose_messages_are_noted(start: Callable[..., Agent], noted: str, n: in
 
 
 def test_messages_and_authors_of_a_group_chat(tmp_path: Path) -> None:
-    """As Hermes' newest sources call it."""
+    """The calls of Hermes' newest sources."""
     agent = Agent("of the contract", tmp_path)
     agent.turn("My code is sk-stg-0041.", messages=[{"role": "user"}], turn_author={"name": "jane"})
     agent.switch("s2")
@@ -200,7 +200,7 @@ def test_policies_and_preferences_are_in_the_system_prompt(start: Callable[..., 
     prompt = agent.manager.build_system_prompt()
     assert "Never promise refunds." in prompt and "Answer in verse." in prompt and "scrubjay_search" in prompt
     agent.memory.propose("Jane lives in Oslo", scope=LOCAL, source="docs")
-    assert "Never" not in agent.turn("Where does Jane live?")  # said once
+    assert "Never" not in agent.turn("Where does Jane live?")  # repeated only once
 
 
 def test_tools_remember_search_and_forget(start: Callable[..., Agent]) -> None:
@@ -429,7 +429,7 @@ def test_hermes_finds_the_installed_plugin(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_it_has_every_method_of_hermes_interface() -> None:
-    """With Hermes' parameters, each by its name."""
+    """With the names of Hermes' parameters."""
     import inspect
 
     interface = pytest.importorskip("agent.memory_provider").MemoryProvider

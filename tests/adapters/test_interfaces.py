@@ -1,7 +1,7 @@
-"""Does each verb of the memory have its place in HTTP, MCP and the command line, or a reason why not?
+"""Each verb of the memory is available in HTTP, MCP and the command line, or has a documented reason why not.
 
-The table of docs/service.md is what is compared: with the methods of Memory and its parts, the routes, the tools and
-the commands, in both directions.
+The table of docs/service.md is compared with the methods of Memory and its parts, the routes, the tools and the
+commands, in both directions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "service.md"
 PARTS = {"": Memory, "feed.": Feed, "files.": Files, "admin.": MemoryAdmin}
 NOT_VERBS = {"open", "close"}
 BESIDE = {"http": {"/overview"}, "mcp": {"add_memory"}, "cli": set[str]()}
-"""What has no verb of its own in Python, and is named below the table."""
+"""Entries without a verb of their own in Python, which are named below the table."""
 
 
 class Row(NamedTuple):
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def table(text: str) -> list[Row]:
-    section = text.partition("\n## Every verb of the memory, everywhere\n")[2].partition("\n## ")[0]
+    section = text.partition("\n## Verbs of the memory by interface\n")[2].partition("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     return [Row(row[0].strip("`"), dict(zip(("http", "mcp", "cli"), row[1:], strict=True))) for row in rows]
 
@@ -75,7 +75,7 @@ def there(tmp_path: Path) -> dict[str, set[str]]:
 
 
 def faults(rows: list[Row], there: dict[str, set[str]]) -> list[str]:
-    """What is missing in the table, or named there and nowhere else."""
+    """Return verbs missing from the table, and names found only there."""
     said = [row.verb for row in rows]
     found = [f"{verb}: not in the table" for verb in verbs() - set(said)]
     found += [
@@ -112,6 +112,6 @@ def test_every_verb_is_everywhere_or_has_a_reason(tmp_path: Path) -> None:
     ],
 )
 def test_a_gap_is_noticed(tmp_path: Path, old: str, new: str) -> None:
-    head, mark, rest = PAGE.read_text().partition("## Every verb of the memory, everywhere")
+    head, mark, rest = PAGE.read_text().partition("## Verbs of the memory by interface")
     assert old in rest
     assert faults(table(head + mark + rest.replace(old, new, 1)), there(tmp_path))

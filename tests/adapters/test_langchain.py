@@ -1,4 +1,4 @@
-"""Does the vector store keep what LangChain's interface promises, and find what a vector store alone would lose?"""
+"""The vector store fulfils LangChain's interface, and finds documents that a pure vector store would lose."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ METADATAS = [{"n": n, "tags": ["even" if n % 2 == 0 else "odd"]} for n in range(
 
 
 class Recorded(Embeddings):
-    """Embeddings that count their calls, may fail, and say on which thread they ran."""
+    """Embeddings that count their calls, can fail, and record their thread."""
 
     def __init__(self, size: int = 8, model: str = "m") -> None:
         self.inner = DeterministicFakeEmbedding(size=size)
@@ -135,7 +135,7 @@ def test_filters(store: ScrubjayVectorStore) -> None:
 
 
 def test_a_filter_decides_before_the_best_are_chosen(store: ScrubjayVectorStore) -> None:
-    """k of those that match, not those of the k best that match."""
+    """The k best of the matching documents, not the matching ones of the k best."""
     store.add_texts([f"The staging key number {n}" for n in range(50)], [{"n": -n} for n in range(50)])
     for filter in ({"n": -49}, lambda document: document.metadata["n"] == -49):
         (found,) = store.similarity_search("staging key number 1", k=1, filter=filter)
@@ -152,7 +152,7 @@ def test_relevance_is_from_0_to_1(store: ScrubjayVectorStore) -> None:
     retriever = store.as_retriever(
         search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.99, "k": 4}
     )
-    assert ids(retriever.invoke("is it sk-stg-0041?")) == ["0"]  # no embedding is that near
+    assert ids(retriever.invoke("is it sk-stg-0041?")) == ["0"]  # no embedding is near enough
     words = ScrubjayVectorStore.from_texts(TEXTS)
     (found,) = words.similarity_search_with_relevance_scores("espresso machines", k=1)
     assert found[1] == 0.5  # without vectors: one of two words
@@ -166,7 +166,7 @@ def test_marginal_relevance(store: ScrubjayVectorStore) -> None:
     copies = store.add_texts(["The staging API key prefix is sk-stg-0041."] * 5)
     query = "prefix of the staging key"
     near = ids(store.similarity_search(query, k=3, scrubjay_query=NEAR))
-    assert set(near) <= {"0", *copies}  # they are all the same
+    assert set(near) <= {"0", *copies}  # all copies are equal
     diverse = store.max_marginal_relevance_search(query, k=3, lambda_mult=0.3, scrubjay_query=NEAR)
     assert len({document.page_content for document in diverse}) == 3
     assert ids(store.max_marginal_relevance_search(query, k=3, lambda_mult=1.0, scrubjay_query=NEAR)) == near
@@ -189,7 +189,7 @@ def test_a_retriever_says_why(store: ScrubjayVectorStore) -> None:
         and "sk-stg-0041" in evidence["matched_terms"]
     )
     assert found.metadata["n"] == 0
-    assert "scrubjay" not in store.get_by_ids(["0"])[0].metadata  # it is of the answer, not kept
+    assert "scrubjay" not in store.get_by_ids(["0"])[0].metadata  # part of the answer, not stored
     diverse = ScrubjayRetriever(vectorstore=store, query=Query(scrubjay.RRF(10), mmr=0.5))
     assert len(diverse.invoke("key", k=2)) == 2
     assert ids(diverse.invoke("espresso", scrubjay_query=WORDS)) == ids(
@@ -208,8 +208,8 @@ def test_ids_and_documents(store: ScrubjayVectorStore) -> None:
     documents = [Document("one", id="x"), Document("two"), Document("three", id="z")]
     made = store.add_documents(documents)
     assert made[0] == "x" and made[2] == "z" and len(made[1]) == 36
-    assert ids(documents) == ["x", None, "z"]  # as they were
-    assert store.add_documents(documents, ids=["a", "", None])[0] == "a"  # the ids given go first
+    assert ids(documents) == ["x", None, "z"]  # unchanged
+    assert store.add_documents(documents, ids=["a", "", None])[0] == "a"  # explicit ids win
     assert ids(store.get_by_ids(["z", "nobody's", "a", "z"])) == ["z", "a", "z"]
     assert store.add_texts([]) == [] and store.add_documents([]) == []
     assert store.add_texts(["first", "last"], ids=["same", "same"]) == ["same", "same"]
@@ -280,7 +280,7 @@ def test_langchains_indexing_writes_and_cleans_up(store: ScrubjayVectorStore) ->
 
 
 def test_two_users_may_have_the_same_text_and_id(store: ScrubjayVectorStore) -> None:
-    """Ids made from content are the same for everybody who has that content."""
+    """Ids made from content are equal for all owners of that content."""
     joe = ScrubjayVectorStore(index=store.index, scope=Scope("acme", user="joe"))
     assert joe.add_texts(["Joe's"], ids=["0"]) == ["0"]
     assert joe.get_by_ids(["0"])[0].page_content == "Joe's"
@@ -343,7 +343,7 @@ def test_a_question_is_embedded_once_and_only_where_it_helps() -> None:
 
 
 def test_embeddings_that_fail(caplog: pytest.LogCaptureFixture) -> None:
-    """While searching the words answer; while writing it is an error, and nothing is written."""
+    """In a search the words answer; a write raises, and nothing is written."""
     embeddings = Recorded()
     store = ScrubjayVectorStore.from_texts(TEXTS, embeddings, ids=["0", "1", "2", "3"])
     embeddings.failing = True
@@ -381,7 +381,7 @@ def test_embeddings_that_return_nonsense(vectors: Any) -> None:
 
 
 def test_a_text_in_which_the_model_finds_nothing() -> None:
-    """The zero vector has no direction: the document is kept and found by its words."""
+    """The zero vector has no direction: the document is stored and found by its words."""
     store = ScrubjayVectorStore(Wrong([[0.0, 0.0], [1.0, 0.0]]))
     store.add_texts(["nothing in it", "something"])
     assert len(store.similarity_search_by_vector([1.0, 0.0])) == 1
@@ -403,7 +403,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
             store.add_texts(["x"])
         assert (
             len(store.similarity_search("key")) == 2
-        )  # a question that cannot be embedded is asked by its words
+        )  # a question that cannot be embedded is searched by its words
     with pytest.raises(scrubjay.EmbedderMismatchError):
         ScrubjayVectorStore(ScrubjayEmbeddings(), path=path)
     with ScrubjayVectorStore(Recorded(model="renamed"), path=path, model="Recorded:one") as store:
@@ -426,7 +426,7 @@ def test_what_an_embedding_may_be() -> None:
     assert np.allclose(
         ScrubjayEmbeddings(own).embed_documents(["x"])[0], ScrubjayEmbeddings(own).embed_query("x")
     )
-    # Ours serve LangChain's own store as well.
+    # Our embeddings work in LangChain's own store as well.
     assert InMemoryVectorStore.from_texts(TEXTS, ScrubjayEmbeddings()).similarity_search("espresso")
     for bad in ("default", object(), 5):
         with pytest.raises(TypeError, match="embedding: expected"):
@@ -520,7 +520,7 @@ LONG = "aaaa aaaa aaaa aaaa aaaa aaaa. bbbb bbbb bbbb bbbb bbbb bbbb. cccc cccc 
 
 
 class Letters(Embeddings):
-    """Counts three letters; what it was given is in `texts`."""
+    """Counts three letters; `texts` records its inputs."""
 
     model = "letters"
 
@@ -539,7 +539,7 @@ class Letters(Embeddings):
 
 
 class Reading(Letters):
-    """Says itself how long its passages are."""
+    """Declares the length of its passages."""
 
     passage_chars = 60
 
@@ -559,7 +559,7 @@ def test_long_documents_are_embedded_in_passages_by_ones_own_embeddings(
         else:
             store.add_documents(documents, batch_size=2)
         spans = [(0, 30), (31, 61), (62, 92)]
-        assert embeddings.texts == [*(LONG[start:end] for start, end in spans), "bab"]  # an equal text once
+        assert embeddings.texts == [*(LONG[start:end] for start, end in spans), "bab"]  # equal texts once
         (hit,) = store.hits("ccc", 1)
         assert (hit.id, hit.passage) == ("long", spans[2])
         # as the index itself embeds it, now and later

@@ -1,4 +1,4 @@
-"""May anybody see, change or notice documents of another scope through the vector store?"""
+"""Isolation of the vector store: no access to documents of another scope, and no trace of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_no_name_of_a_tenant_or_user_reaches_anothers(index: scrubjay.Index, nam
         open_store(index, "acme", None, name),
     ):
         assert everything(mine) == [] and mine.get_by_ids(["1"]) == []
-        assert mine.add_texts(["Mine."], ids=["1"]) == ["1"]  # nor is the id taken
+        assert mine.add_texts(["Mine."], ids=["1"]) == ["1"]  # the id is not taken
         assert {document.page_content for document, _ in everything(mine)} == {"Mine."}
         mine.delete()
     assert all(store.get_by_ids(["1"])[0].page_content == SECRET for store in others)
@@ -90,7 +90,7 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
         ):
             try:
                 asked.append({"scrubjay_query": Query(**{name: given})})
-            except (TypeError, ValueError):  # no id
+            except (TypeError, ValueError):  # an invalid id
                 continue
         for options in (
             {"filter": {"owner": id}},
@@ -102,7 +102,7 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
         ):
             try:
                 found = everything(mine, **options)
-            except (TypeError, ValueError):  # no filter of the index
+            except (TypeError, ValueError):  # an invalid filter
                 continue
             assert {document.id for document, _ in found} <= {"own"}
         if isinstance(id, str) and id:
@@ -139,7 +139,7 @@ def test_options_do_not_reach_what_the_store_decides(index: scrubjay.Index, opti
 
 
 def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
-    """Not a bit of a score changes with what other scopes hold."""
+    """No bit of a score changes with the contents of other scopes."""
     mine = open_store(index, "acme", "jane")
     mine.add_texts([f"launch window {n}" for n in range(5)])
     before = everything(mine)
@@ -160,19 +160,19 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     assert jane.get_by_ids(["1"])[0].page_content == "Invoices go out on Mondays."
     jane.delete(["1"])
     jane.delete()
-    jane.add_texts(["Jane's own."], ids=["1"])  # of equal ids, one's own goes first
+    jane.add_texts(["Jane's own."], ids=["1"])  # for equal ids, the own document wins
     assert jane.get_by_ids(["1"])[0].page_content == "Jane's own."
     assert {document.page_content for document, _ in everything(jane)} == {
         "Jane's own.",
         "Invoices go out on Mondays.",
     }
     assert shared.get_by_ids(["1"])[0].page_content == "Invoices go out on Mondays."
-    # A function chooses between the two, which have one id.
+    # A function chooses between the two with one id.
     for chosen in ("Jane's own.", "Invoices go out on Mondays."):
         for k in (1, 100):
             found = jane.similarity_search(
                 "own invoices", k=k, filter=lambda document, wanted=chosen: document.page_content == wanted
             )
             assert [document.page_content for document in found] == [chosen]
-    shared.delete()  # what is shared, not what its users have
+    shared.delete()  # the shared documents, not those of its users
     assert [document.page_content for document in jane.similarity_search("own invoices")] == ["Jane's own."]

@@ -1,6 +1,6 @@
-"""Random operations on the vector store beside LangChain's own store in memory, where the semantics agree.
+"""Random operations on the vector store, compared with LangChain's in-memory store where the semantics agree.
 
-That is mode "vector". Equal similarities may come in another order, and ids of no document are passed over by both.
+That is mode "vector". Equal similarities may come in another order, and both skip unknown ids.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ USERS = st.sampled_from(["jane", "joe"])
 
 
 class Stores(RuleBasedStateMachine):
-    """Two users of one file; each has a store of LangChain's that nobody else writes to."""
+    """Two users of one file, each with a separate LangChain store for comparison."""
 
     @initialize(in_file=st.booleans())
     def open(self, in_file: bool) -> None:
@@ -98,7 +98,7 @@ class Stores(RuleBasedStateMachine):
 
     @rule(user=USERS, query=TEXTS, k=st.integers(1, 12))
     def diversify(self, user: str, query: str, k: int) -> None:
-        """Relevance is scaled in another way here; what can be compared is what there is to choose from."""
+        """Relevance is scaled differently here, so only the sets of candidates are compared."""
         ours = self.ours[user].max_marginal_relevance_search(query, k, fetch_k=12)
         theirs = self.theirs[user].max_marginal_relevance_search(query, k, fetch_k=12)
         assert len(ours) == len(theirs) == len({document.id for document in ours})

@@ -1,4 +1,4 @@
-"""LangChain's standard suites for vector stores and retrievers, whole, without an override."""
+"""LangChain's standard suites for vector stores and retrievers, complete, without an override."""
 
 from __future__ import annotations
 

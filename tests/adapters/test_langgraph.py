@@ -1,4 +1,4 @@
-"""LangGraph's store: operations and their order, embeddings, fields, time to live, several stores of one file."""
+"""LangGraph's store: operations and their order, embeddings, fields, time to live, several stores over one file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ JANE = ("memories", "jane")
 
 
 def letters(texts: list[str]) -> list[list[float]]:
-    """Vectors of how often a, b and c occur."""
+    """Return vectors of the frequencies of a, b and c."""
     return [[text.count("a") + 0.1, text.count("b"), text.count("c")] for text in texts]
 
 
@@ -49,7 +49,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
 
 
 class Later:
-    """Lets time pass: for what the adapter and the index beneath it go by."""
+    """Advances the time of the adapter and of the index below it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 0
@@ -96,7 +96,7 @@ def test_an_item_comes_back_as_json_has_it(store: ScrubjayStore) -> None:
     assert item.created_at == item.updated_at
     assert item.created_at.tzinfo is not None
     assert store.get(JANE, "m2") is store.get(("memories",), "m1") is None
-    item.value["n"] = 2  # the caller's own copy
+    item.value["n"] = 2  # the caller's copy
     assert store.get(JANE, "m1").value["n"] == 1
 
 
@@ -131,7 +131,7 @@ def test_a_batch_reads_the_state_before_its_puts(store: ScrubjayStore) -> None:
     assert [results[i] for i in (0, 2, 5, 6, 7)] == [None] * 5
     assert [item.value for item in results[3]] == [{"v": 1}]
     assert results[4] == [JANE]
-    assert store.get(JANE, "m1") is None  # of several puts the last counts
+    assert store.get(JANE, "m1") is None  # the last of several puts wins
     assert keys(store.search(())) == ["n1", "m2"]
     store.batch([PutOp(JANE, "m2", None), PutOp(JANE, "m2", {"v": 5})])
     assert store.get(JANE, "m2").value == {"v": 5}
@@ -218,7 +218,7 @@ def test_the_best_text_of_an_item_counts(where: Path | None) -> None:
         assert found[0].score == pytest.approx(1.0, abs=0.01)
         assert found[2].score is None
         assert keys(store.search(JANE, query="ccc", limit=2, offset=1)) == ["mixed", "none"]
-        store.put(JANE, "both", {"title": "aaa"})  # fewer texts: those that went are not found any more
+        store.put(JANE, "both", {"title": "aaa"})  # fewer texts: removed ones are not found any more
         assert store.search(JANE, query="ccc")[0].key == "mixed"
         assert len(store.search(())) == 3
         store.put(JANE, "mixed", {"title": "ccc"}, index=False)
@@ -279,7 +279,7 @@ def test_pages_are_parts_of_the_whole(store: ScrubjayStore) -> None:
 
 
 class Counting(Embeddings):
-    """LangChain embeddings that note where they were called."""
+    """LangChain embeddings that record where they were called."""
 
     model = "letters"
 
@@ -348,7 +348,7 @@ LONG = "aaaa aaaa aaaa aaaa aaaa aaaa. bbbb bbbb bbbb bbbb bbbb bbbb. cccc cccc 
 
 
 class Reading(Counting):
-    """Says that it reads passages of 60 characters well."""
+    """Declares passages of 60 characters."""
 
     passage_chars = 60
 
@@ -385,7 +385,7 @@ async def aletters(texts: list[str]) -> list[list[float]]:
 def test_an_async_function_serves_both_kinds_of_calls(where: Path | None) -> None:
     async def use(store: ScrubjayStore) -> None:
         await store.aput(JANE, "m2", {"text": "ccc"})
-        store.put(JANE, "m3", {"text": "aaa"})  # inside of a running loop
+        store.put(JANE, "m3", {"text": "aaa"})  # inside a running loop
         assert (await store.asearch(JANE, query="bbb"))[0].key == "m1"
 
     with ScrubjayStore(
@@ -454,7 +454,7 @@ def test_items_expire_and_reading_keeps_them(where: Path | None, later: Later) -
 
 
 def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> None:
-    """What was read before another writer changed it must not be written over that."""
+    """A value that was read before another write must not be restored."""
     with ScrubjayStore(tmp_path / "a", ttl={"default_ttl": 60.0}) as store:
         store.put(JANE, "m1", {"v": 0})
         stop = threading.Event()
@@ -469,7 +469,7 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
         for thread in threads:
             thread.start()
         for v in range(40):
-            store.put(JANE, "m1", {"v": v}, ttl=0.03 + v)  # each read finds much to refresh
+            store.put(JANE, "m1", {"v": v}, ttl=0.03 + v)  # each read has many items to refresh
             assert store.get(JANE, "m1", refresh_ttl=False).value == {"v": v}
         stop.set()
         for thread in threads:
@@ -478,7 +478,7 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
 
 
 def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None, later: Later) -> None:
-    """As when somebody else writes between a read and its refresh."""
+    """As if another process wrote between a read and its refresh."""
     with ScrubjayStore(where) as store:
         for key in ("without", "shorter", "gone"):
             store.put(JANE, key, {"v": 1}, ttl=60.0)
@@ -507,7 +507,7 @@ def _count_up(path: Path, name: str, n: int) -> None:
 
 
 def test_processes_put_into_one_file(tmp_path: Path) -> None:
-    """Each sees what it wrote, and an item that both write is whole in the end: its texts are those of its value."""
+    """Each process sees its own writes, and an item that both write ends consistent: its texts match its value."""
     context = multiprocessing.get_context("spawn")
     processes = [
         context.Process(target=_count_up, args=(tmp_path / "a", name, 25)) for name in ("one", "two")

@@ -1,6 +1,6 @@
-"""LangGraph's store beside the stock one in memory: random operations, equal results where they mean the same.
+"""LangGraph's store compared with the stock one in memory: random operations, equal results where semantics agree.
 
-What differs on purpose is taken out before the comparison: the order of listings (newest first here), times (an update
+Intended differences are removed before the comparison: the order of listings (newest first here), times (an update
 keeps `created_at` here), and namespaces without items (listed there).
 """
 
@@ -72,10 +72,10 @@ BATCHES = st.lists(st.lists(OPS, max_size=6), max_size=6)
 
 
 class Stock(InMemoryStore):
-    """The stock store without what is in the way of a comparison."""
+    """The stock store without properties that prevent a comparison."""
 
     def batch(self, ops: Any) -> Any:
-        self.tidy()  # looking for an item makes a namespace of nothing
+        self.tidy()  # looking up an item creates an empty namespace
         return super().batch(ops)
 
     def tidy(self) -> None:
@@ -83,8 +83,8 @@ class Stock(InMemoryStore):
             del self._data[name]
 
     def _extract_texts(self, put_ops: Any) -> Any:
-        """Empty texts are embedded there and left out here, since many models refuse them; and what an item was found
-        by before it was written anew stays there, and goes here."""
+        """The stock store embeds empty texts, which are left out here because many models refuse them; and it keeps the
+        texts of an item's previous value, which are removed here."""
         for namespace, key in put_ops:
             self._vectors[namespace].pop(key, None)
         found = super()._extract_texts(put_ops)
@@ -92,14 +92,14 @@ class Stock(InMemoryStore):
         return found
 
     def _insertinmem_store(self, to_embed: Any, embeddings: Any) -> None:
-        """It fails where two of the texts of a batch are equal."""
+        """The original fails if two texts of a batch are equal."""
         for embedding, places in zip(embeddings, to_embed.values(), strict=True):
             for namespace, key, path in places:
                 self._vectors[namespace][key][path] = embedding
 
 
 def stock_admits(value: dict[str, Any], filter: dict[str, Any]) -> bool:
-    """What the stock store answers for one item; False where it raises because something is no number."""
+    """Return the stock store's answer for one item; False if it raises for a value that is not a number."""
     stock = Stock()
     stock.put(("a",), "k", value)
     try:
@@ -151,7 +151,7 @@ def comparable(op: Any, result: Any) -> Any:
         rows = [(item.namespace, item.key, json.dumps(item.value, sort_keys=True)) for item in result]
         if op.query is None:
             return sorted(rows)
-        # Equal scores may come in any order, so the scores are compared, and what has which.
+        # Equal scores may come in any order, so compare the scores, and the items of each.
         scores = [None if item.score is None else round(item.score, 3) + 0.0 for item in result]
         return sorted(zip(rows, map(str, scores), strict=True)), [
             score for score in scores if score is not None

@@ -1,4 +1,4 @@
-"""LangGraph's store: nobody finds, changes or notices what lies outside of the prefix, or with another tenant."""
+"""Isolation of LangGraph's store: items outside the prefix, or of another tenant, are not found, changed or noticed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_hostile_labels_and_keys_are_only_themselves(store: ScrubjayStore) -> No
     assert len(store.search(("users",), limit=10_000)) == 9 * len(HOSTILE)
     assert store.list_namespaces(limit=1000) == sorted(names)
     for label in HOSTILE:
-        if label != "*":  # which stands for any one label here
+        if label != "*":  # a wildcard for one label here
             assert store.list_namespaces(prefix=(label,)) == [(label,)]
             assert store.list_namespaces(suffix=(label,), prefix=("users",)) == [("users", label)]
     store.delete(("users", "user1"), "user1")
@@ -94,7 +94,7 @@ def test_tenants_share_a_file_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_others_change_neither_scores_nor_order() -> None:
-    """Statistics are those of the prefix: thousands of foreign memories that hold the words change no bit."""
+    """Statistics are those of the prefix: thousands of other memories with the same words change no bit."""
     alone, crowded = ScrubjayStore(), ScrubjayStore()
     for store in (alone, crowded):
         for i in range(30):

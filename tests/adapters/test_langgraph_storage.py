@@ -1,4 +1,4 @@
-"""LangGraph's store: what an item costs in the file, files of earlier versions, prefixes over many namespaces."""
+"""LangGraph's store: the size of an item in the file, files of earlier versions, prefixes over many namespaces."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_values_come_back_as_they_were_put(where: Path | None, fields: list[str]
 
 
 def old_file(path: Path, tenant: str = ".", n: int = 12) -> None:
-    """Write items of two parts as the first version of the adapter did: into the scope of every prefix."""
+    """Write items of two parts as the first version of the adapter did: to the scope of every prefix."""
     with Index.open(path) as file:
         index = file.collection("langgraph")
         for i in range(n):
@@ -134,8 +134,8 @@ def test_copies_of_an_earlier_version_go_in_one_commit(tmp_path: Path) -> None:
     with ScrubjayStore(path) as store:
         assert (
             len(store._index) == 2 * 12 + 6 * 3 + 2
-        )  # the other tenant's are converted when it opens its store
-        assert len(store._index.list(Scope(".", user="."))) == 1  # the stranger's
+        )  # another tenant's items are converted when its store is opened
+        assert len(store._index.list(Scope(".", user="."))) == 1  # of the other tenant
         for prefix in ((), ("memories",)):
             assert len(store.search(prefix, limit=100)) == 12
         assert len(store.search(("memories", "user1"), query="note", limit=100)) == 4
@@ -172,7 +172,7 @@ def test_an_earlier_version_that_cannot_be_converted_is_refused(tmp_path: Path) 
 
 
 def test_an_identifier_is_found_from_every_prefix(store: ScrubjayStore) -> None:
-    """Also where its namespace is tiny and others are full of the question's words."""
+    """Also if its namespace is tiny and others are full of the question's words."""
     store.batch(
         [PutOp(("notes", f"user{u}", "keys"), f"m{i}", {"text": f"the staging key of project {i}"})
          for u in range(20) for i in range(10)]
@@ -249,7 +249,7 @@ def test_pages_of_a_question_have_each_item_once(
             assert again == pages[8]
             jump = [
                 one.key for one in store.search(prefix, limit=7, offset=131, **asked)
-            ]  # where no page ended
+            ]  # not the end of a page
             assert len(set(jump)) == 7 and not set(jump) & set(found[:85])
         looked: list[Any] = []
         plain = langgraph_store.is_item

@@ -1,4 +1,4 @@
-"""The LlamaIndex vector store: its modes, its scope, what comes back of a node, and the framework on top of it."""
+"""The LlamaIndex vector store: its modes, its scope, round trips of nodes, and the framework on top of it."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_one_scope_sees_what_is_shared_and_changes_its_own() -> None:
     jane.delete("d1")
     jane.delete_nodes(["tea", "joke"])
     assert (known(jane), known(joe)) == (["tea"], ["tea", "joke"])
-    write(jane, "joke at six")  # joe has one of this id, too, which neither learns
+    write(jane, "joke at six")  # joe has one with the same id, which neither notices
     write(jane, "tea at six")
     assert [node.get_content() for node in jane.get_nodes(["joke", "tea"])] == [
         "tea at five",
@@ -400,7 +400,7 @@ def test_the_asynchronous_methods_do_not_block_the_loop(
         found = await store.aquery(VectorStoreQuery([1.0, 0.0], similarity_top_k=10))
         assert found.ids == ["0", "1", "2", "3"]
         await store.adelete_nodes(["0"])
-        await store.adelete("None")  # as everywhere in the framework: nodes of no document
+        await store.adelete("None")  # the framework's name for nodes without a document
         assert await store.aget_nodes() == []
         await store.async_add(nodes)
         await store.aclear()
@@ -411,7 +411,7 @@ def test_the_asynchronous_methods_do_not_block_the_loop(
 
 
 class Topics(BaseEmbedding):
-    """Texts about tea point one way, everything else another."""
+    """Texts about tea have one direction, all others another."""
 
     def _get_text_embedding(self, text: str) -> list[float]:
         return [1.0, 0.1] if "tea" in text else [0.1, 1.0]
@@ -461,7 +461,7 @@ def test_under_the_frameworks_index(store: ScrubjayVectorStore) -> None:
         return [found.text for found in index.as_retriever(**options).retrieve(question)]
 
     assert "sk-stg-0041" not in texts(similarity_top_k=1, vector_store_query_mode="mmr")[0]
-    assert "sk-stg-0041" in texts(similarity_top_k=1)[0]  # as everybody asks who chooses nothing
+    assert "sk-stg-0041" in texts(similarity_top_k=1)[0]  # with the default mode
     assert "sk-stg-0041" in texts(similarity_top_k=1, vector_store_query_mode="hybrid")[0]
     keys = MetadataFilters(filters=[MetadataFilter(key="kind", value="key")])
     assert len(texts(similarity_top_k=5, filters=keys)) == 2
@@ -530,7 +530,7 @@ def test_a_document_of_500_nodes_is_deleted_in_one_commit(tmp_path: Path, verb: 
 
 
 def test_the_frameworks_default_retriever_finds_identifiers() -> None:
-    """`index.as_retriever()` asks for DEFAULT: vectors that know nothing of an identifier lose it, words find it."""
+    """`index.as_retriever()` uses DEFAULT: vectors alone lose an identifier, words find it."""
     from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
     nodes = [
@@ -544,7 +544,7 @@ def test_the_frameworks_default_retriever_finds_identifiers() -> None:
         asked = VectorStoreQuery([1.0, 0.0], 1, query_str="sk-stg-0041")
         assert asked.mode == VectorStoreQueryMode.DEFAULT
         by_mode[mode] = store.query(asked).ids
-        assert store.query(VectorStoreQuery([1.0, 0.0], 1)).ids == ["n0"]  # no text: the nearest
+        assert store.query(VectorStoreQuery([1.0, 0.0], 1)).ids == ["n0"]  # without a text, the nearest
         assert ScrubjayVectorStore.from_dict(store.to_dict()).default_mode == mode
     assert by_mode == {"hybrid": ["n41"], "vector": ["n0"]}
     with pytest.raises(ValueError, match="default_mode"):

@@ -1,4 +1,4 @@
-"""Do LlamaIndex's filters admit what its own SimpleVectorStore admits?"""
+"""LlamaIndex's filters admit the same nodes as its own SimpleVectorStore."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ORDERS = (FilterOperator.GT, FilterOperator.GTE, FilterOperator.LT, FilterOperat
 @st.composite
 def filters(draw: st.DrawFn) -> MetadataFilter:
     operator = draw(st.sampled_from(FilterOperator))
-    # One type a list, as the framework declares it.
+    # Each list has one type, as the framework declares.
     lists = st.one_of(
         st.lists(texts, max_size=3), st.lists(numbers.filter(lambda n: isinstance(n, int)), max_size=3)
     )
@@ -65,7 +65,7 @@ trees = st.recursive(
 
 
 def admits(tree: MetadataFilter | MetadataFilters, node: TextNode) -> bool:
-    """Single filters are the framework's own; it neither nests nor compares values of different types."""
+    """Evaluate single filters by the framework; it neither nests nor compares values of different types."""
     if isinstance(tree, MetadataFilter):
         known = node_to_metadata_dict(node, remove_text=True)
         try:

@@ -1,4 +1,4 @@
-"""The MCP server as its clients meet it: a process behind pipes, and a model that may ask for anything."""
+"""The MCP server as seen by clients: a process behind pipes, and a model that may send anything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ mcp = pytest.importorskip("mcp")
 
 from scrubjay import Index, Scope  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
-from scrubjay.backend.scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
 from scrubjay.memory import FactCandidate, Memory  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -50,7 +50,7 @@ def talk(
 
 
 def talk_here(server: MemoryServer, conversation: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-    """The same without a process of its own."""
+    """The same without a separate process."""
 
     async def run() -> None:
         async with mcp.Client(server.server, read_timeout_seconds=30) as client:
@@ -60,7 +60,7 @@ def talk_here(server: MemoryServer, conversation: Callable[[Any], Coroutine[Any,
 
 
 async def ask(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool that must succeed; what it gives must be what it says that it gives, in both forms."""
+    """Call a tool that must succeed; its result must match its schema, in both forms."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     given: dict[str, Any] = result.structured_content
@@ -71,7 +71,7 @@ async def ask(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def refused(client: Any, tool: str, **arguments: Any) -> str:
-    """Call a tool that must be refused, and return why."""
+    """Call a tool that must be rejected, and return the message."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error and result.structured_content is None
     text: str = result.content[0].text
@@ -79,7 +79,7 @@ async def refused(client: Any, tool: str, **arguments: Any) -> str:
 
 
 def fill(path: Path) -> dict[str, str]:
-    """A file with memories of jane, of joe, of the tenant and of another tenant; texts by scope and id."""
+    """Write memories of jane, of joe, of the tenant and of another tenant; return texts by scope and id."""
     with Index.open(path) as index:
         index.upsert("bare", "Jane prefers trains.", scope=JANE, metadata={"tags": ["rail"]})
         index.upsert("joes", SECRET, scope=JOE)
@@ -225,7 +225,7 @@ def test_no_argument_reaches_another_scope(tmp_path: Path) -> None:
     talk(path, last)
     with Index.open(path) as index:
         assert contents(index) == {key: text for key, text in before.items() if key != f"{JANE} bare"}
-        assert f"{JOE} bare" in before  # whom nobody asked
+        assert f"{JOE} bare" in before  # not part of the request
 
 
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
@@ -271,7 +271,7 @@ def test_bad_calls_are_refused_by_name_and_the_server_goes_on(tmp_path: Path) ->
         with pytest.raises(mcp.MCPError, match="expected one of"):
             await client.call_tool("drop_everything", {})
         assert len((await ask(client, "search_memories", query="trains"))["memories"]) == 1
-        # No message can carry half a surrogate pair, which metadata may hold.
+        # No message can carry a lone surrogate, which metadata may contain.
         assert (await ask(client, "get_memory", id="odd"))["metadata"] == {"\ufffd": ["\ufffd"]}
 
     talk(path, conversation)
@@ -365,7 +365,7 @@ def test_nothing_but_the_protocol_goes_to_standard_output(tmp_path: Path) -> Non
         rest, errors = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert rest == b"the end\n" and process.returncode == 0  # standard output is given back
+    assert rest == b"the end\n" and process.returncode == 0  # standard output is restored
     assert b"loading a model" in errors and b"native code" in errors
     assert answers[3]["result"]["isError"] is False and answers[4]["result"]["isError"] is False
     assert "error" in answers[5] and "error" in answers[6] and answers[7]["result"]["isError"] is True

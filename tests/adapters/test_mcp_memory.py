@@ -1,4 +1,4 @@
-"""Policies and preferences over MCP: a process behind pipes, and a model that would like to change the rules."""
+"""Policies and preferences over MCP: a process behind pipes, and a model that tries to change the rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def talk(
 
 
 async def ask(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool that must succeed, and give exactly what its output schema names, in both forms."""
+    """Call a tool that must succeed, with exactly the fields of its output schema, in both forms."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     given: dict[str, Any] = result.structured_content
@@ -56,7 +56,7 @@ async def ask(client: Any, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 async def refused(client: Any, tool: str, **arguments: Any) -> str:
-    """Call a tool that must be refused, and return why."""
+    """Call a tool that must be rejected, and return the message."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error and result.structured_content is None
     text: str = result.content[0].text
@@ -68,7 +68,7 @@ async def offered(client: Any) -> set[str]:
 
 
 def fill(path: Path) -> dict[str, str]:
-    """Policies and preferences of several tenants and users; ids by key."""
+    """Write policies and preferences of several tenants and users; return ids by key."""
     with Memory.open(path) as memory:
         made = [
             ("refunds", memory.policy("refunds", "Never promise refunds.", tenant="acme", by="legal")),
@@ -77,7 +77,7 @@ def fill(path: Path) -> dict[str, str]:
             ("joes", memory.prefer("tone", SECRET, scope=JOE)),
             ("late", memory.policy("late", SECRET, tenant="acme")),
         ]
-        memory.policy("refunds", SECRET, tenant="acme")  # a second version that nobody has confirmed
+        memory.policy("refunds", SECRET, tenant="acme")  # an unconfirmed second version
         memory.policy("future", SECRET, tenant="acme", by="legal", effective_from="2999-01-01T00:00:00Z")
         revoked = memory.policy("old", SECRET, tenant="acme", by="legal")
         assert revoked.id is not None
@@ -89,7 +89,7 @@ def fill(path: Path) -> dict[str, str]:
 
 
 def rows(path: Path, condition: str = "name LIKE 'memory%'") -> dict[str, list[Any]]:
-    """What the file's tables hold."""
+    """Return the contents of the file's tables."""
     connection = sqlite3.connect(path)
     try:
         tables = f"SELECT name FROM sqlite_master WHERE type = 'table' AND {condition}"
@@ -100,7 +100,7 @@ def rows(path: Path, condition: str = "name LIKE 'memory%'") -> dict[str, list[A
 
 
 def others(path: Path) -> list[str]:
-    """The rows of policies, and of preferences that are not jane's of acme."""
+    """Return the rows of policies, and of preferences other than those of jane of acme."""
     connection = sqlite3.connect(path)
     try:
         found = [*connection.execute("SELECT * FROM memory_policy")]
@@ -152,7 +152,7 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
         made = await ask(client, "set_preference", key=" language ", text="German, please.")
         assert (made["key"], made["source"], made["confidence"]) == ("language", "user_stated", 1.0)
         again = await ask(client, "set_preference", key="language", text="german, please")
-        assert again == made  # the same is known
+        assert again == made  # already known
         valued = await ask(client, "set_preference", key="page", value={"size": 25})
         assert (valued["value"], valued["text"]) == ({"size": 25}, '{"size": 25}')
         both = await ask(client, "set_preference", key="page", text="Short pages.", value=10)
@@ -172,7 +172,7 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
 
     async def later(client: Any) -> None:
         assert await ask(client, "delete_preference", key=" language") == {"deleted": 1}
-        known = await ask(client, GET)  # nothing older comes back
+        known = await ask(client, GET)  # no older value returns
         assert [one["key"] for one in known["preferences"]] == ["tone"]
 
     talk(path, first, *USERS, mode=mode)
@@ -202,7 +202,7 @@ def test_nobody_elses_preference_and_no_policy_is_seen_or_changed(tmp_path: Path
         for key in (*HOSTILE_KEYS, ids["joes"], ids["refunds"], "refunds"):
             made = await ask(client, "set_preference", key=key, text="mine")
             assert made["id"] not in ids.values() and made["key"] == key
-        for id in ids.values():  # the tools for memories know nothing of these records
+        for id in ids.values():  # the tools for memories do not see these records
             for tool in ("get_memory", "delete_memory"):
                 assert "expected the id of a memory" in await refused(client, tool, id=id)
         for name in (
@@ -323,7 +323,7 @@ def test_a_reader_does_not_make_a_dropped_collection_again(tmp_path: Path) -> No
     with Index.open(path) as index:
         index.admin.drop_collection("memory")
         server = MemoryServer(index, JANE, read_only=True)
-        with pytest.raises(Exception, match="was dropped"):  # rather than: there are no policies
+        with pytest.raises(Exception, match="was dropped"):  # not an empty result
             server.call(GET, {})
         assert index.admin.collections() == []
         assert len(MemoryServer(index, JANE).call(GET, {})["policies"]) == 1
@@ -338,7 +338,7 @@ def test_what_is_offered_depends_on_file_and_user(tmp_path: Path) -> None:
         known = await ask(client, GET)
         assert known["preferences"] == [] and [one["key"] for one in known["policies"]] == ["refunds"]
 
-    async def agent(client: Any) -> None:  # a user's preferences hold whoever serves them
+    async def agent(client: Any) -> None:  # a user's preferences are independent of the agent
         assert await offered(client) == NEW
         await ask(client, "set_preference", key="tone", text="Answer at length.")
 

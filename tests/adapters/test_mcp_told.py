@@ -1,4 +1,4 @@
-"""Time, changes, exports and legal holds over MCP: what Python sees of the same memory, of one scope alone."""
+"""Time, changes, exports and legal holds over MCP: the same results as in Python, restricted to one scope."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scrubjay.adapters._typed import UnknownRecordError  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
 from scrubjay.adapters.mcp.offered import offered  # noqa: E402
 from scrubjay.adapters.mcp.refusals import refusal  # noqa: E402
-from scrubjay.backend.scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
 from scrubjay.errors import CursorError  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -36,7 +36,7 @@ def server(index: Index) -> MemoryServer:
 
 
 def ask(server: MemoryServer, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool; what it gives is what its schema says, and JSON."""
+    """Call a tool; its result must match its schema, and be JSON."""
     given = server.call(tool, arguments)
     assert server.tools[tool].gives.model_validate(given).model_dump() == given
     return json.loads(json.dumps(given))  # type: ignore[no-any-return]
@@ -158,7 +158,7 @@ def test_an_export_is_read_in_pages_from_one_state(
     while n_pages == 0 or cursor is not None:
         given = {} if cursor is None else {"cursor": cursor}
         page = ask(server, "export_memories", **given)
-        assert ask(server, "export_memories", **given)["lines"] == page["lines"]  # again, as it was
+        assert ask(server, "export_memories", **given)["lines"] == page["lines"]  # repeatable
         server.call("remember", {"content": f"said meanwhile {n_pages}"})
         if n_pages == 0:
             page = ask(server, "export_memories")
@@ -178,7 +178,7 @@ def test_an_export_is_read_in_pages_from_one_state(
             server.call("export_memories", {"cursor": bad})
     for _ in range(4):
         server.call("export_memories", {})
-    with pytest.raises(CursorError):  # the oldest is given up
+    with pytest.raises(CursorError):  # the oldest is discarded
         server.call("export_memories", {"cursor": begun})
 
 
@@ -232,7 +232,7 @@ def test_a_hold_keeps_memories_until_it_is_released(index: Index) -> None:
     assert ask(server, "release_memories") == {"released": False}
     with Memory(index) as memory:
         memory.admin.release(ACME, by="legal")
-    assert ask(server, "list_holds") == {"holds": []}  # Joe's is not Jane's to see
+    assert ask(server, "list_holds") == {"holds": []}  # Jane cannot see Joe's
     assert ask(server, "forget", id=id) == {"deleted": 1}
 
 
@@ -256,7 +256,7 @@ def test_an_export_is_taken_back_whole(index: Index, server: MemoryServer, tmp_p
             planted = [json.dumps({**json.loads(line), name: value}) for line in lines[1:]]
             with pytest.raises(ValueError, match=name):
                 admin.call("import_memories", {"lines": [lines[0], *planted]})
-        rule = {**json.loads(lines[1]), "table": "policy"}  # of a tenant, whose scope this is not
+        rule = {**json.loads(lines[1]), "table": "policy"}  # of a tenant other than this scope's
         with pytest.raises(ValueError, match="line 2"):
             admin.call("import_memories", {"lines": [lines[0], json.dumps(rule)]})
 

@@ -1,4 +1,4 @@
-"""Do filters of mem0 admit what they say, by a slow reading of each payload and by mem0's default store?"""
+"""mem0's filters, compared with a slow evaluation of each payload and with mem0's default store."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_filters_that_are_nested_too_deeply() -> None:
 
 
 def test_a_star_under_an_operator_is_a_text() -> None:
-    """mem0's wildcard is the bare value; what is called * can still be named."""
+    """mem0's wildcard is the bare value; a user named * can still be named."""
     store = ScrubjayVectorStore("memories")
     users = ["*", "jane", "j*"]
     store.insert([None] * 3, [{"data": "tea", "user_id": user} for user in users], ["m1", "m2", "m3"])

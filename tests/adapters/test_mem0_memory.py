@@ -1,4 +1,4 @@
-"""Scrubjay under mem0's own Memory: what is remembered, found, changed and forgotten through mem0's API."""
+"""Scrubjay under mem0's own Memory: remembering, finding, changing and forgetting through mem0's API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.adapters.mem0_doubles import config, memory, remember
 
 KEY = "The prefix is sk-stg-0041"
 QUESTION = "who knows about sk-stg-0041?"
-# The memory of the key points elsewhere than every question; the fillers point where questions point.
+# The memory of the key has another direction than all questions; the fillers have that of the questions.
 TOPICS = {"prefix": 0, "who": 1, "filler": 1, "number": 4, "tea": 2, "train": 3, "anna": 5, "schmidt": 6}
 
 
@@ -55,7 +55,7 @@ def test_an_identifier_that_no_vector_is_near_survives_mem0s_gate(tmp_path: Path
 def test_the_stock_store_loses_it_even_with_keyword_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it is mem0's gate that loses it, not a package that is missing here."""
+    """So mem0's threshold loses it, not a missing package."""
     stock = memory("qdrant", tmp_path)
     (id,) = tell(stock, KEY, user_id="jane")
 
@@ -139,7 +139,7 @@ def test_entities_of_a_memory_live_beside_it(tmp_path: Path) -> None:
     ours = memory("scrubjay", tmp_path)
     filters = {"user_id": "jane"}
     ours._upsert_entity("Anna Schmidt", "PERSON", "m1", filters)
-    ours._upsert_entity("Anna", "PERSON", "m2", filters)  # all its words are there, but this is not the same
+    ours._upsert_entity("Anna", "PERSON", "m2", filters)  # it has all of the words, but is another entity
     ours._upsert_entity("anna  schmidt", "PERSON", "m3", filters)
     ours._upsert_entity("Anna Schmidt", "PERSON", "m4", {"user_id": "joe"})
     rows = ours.entity_store.list(filters=filters)[0]

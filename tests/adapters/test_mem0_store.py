@@ -1,4 +1,4 @@
-"""The vector store by itself: mem0's interface, what is refused, the scores, and mem0's default store beside it."""
+"""The vector store itself: mem0's interface, rejected arguments, scores, and a comparison with mem0's default store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mem0.vector_stores.base import VectorStoreBase
 import scrubjay
 from scrubjay import Scope
 from scrubjay.adapters.mem0 import ScrubjayVectorStore
-from scrubjay.backend.scoped import ReadOnlyMemoryError
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError
 
 JANE = {"user_id": "jane"}
 
@@ -181,21 +181,21 @@ def test_an_id_of_two_users_is_two_memories(store: ScrubjayVectorStore) -> None:
     write(store, "tea at six", user="joe")
     assert texts(store.list(JANE)[0]) == texts(store.keyword_search("tea", filters=JANE)) == ["tea at five"]
     assert len(store.search("tea", [1.0, 0.0])) == 2
-    for call in (store.get, store.delete, store.update):  # mem0 does not say whose it means
+    for call in (store.get, store.delete, store.update):  # mem0 names no owner
         with pytest.raises(ValueError, match=r"vector_id.*several"):
             call("tea")
-    # An id that a call returned says it.
+    # The id of a result identifies it.
     (mine,), (his,) = store.search("tea", [1.0, 0.0], filters=JANE), store.list(joe)[0]
     assert mine.id == his.id == "tea"
     store.update(mine.id, payload={"data": "tea at seven", **JANE})
     assert [store.get(one.id).payload["data"] for one in (mine, his)] == ["tea at seven", "tea at six"]  # type: ignore[union-attr]
     store.delete(his.id)
     assert store.get(his.id) is None and texts(store.list()[0]) == ["tea at seven"]
-    assert store.get("tea") is not None  # one is left
+    assert store.get("tea") is not None  # only one is left
 
 
 def test_what_others_wrote_for_a_user_is_the_users() -> None:
-    """Without a payload the scope says whose it is; what is the whole tenant's is read, and not changed."""
+    """Without a payload the scope determines the user; memories of the whole tenant are readable but not changeable."""
     index = scrubjay.Index()
     store = ScrubjayVectorStore(index=index, tenant="acme")
     notes, expiry = store.index, datetime(2100, 1, 1, tzinfo=timezone.utc)
@@ -272,7 +272,7 @@ def test_vectors_that_say_nothing(store: ScrubjayVectorStore) -> None:
 
 
 def test_the_score_of_keywords_is_bm25(store: ScrubjayVectorStore) -> None:
-    """With Lucene's idf, and k1 and b of short texts, over the user's own memories."""
+    """With Lucene's idf, and k1 and b for short texts, over the user's own memories."""
     corpus = {"one": "one tea tea kettle", "two": "two tea", "three": "three train window seat by night"}
     write(store, *corpus.values())
     write(store, "four tea", user="joe")
@@ -300,7 +300,7 @@ def test_similarities_lie_between_0_and_1(metric: str, expected: list[float]) ->
 
 
 def test_the_most_similar_of_few_is_not_displaced_by_words() -> None:
-    """mem0 takes the first of one result for the same entity if its score is 0.95 or more."""
+    """mem0 treats the first of one result as the same entity if its score is 0.95 or more."""
     store = ScrubjayVectorStore()
     store.insert(
         [[1.0, 0.0], [0.0, 1.0]], [{"data": "New York City"}, {"data": "NYC subway"}], ["same", "other"]
@@ -446,9 +446,9 @@ step = st.one_of(
 @pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning")
 @given(st.lists(step, max_size=15))
 def test_random_operations_beside_mem0s_default_store(steps: list[tuple[Any, ...]]) -> None:
-    """Where both mean the same: whole payloads, an id that stays with its user, queries without words.
+    """Where both agree: whole payloads, an id that stays with its user, queries without words.
 
-    Left out: `contains`, which there compares words as soon as nothing is indexed, and `*`, which it passes over.
+    Left out: `contains`, which compares words there if nothing is indexed, and `*`, which it ignores.
     """
     qdrant = pytest.importorskip("mem0.vector_stores.qdrant")
     client = pytest.importorskip("qdrant_client").QdrantClient(":memory:")
@@ -500,7 +500,7 @@ def test_a_reset_erases_its_own_tenant_of_its_own_collection_only(
     getattr(acme, verb)()
     assert [len(one.list()[0]) for one in (acme, globex, alike, other)] == [0, 3, 3, 3]
     assert acme.search("plan", [1.0, 0.0]) == [] and len(globex.search("plan", [1.0, 0.0])) == 3
-    acme.insert([[1.0, 0.0]], [{"data": "again", "user_id": "u"}], ["again"])  # and it can be used on
+    acme.insert([[1.0, 0.0]], [{"data": "again", "user_id": "u"}], ["again"])  # still usable
     assert len(acme.list()[0]) == 1
     getattr(globex, verb)()
     assert [len(one.list()[0]) for one in (acme, globex, alike, other)] == [1, 0, 3, 3]
@@ -509,7 +509,7 @@ def test_a_reset_erases_its_own_tenant_of_its_own_collection_only(
 def test_a_reset_in_another_process_takes_nothing_from_a_tenant_that_is_about_to_write(
     tmp_path: Path,
 ) -> None:
-    """It used to drop the collection, under everybody who had it open."""
+    """Earlier versions dropped the collection although other tenants had it open."""
     path = tmp_path / "m.scrubjay"
     store = ScrubjayVectorStore("c", str(path), tenant="globex")
     code = (

@@ -1,4 +1,4 @@
-"""One memory, whichever adapter wrote it: by the framework's id, in the framework's scope, in one collection."""
+"""One memory for all adapters: by the framework's id, in the framework's scope, in one collection."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_one_writes_another_finds_replaces_and_deletes(
 def test_an_id_in_two_scopes_is_two_memories(
     index: Index, writer: type[Framework], reader: type[Framework]
 ) -> None:
-    """Both writes succeed, and neither learns of the other: not by a search, an id, a deletion."""
+    """Both writes succeed, and neither is visible to the other: not by a search, an id, a deletion."""
     mine = writer(index, *JANE)
     id = mine.write("m1", "Prefers trains.")
     for others in (JOE, GLOBEX):
@@ -78,7 +78,7 @@ def test_what_is_shared_is_read_by_all_and_changed_by_none(index: Index, reader:
     assert read.found("mondays") == {"m1": "Closed on Mondays."}
     if read.delete is not None:
         read.delete("m1")
-    if reader.names_ids:  # its own is another, and goes first by its id
+    if reader.names_ids:  # its own memory is another one, and wins for this id
         assert read.write("m1", "Open on Mondays.") == "m1"
         if read.get is not None and not reader.lists_ids:
             assert read.get("m1") == "Open on Mondays."
@@ -89,7 +89,7 @@ def test_what_is_shared_is_read_by_all_and_changed_by_none(index: Index, reader:
 
 
 def test_the_items_of_a_session_are_memories_of_its_scope(index: Index) -> None:
-    """And what others keep in that scope is no item."""
+    """And memories of other writers in that scope are not items."""
     pytest.importorskip("agents")
     openai_agents = pytest.importorskip("scrubjay.adapters.openai_agents")
     session = openai_agents.ScrubjaySession("chat", index, tenant="acme", user="jane", collection="notes")
@@ -123,7 +123,7 @@ def test_the_items_of_a_namespace_are_memories_of_its_scope(index: Index) -> Non
     home = Scope("acme", user="users.jane", agent=".")
     (record,) = notes.list(home, exact=True)
     assert record.metadata is not None and record.metadata["key"] == "m1"
-    assert len(notes) == 1  # one item, one document, whatever its prefixes
+    assert len(notes) == 1  # one document for an item, regardless of its prefixes
     notes.upsert("m2", "Trains for all.", scope=Scope("acme"))
     assert [item.key for item in store.search(("users",), query="trains")] == ["m1"]
     other = langgraph.ScrubjayStore(index, tenant="globex", collection="notes")
@@ -146,7 +146,7 @@ def test_collections_of_one_file_are_apart(tmp_path: Path) -> None:
     nodes = llama_index.ScrubjayVectorStore(path, tenant="acme", user="jane", dim=3)
     memories.insert([[1.0, 0.0]], [{"data": "a memory of tea", "user_id": "jane"}], ["one"])
     nodes.add([TextNode(id_="one", text="a node about tea", embedding=[1.0, 0.0, 0.0])])
-    with Index.open(path) as index:  # a second opening of the same file, by its owner
+    with Index.open(path) as index:  # the same file opened a second time, by its owner
         index.upsert("one", "a note on tea", scope=Scope("acme", user="jane"))
         assert index.admin.collections() == ["llama_index", "mem0"]
         found = index.collection("mem0").search("tea", scope=Scope("acme", user="jane"))

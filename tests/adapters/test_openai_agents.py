@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK's session: beside its own on random operations, in a run, apart from other sessions."""
+"""The OpenAI Agents SDK's session: random operations compared with its own, a run, isolation from other sessions."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_answer_is_found_by_its_question() -> None:
 
 
 class Echo(Model):
-    """Answers with how many items it was given."""
+    """Answers with the number of its input items."""
 
     async def get_response(self, *arguments: Any, **options: Any) -> ModelResponse:
         given = options.get("input", arguments[1] if len(arguments) > 1 else None)

@@ -1,4 +1,4 @@
-"""Do adapters of one process share a file, and does it close with the last of them?"""
+"""Adapters of one process share a file, and it closes with the last of them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_collection_of_another_kind_is_refused_and_leaves_nothing_open(tmp_pat
             lease(path, collection="a", **asked)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="collection"):
         lease(path, collection="")
-    with lease(path, collection="a", durability="normal") as reopened:  # so nobody had it open
+    with lease(path, collection="a", durability="normal") as reopened:  # so it was closed before
         assert (reopened.index.admin.stats()["dim"], reopened.index.admin.stats()["metric"]) == (2, "l2")
 
 
@@ -176,7 +176,7 @@ def test_the_index_of_a_lease_is_made_once(tmp_path: Path) -> None:
         assert held.index is index and index.embedder is one
         with lease(tmp_path / "a.scrubjay", collection="a", embedder=other) as second:
             assert second.index.embedder is other
-            assert held.index.embedder is one  # each lease's own, as often as they take turns
+            assert held.index.embedder is one  # each lease keeps its own, also when they alternate
 
 
 class Fixed:

@@ -1,4 +1,4 @@
-"""The page for everybody, in a real browser: axe finds nothing serious, no width scrolls sideways, keys are enough."""
+"""Accessibility of the page in a real browser: no serious axe findings, no sideways scrolling, keyboard access."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def running() -> Iterator[Any]:
 
 
 def check(page: Any, name: str) -> None:
-    """Fail on anything that axe finds serious or critical."""
+    """Fail on serious and critical findings of axe."""
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="no axe here (pip install axe-playwright-python)"
     )
@@ -118,13 +118,13 @@ def test_a_keyboard_is_enough(running: Any, service: Serving) -> None:
             if page.evaluate("document.activeElement.tagName") == "SUMMARY":
                 break
         page.keyboard.press("Enter")
-        # What it opens is filled in by an event that comes a moment after the key.
+        # It is filled in by an event shortly after the key.
         expect(page.locator(".column.fused details[open] button", has_text="Edit")).to_be_visible()
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Edit"
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        # The safe answer has the focus, and Escape goes back to where one was.
+        # The safe answer is focused, and Escape restores the previous focus.
         expect(page.locator("dialog button", has_text="Cancel")).to_be_focused()
         page.keyboard.press("Escape")
         expect(page.locator("dialog")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The search view in a real browser: every keystroke a search, both rankings, lines, slider, comparison, editing."""
+"""The search view in a real browser: a search per keystroke, both rankings, lines, slider, comparison, editing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def texts(page: Any, column: str) -> list[str]:
 
 
 def parameters(page: Any) -> dict[str, str]:
-    """The parameters of the address; it follows what is typed a moment later."""
+    """Return the parameters of the address, which follows typing with a delay."""
     page.wait_for_timeout(300)
     return {name: values[0] for name, values in parse_qs(page.url.partition("?")[2]).items()}
 
@@ -81,7 +81,7 @@ def test_the_start_proposes_questions_and_shows_memories(page: Any, service: Ser
 
 
 def test_what_was_typed_a_moment_ago_belongs_to_the_page_that_is_left(page: Any, service: Serving) -> None:
-    """The address follows with a delay, and going on at once must not write the new one into the old entry."""
+    """The address follows with a delay; navigating at once must not write the new one into the old history entry."""
     page.goto(service.url + JANE)
     settle(page)
     page.evaluate(
@@ -121,7 +121,7 @@ def test_columns_show_both_rankings_and_their_fusion(page: Any, service: Serving
         assert texts(page, column) == [hit["text"] for hit in expected[name]], column
     assert page.locator("mark.identifier").first.inner_text() == "pg-prd-01"
     marked = page.locator(".column.fused mark.word").all_inner_texts()
-    # A word as it is written; "is" asks for nothing.
+    # A word as written; "is" is not a search term.
     assert "wake" in marked and "is" not in marked
     first = page.locator(".column.fused li").first
     assert (
@@ -129,7 +129,7 @@ def test_columns_show_both_rankings_and_their_fusion(page: Any, service: Serving
         and "#1 meaning" in first.inner_text()
         and "Sep 16, 2025" in first.inner_text()
     )
-    # The fused come first, for a screen reader and on a phone.
+    # The fused ranking comes first, for screen readers and on a phone.
     assert page.locator(".column").first.get_attribute("aria-label") == "Fused"
     first.locator("summary").click()
     details = first.locator("dl").inner_text()
@@ -138,7 +138,7 @@ def test_columns_show_both_rankings_and_their_fusion(page: Any, service: Serving
 
 
 def test_side_columns_show_what_stands_below_a_heading(page: Any, service: Serving) -> None:
-    """Two lines of a text are shown there: line feeds would spend them on a heading and nothing."""
+    """Only two lines of a text are shown there: line feeds would waste them on a heading."""
     page.goto(service.url + JANE)
     ask(page, QUESTION)
     styles = page.locator(".column.words .text, .column.meaning .text").evaluate_all(
@@ -168,7 +168,7 @@ def test_lines_join_the_places_of_a_memory(page: Any, service: Serving) -> None:
     )
     assert {name for name, _ in lit} >= {"li", "path"} and {of for _, of in lit} == {key}
     assert sum(name == "li" for name, _ in lit) == 3 and sum(name == "path" for name, _ in lit) == 2
-    # A line ends where its cards begin.
+    # A line ends at the edge of its cards.
     ends = page.evaluate(
         """key => {
             const box = document.querySelector(".columns").getBoundingClientRect();
@@ -181,7 +181,7 @@ def test_lines_join_the_places_of_a_memory(page: Any, service: Serving) -> None:
         key,
     )
     assert abs(ends[0]) < 1.5 and 0 < ends[1] < ends[2]
-    # By keyboard, too: the number of a card lights its like, Enter keeps them lit.
+    # By keyboard, too: focusing a card's rank highlights its copies, Enter pins them.
     page.mouse.move(0, 0)
     page.locator(".column.words .rank").nth(1).focus()
     assert page.locator("li.lit").count() >= 2
@@ -247,7 +247,7 @@ def test_a_dialog_goes_with_what_it_asked_about(page: Any, service: Serving) -> 
     expect(page.locator("dialog")).to_be_visible()
     page.goto(service.url + "#/map?tenant=acme&user=jane")
     expect(page.locator("dialog")).to_have_count(0)
-    page.get_by_role("link", name="Memory").click()  # nothing lies over it
+    page.get_by_role("link", name="Memory").click()  # nothing covers it
 
 
 def test_code_that_is_copied_finds_the_same(page: Any, service: Serving, tmp_path: Any) -> None:
@@ -316,7 +316,7 @@ def test_a_memory_is_added_changed_and_deleted_after_asking(page: Any, service: 
     first.locator("summary").click()
     first.get_by_role("button", name=re.compile("^Edit")).click()
     page.fill("dialog textarea >> nth=0", "The kettle whistles in G.")
-    page.fill("dialog textarea >> nth=1", '{"room": "hall"}')  # a key that is taken out is gone
+    page.fill("dialog textarea >> nth=1", '{"room": "hall"}')  # a removed key is deleted
     page.click("dialog button.primary")
     expect(first.locator(".text")).to_have_text("The kettle whistles in G.")
     sought = {"text": "kettle", "k": 1, "scope": {"tenant": "acme", "user": "newcomer"}}

@@ -1,4 +1,4 @@
-"""The page around its views in a real browser: hostile memories do nothing, a token opens it, what is empty says so."""
+"""The shell of the page in a real browser: hostile memories are inert, a token opens it, empty states explain."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_hostile_addresses_and_errors_are_text(page: Any, service: Serving) -> N
 
 
 def test_the_policy_would_stop_a_script_that_got_in(running: Any, service: Serving) -> None:
-    """The second line of defence, by itself: markup and scripts that are put in by force do not run."""
+    """The second line of defence alone: markup and scripts inserted by force do not run."""
     context = running.new_context()
     page = context.new_page()
     page.goto(service.url)
@@ -130,7 +130,7 @@ def test_the_policy_would_stop_a_script_that_got_in(running: Any, service: Servi
         }"""
     )
     blocked = page.evaluate("fetch('https://example.org/').then(() => 'sent', () => 'stopped')")
-    assert stopped == ["TypeError"] * 3 and blocked == "stopped"  # of trusted types
+    assert stopped == ["TypeError"] * 3 and blocked == "stopped"  # by trusted types
     assert page.evaluate("window.pwned") is None
     context.close()
 
@@ -161,7 +161,7 @@ def test_a_token_opens_it_and_is_kept_nowhere(running: Any, tmp_path: Path) -> N
             assert writer not in stored and writer not in page.url and writer not in page.content()
             for summary in page.locator(".column.fused summary").all():
                 summary.click()
-            # Its own memory it may change, the one that is shared with it not.
+            # Its own memory can be changed, the shared one cannot.
             assert page.get_by_role("button", name="Delete m1").count() == 1
             assert page.get_by_role("button", name="Delete m2").count() == 0
             page.locator("button.scope").click()
@@ -170,7 +170,7 @@ def test_a_token_opens_it_and_is_kept_nowhere(running: Any, tmp_path: Path) -> N
             page.keyboard.press("Escape")
             page.reload()
             expect(page.locator("h1")).to_have_text("A token, please")
-        with page_of(running) as page:  # a link to what the token does not cover
+        with page_of(running) as page:  # a link to a scope that the token does not cover
             page.goto(service.url + "#/search?q=trains&tenant=acme&user=jane")
             page.fill("#token", reader)
             page.keyboard.press("Enter")
@@ -179,8 +179,8 @@ def test_a_token_opens_it_and_is_kept_nowhere(running: Any, tmp_path: Path) -> N
             page.locator(".column.fused summary").click()
             expect(page.locator(".column.fused")).to_contain_text(
                 "does not write"
-            )  # details open in their own time
-            expect(page).to_have_url(re.compile("user=joe"))  # the address follows a moment later
+            )  # details open asynchronously
+            expect(page).to_have_url(re.compile("user=joe"))  # the address follows with a delay
             page.evaluate("location.hash = '#/search?q=trains&tenant=acme&user=jane'")
             expect(page.locator(".empty.bad h2")).to_have_text("Your token does not allow this")
 

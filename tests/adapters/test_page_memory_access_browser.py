@@ -1,4 +1,4 @@
-"""The page's view of the typed memory for everybody: axe has nothing serious to say, no width scrolls sideways."""
+"""Accessibility of the memory view in a real browser: no serious axe findings, no sideways scrolling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's view of the typed memory in a real browser: what it shows, as of which time, and why."""
+"""The memory view in a real browser: its contents, their times, and their provenance."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_two_times_are_asked_for(page: Any, service: Serving) -> None:
     expect(page.locator(".facts .wording")).to_have_text(["Before Lisbon Jane lived in Milan"])
     assert page.inner_text(".sentence") == "What was so on 1 Jan 2020, by what was believed on 20 Oct 2025."
     expect(page).to_have_url(re.compile("as_of=2020-01-01&known_at=2025-10-20$"))
-    page.reload()  # it is all in the link
+    page.reload()  # the link has the whole state
     expect(page.locator(".facts .wording")).to_have_text(["Before Lisbon Jane lived in Milan"])
-    # The timeline, too, is that of then: Milan holds, and nobody has heard of Brno or Porto.
+    # The timeline has the chosen time as well: Milan holds, and Brno and Porto are unknown.
     page.click(".facts .entry")
     dialog = page.locator("dialog.record")
     expect(dialog).to_contain_text("Timeline, as it was believed on 20 Oct 2025")
@@ -112,7 +112,7 @@ def test_the_sliders_step_from_change_to_change(page: Any, service: Serving) -> 
     assert page.input_value(".as_of input[type=date]") == days[1]
     page.get_by_role("button", name="What was so: one change back").click()
     assert page.input_value(".as_of input[type=date]") == days[0]
-    # A day between two changes stands at the one before.
+    # A day between two changes selects the earlier one.
     page.fill(".as_of input[type=date]", "2025-10-10")
     expect(page.locator(".facts .wording", has_text="runs v3.15.0-rc1")).to_be_visible()
     assert slider.get_attribute("aria-valuetext") == "10 Oct 2025"
@@ -138,7 +138,7 @@ def test_a_record_says_why_and_has_a_timeline(page: Any, service: Serving) -> No
     lisbon = lanes.nth(2).inner_text()
     assert "1 Mar 2021 to 1 Mar 2026" in lisbon and 'then "Jane moves to Porto in March"' in lisbon
     assert "holds at no time" in lanes.nth(0).inner_text()
-    # Bars are to scale: what is longer is wider.
+    # Bars are to scale: a longer span is wider.
     wide = [lanes.nth(place).locator(".hold").first.bounding_box()["width"] for place in (1, 2)]
     assert wide[1] / wide[0] == pytest.approx(
         1826 / 1035, rel=0.02
@@ -215,7 +215,7 @@ def test_the_prompt_is_the_one_that_would_be_made(page: Any, service: Serving) -
     expect(page.locator(".remark")).to_contain_text("Nothing that is remembered answers this question")
     page.get_by_label("Floor").select_option("none")
     expect(page.locator(".remark")).to_have_count(0)
-    # The prompt of another day.
+    # The prompt as of another day.
     page.goto(address(service, "prompt", q=QUESTION, as_of="2025-09-30", budget="500"))
     expect(page.locator(".prompt-text")).to_contain_text("The staging gateway runs v3.14.2")
 

@@ -1,4 +1,4 @@
-"""What the page's view of the typed memory changes, after asking, and for whom."""
+"""Changes through the memory view: after a confirmation, and only with the necessary rights."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_records_are_told_edited_revoked_and_deleted(page: Any, service: Serving
     form.get_by_label("Text").fill("Joe lives in Bergen")
     form.get_by_label("Confidence").fill("3")
     form.get_by_role("button", name="Save").click()
-    expect(form).to_be_visible()  # the browser says what a confidence is
+    expect(form).to_be_visible()  # the browser validates the confidence
     form.get_by_label("Confidence").fill("0.9")
     form.get_by_role("button", name="Save").click()
     expect(record.locator("h2")).to_have_text("Joe lives in Bergen")
@@ -142,7 +142,7 @@ def test_a_user_is_forgotten_by_name_only(page: Any, service: Serving) -> None:
     expect(page.locator(".toast")).to_contain_text("1 fact")
     body = {"scope": {"tenant": "acme", "user": "eve"}, "exact": True, "hidden": True}
     assert service.ask("POST", "/v1/memory/list", body)[1]["records"] == []
-    assert service.ask("POST", "/v1/memory/known", {"scope": JANE})[1]["preferences"]  # others keep theirs
+    assert service.ask("POST", "/v1/memory/known", {"scope": JANE})[1]["preferences"]  # others' remain
 
 
 def test_buttons_follow_the_rights_of_the_token(running: Any, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_buttons_follow_the_rights_of_the_token(running: Any, tmp_path: Path) ->
                     assert record.get_by_role("button", name=name).is_enabled() is may
                 assert reason in record.locator("footer").inner_text()
                 page.keyboard.press("Escape")
-                page.click(".policy .entry:has-text('secrets')")  # of the tenant: no user's token changes it
+                page.click(".policy .entry:has-text('secrets')")  # no user's token can change it
                 expect(record.get_by_role("button", name="Delete")).to_be_disabled()
                 shared = "It is shared by all of acme" if may else "This token may only read."
                 assert shared in record.locator("footer").inner_text()

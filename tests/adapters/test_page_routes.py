@@ -1,4 +1,4 @@
-"""What the page asks beside the verbs, for whom, and the files that it is made of: no browser needed."""
+"""The page's own routes, their access rights, and the files of the page; without a browser."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
 from scrubjay.adapters.service import Example, Grant, Limits, Tokens, add_token, create_app, page_models  # noqa: E402
-from scrubjay.adapters.service.mapping import Projection, draw  # noqa: E402
 from scrubjay.adapters.service.page_files import PAGE_FILES  # noqa: E402
 from scrubjay.adapters.service.page_models import MapIn  # noqa: E402
+from scrubjay.adapters.service.vector_map import Projection, draw  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 
 JANE, JOE, CODER = Scope("acme", user="jane"), Scope("acme", user="joe"), Scope("acme", agent="coder")
@@ -61,7 +61,7 @@ def test_scopes_are_told_with_what_they_have_and_see(index: Index) -> None:
         ("globex", None, None): (1, 1),
     }
     assert not given["more"]
-    # Each `visible` is what a search looks at, each `own` what the scope itself lists.
+    # `visible` is the number that a search sees, `own` the number that the scope itself lists.
     for (tenant, user, agent), (own, visible) in counts.items():
         scope = Scope(tenant, user, agent)
         assert (len(index.list(scope, exact=True)), index.count(scope)) == (own, visible)
@@ -82,7 +82,7 @@ def test_scopes_of_the_typed_memory_alone_are_told(tmp_path: Path) -> None:
         client = client_of(create_app(index))
         before = client.get("/v1/scopes").json()["scopes"]
         assert [(one["user"], one["memory"]) for one in before] == [("joe", False)]
-        assert index.admin.collections() == []  # a look made no tables
+        assert index.admin.collections() == []  # reading created no tables
         with Memory(index) as memory:
             for scope in (JANE, JOE):
                 memory.propose("Somebody skates", scope=scope, source="r")
@@ -138,7 +138,7 @@ def test_a_map_has_what_a_search_looks_at(index: Index) -> None:
     places = np.array([[point["x"], point["y"]] for point in drawn["points"]])
     assert np.abs(places).max(axis=0) == pytest.approx([1.0, 1.0]) and drawn["query"] is not None
     assert [point["category"] for point in drawn["points"]].count("keys") == 2
-    assert client.post("/v1/map", json={"text": "memory 1 of jane"}).json() == drawn  # the same in every run
+    assert client.post("/v1/map", json={"text": "memory 1 of jane"}).json() == drawn  # deterministic
     few = client.post("/v1/map", json={"limit": 2}).json()
     assert len(few["points"]) == 2 and few["visible"] == 5 and few["query"] is None
     only = client.post("/v1/map", json={"filter": {"category": "keys"}}).json()
@@ -172,7 +172,7 @@ def test_a_projection_shows_most_of_the_spread_whatever_the_order() -> None:
 
 
 def test_an_answer_on_an_open_connection_waits_for_no_acknowledgement(tmp_path: Path) -> None:
-    """The least of many: other work delays some. With Nagle's algorithm none is under the 40 ms of a delayed one."""
+    """The least of many, because other work delays some. With Nagle's algorithm each takes a 40 ms delayed ACK."""
     with Serving(tmp_path / "memories.scrubjay", "--embedder", "none") as service:
         connection = http.client.HTTPConnection("127.0.0.1", service.port)
         times = []
@@ -220,7 +220,7 @@ def test_the_page_is_whole_and_has_nothing_inline_and_nothing_from_elsewhere() -
             for imported in re.findall(r'\bfrom "([^"]+)"', text):
                 found = (Path("/page") / base.relative_to("/") / imported).resolve()
                 assert f"/{found.relative_to('/page').as_posix()}" in PAGE_FILES, (name, imported)
-            # dom.js alone makes elements, and no text becomes markup.
+            # Only dom.js creates elements, and no text becomes markup.
             assert not re.search(
                 r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function", text
             ), name

@@ -1,4 +1,4 @@
-"""The toolset for PydanticAI, called by its own agents, whose models are stand-ins."""
+"""The toolset for PydanticAI, called by its own agents with scripted models."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TestPydanticAi(ToolTests):
     make = staticmethod(memory_toolset)
 
     def run(self, memory: Memory, scope: Any, calls: list[Call], **options: Any) -> list[str]:
-        """Run an agent whose model makes these calls one after another; return what the tools answered it."""
+        """Run an agent whose model makes these calls one after another; return the answers of the tools."""
 
         left, answers = list(calls), list[str]()
 

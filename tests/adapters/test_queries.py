@@ -1,4 +1,4 @@
-"""Does everything that a query says reach the search, whichever adapter carries it?"""
+"""Every field of a query reaches the search, through each adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes by callers who hold scopes: nobody sees, changes or notices what is another's."""
+"""Changes by callers with scopes: isolation from the memories of others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Query, Scope
-from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 
 SCOPES = [
     Scope(tenant, user, agent)
@@ -19,7 +19,7 @@ SCOPES = [
     for user in (None, "u", 'u",null]:m')
     for agent in (None, "u")
 ]
-# As they are, and as a scope was once written before them.
+# Plain ids, and ids in the form of an earlier encoding with a scope prefix.
 IDS = st.sampled_from(["m", 'm"', '["a",null,null]:m', '["a","u",null]:m', "\x00", "*", "m" * 500])
 OPERATION = st.tuples(
     st.sampled_from(["put", "get", "update", "delete", "erase"]), st.sampled_from(SCOPES), IDS
@@ -27,7 +27,7 @@ OPERATION = st.tuples(
 
 
 def visible(scope: Scope) -> list[Scope]:
-    """What a scope sees, the most specific first, spelled out."""
+    """Return the scopes that a scope sees, the most specific first, computed independently."""
     users, agents = dict.fromkeys([scope.user, None]), dict.fromkeys([scope.agent, None])
     return [Scope(scope.tenant, user, agent) for user in users for agent in agents]
 
@@ -86,7 +86,7 @@ def test_memories_of_the_index_itself_are_the_same_memories() -> None:
     acme, jane, joe = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
     index.upsert("m1", "Prefers trains.", scope=jane, metadata={"n": 1}, created_at="2026-03-01")
     index.upsert("m2", "Closed on Monday.", scope=acme)
-    memories.put(joe, [{"id": "m1", "text": "Prefers planes."}])  # jane has one, which joe does not learn
+    memories.put(joe, [{"id": "m1", "text": "Prefers planes."}])  # jane has one, which joe cannot notice
     updated = memories.update(jane, "m1", {"text": "Prefers ships."})
     assert (updated.id, updated.scope, updated.metadata) == ("m1", jane, {"n": 1})
     assert updated.created_at is not None and updated == index.get("m1", scope=jane)
@@ -110,7 +110,7 @@ def test_an_update_keeps_what_it_does_not_name() -> None:
     assert before is not None and before.vector is not None and after.vector is not None
     assert (after.text, after.metadata, after.expires_at) == ("a", {"x": 2}, before.expires_at)
     assert list(map(float, after.vector)) == list(map(float, before.vector))
-    assert memories.update(jane, "m", {"text": "b"}).vector is None  # it was the old text's
+    assert memories.update(jane, "m", {"text": "b"}).vector is None  # the vector of the old text is dropped
     with pytest.raises(TypeError, match="metadata"):
         memories.update(jane, "m", {"metadata": {"x": object()}})
     kept = memories.index.get("m", scope=jane)
@@ -118,14 +118,14 @@ def test_an_update_keeps_what_it_does_not_name() -> None:
 
 
 def test_what_is_deleted_while_it_is_updated_stays_deleted() -> None:
-    """Without the lock an update that has read the old text would write it again after the deletion."""
+    """Without the lock, an update that has read the old text would write it again after the deletion."""
     jane = Scope("acme", user="jane")
 
     class Slow(Index):
         def upsert(self, id: str | int, text: str | bytes, **fields: Any) -> None:
             if text == "new":
                 reading.set()
-                erased.wait(0.2)  # nobody gets in, so this passes
+                erased.wait(0.2)  # the lock is held, so this times out
             super().upsert(id, text, **fields)
 
     for how in ("delete", "erase"):

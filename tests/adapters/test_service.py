@@ -1,4 +1,4 @@
-"""The verbs of the HTTP service, inside this process: what they do, for whom, and what they refuse."""
+"""The verbs of the HTTP service, in this process: their results, access rights, and rejected requests."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, PassageVectors, Scope, embedders  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models, search_models  # noqa: E402
-from scrubjay.index.wording import Wording  # noqa: E402
+from scrubjay.index.question_words import Wording  # noqa: E402
 
 SECRET = "Joe's door code is 4711."
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 
 
 class Caller:
-    """A client with a token: answers are checked against the models that describe them."""
+    """A client with a token: answers are validated against their models."""
 
     def __init__(self, app: Any, token: str | None = None) -> None:
         self.client = testing.TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
@@ -260,14 +260,14 @@ def test_an_explanation_shows_the_words_that_matched(callers: dict[str, Caller])
     shown = jane.good("POST", "/v1/explain", {"text": "the staging key sk-stg-0041", "snippet": 100})
     pieces = {hit["id"]: hit["snippet"] for hit in shown["hits"]}
     marked = [(piece["text"], piece["match"]) for piece in pieces["key"]["pieces"] if piece["match"]]
-    # Words of the text, not stems; the identifier as a whole; of the other one only what it has in common.
+    # Words as in the text, not stems; the identifier as a whole; of the other one only the common part.
     assert marked[:3] == [("Staging", "word"), ("keys", "word"), ("sk-stg-0041", "identifier")]
     assert {text for text, _ in marked[3:]} == {"sk", "stg"}
     assert "".join(piece["text"] for piece in pieces["key"]["pieces"]) == rows[0]["text"]
     around = "".join(piece["text"] for piece in pieces["long"]["pieces"])
     assert "keys were rotated" in around and around in long and len(around) <= 100
     assert pieces["long"]["before"] and pieces["long"]["after"] and not pieces["key"]["before"]
-    # The same in every column, also in the one that goes by meaning.
+    # The same in every column, also in the ranking by meaning.
     assert {hit["id"] for hit in shown["vector"]} == {"key", "long"}
     assert all(hit["snippet"] == pieces[hit["id"]] for hit in shown["lexical"] + shown["vector"])
     jane.bad(422, "POST", "/v1/explain", {"text": "x", "snippet": 10})
@@ -310,7 +310,7 @@ def test_a_search_shows_the_part_that_answers(callers: dict[str, Caller]) -> Non
 def test_snippets_are_not_cut_where_all_requests_wait(
     callers: dict[str, Caller], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long text may take a second; however quick its search was, others are answered meanwhile."""
+    """A long text may take a second; however fast its search was, other requests are answered meanwhile."""
     jane = callers["jane"]
     jane.good("PUT", "/v1/memories/m1", {"text": "The staging key is sk-stg-0041. " * 30})
     cut, on_loop = Wording.snippet, []
@@ -320,7 +320,7 @@ def test_snippets_are_not_cut_where_all_requests_wait(
         return cut(self, *arguments)
 
     monkeypatch.setattr(Wording, "snippet", watched)
-    for _ in range(3):  # the later ones of a scope that is known to be quick
+    for _ in range(3):  # later searches use the fast path for the scope
         assert jane.good("POST", "/v1/search", {"text": "staging", "snippet": 100})["hits"][0]["snippet"]
     jane.good("POST", "/v1/explain", {"text": "staging"})
     assert len(on_loop) >= 4 and not any(on_loop)
@@ -365,7 +365,7 @@ def test_passages_are_said_at_a_write_and_changed(index: Index, callers: dict[st
     assert held() == spans and passage() == [19, 40]
     jane.good("PATCH", "/v1/memories/m1", {"metadata": {"n": 1}})
     assert held() == spans
-    jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})  # embedded anew, where the caller said
+    jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})  # embedded again with the new context
     assert held() == spans and passage() == [19, 40]
     jane.good("PATCH", "/v1/memories/m1", {"passages": [[41, 55]]})
     assert held() == [[41, 55]] and passage() == [41, 55]
@@ -435,7 +435,7 @@ def test_nobody_sees_or_notices_anothers_memories(index: Index, callers: dict[st
         assert "expected the id of a memory in this scope" in unknown and SECRET not in unknown
         jane.bad(404, "DELETE", path)
         jane.bad(404, "PATCH", path, {"text": "mine"})
-        # A write under an id that others have is what it would be if they had it not.
+        # Writing an id that others have has the same outcome as writing a new one.
         assert jane.good("PUT", path, {"text": "mine"}) == {"ids": [id]}
         assert jane.good("GET", path)["text"] == "mine"
         assert jane.ask("DELETE", path).status_code == 204
@@ -489,7 +489,7 @@ def test_a_token_for_a_tenant_acts_for_its_users_and_agents(callers: dict[str, C
     assert len(jane.good("POST", "/v1/search", {"text": "train"})["hits"]) == 2
     assert len(jane.good("POST", "/v1/search", {"text": "train", "scope": {"agent": "bot"}})["hits"]) == 3
     assert jane.ask("DELETE", "/v1/memories/m1").status_code == 204
-    assert "read_only" in jane.bad(403, "DELETE", "/v1/memories/m1")  # what is left is the tenant's
+    assert "read_only" in jane.bad(403, "DELETE", "/v1/memories/m1")  # the remaining one is the tenant's
     assert "read_only" in jane.bad(403, "PATCH", "/v1/memories/m1", {"text": "mine"})
 
 
@@ -704,7 +704,7 @@ def test_bytes_that_are_no_proper_request(local: Caller, content: bytes, status:
 
 
 def test_only_json_is_taken_for_json(local: Caller) -> None:
-    """Which also means that no page of another site can send one without being asked first."""
+    """This also prevents pages of other sites from sending requests without a CORS preflight."""
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
         told = local.bad(415, "POST", "/v1/search", content=b'{"text": "x"}', headers={"content-type": kind})
         assert "application/json" in told
@@ -881,7 +881,7 @@ def test_whatever_is_sent_stays_in_its_scope(
 def test_the_openapi_document_says_what_is_there() -> None:
     document = create_app(Index()).openapi()
     assert json.dumps(document)
-    assert "Every request names a scope" in document["info"]["description"]  # for callers, not of our modules
+    assert "Every request names a scope" in document["info"]["description"]  # for callers, not a docstring
     paths = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
     assert {"PUT /v1/memories/{id}", "POST /v1/search", "GET /health/live", "GET /metrics"} <= paths
     for path, methods in document["paths"].items():

@@ -1,4 +1,4 @@
-"""Tokens and what they grant."""
+"""Tokens and their grants."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_token_is_found_by_its_hash_and_the_file_does_not_hold_it(path: Path) 
     ):
         assert tokens.find(guess) is None
     for digest in (entry["sha256"] for entry in json.loads(text)["tokens"]):
-        assert tokens.find(digest) is None  # who reads the file has no token
+        assert tokens.find(digest) is None  # the file does not disclose tokens
 
 
 def test_a_changed_file_counts_and_a_broken_one_lets_nobody_in(path: Path, monkeypatch: Any) -> None:

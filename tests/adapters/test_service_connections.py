@@ -1,4 +1,4 @@
-"""The shell around uvicorn's protocols, with each that is installed."""
+"""The wrapper around uvicorn's protocols, with each installed one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGE = b"x" * (32 << 20)
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer with the length of the body, or with much."""
+    """Answer with the length of the body, or with a large body."""
     assert scope["type"] == "http"
     n_bytes, more = 0, True
     while more:
@@ -42,7 +42,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Served:
-    """A server in a thread of this process."""
+    """A server on a thread of this process."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
@@ -80,7 +80,7 @@ def served(inner: Any, **limits: Any) -> Iterator[Served]:
 
 
 def rest(raw: socket.socket) -> bytes:
-    """Everything until the server closes the connection."""
+    """Return everything until the server closes the connection."""
     pieces = []
     try:
         while piece := raw.recv(1 << 16):
@@ -91,7 +91,7 @@ def rest(raw: socket.socket) -> bytes:
 
 
 def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Until it becomes true; the time is for a machine on which others are busy."""
+    """Wait until a condition holds; the limit allows for a busy machine."""
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end
@@ -99,7 +99,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def answer(raw: socket.socket) -> tuple[bytes, bytes]:
-    """One answer: its status line and its body."""
+    """Return the status line and the body of one answer."""
     data = b""
     while b"\r\n\r\n" not in data:
         piece = raw.recv(1 << 16)
@@ -128,7 +128,7 @@ def test_requests_are_answered_one_after_the_other_and_all_together(inner: Any) 
         assert rest(raw).count(b"HTTP/1.1 200") == 6
         with service.connected(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 500000\r\n\r\n") as slow:
             for _ in range(5):
-                time.sleep(0.4)  # a body may take longer than headers; the gate has its time
+                time.sleep(0.4)  # a body may take longer than headers; the gate limits it
                 slow.sendall(b"x" * 100_000)
             assert answer(slow) == (OK, b"500000")
 

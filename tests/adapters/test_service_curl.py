@@ -1,4 +1,4 @@
-"""A newcomer's path: the `curl` commands of the service's page, as they stand there, against a started service."""
+"""A newcomer's path: the `curl` commands of docs/service.md, verbatim, against a running service."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERBS = [
 
 
 def commands() -> list[tuple[str, str]]:
-    """Each command of the page with the words that it says the answer holds."""
+    """Return each command of the page with the words that the page promises in the answer."""
     blocks = [
         block.code for block in markdown.blocks(PAGE.read_text(encoding="utf-8")) if block.language == "sh"
     ]

@@ -1,4 +1,4 @@
-"""Does a service over a database serve on while that is away, and do the files of examples/fleet say what runs?"""
+"""A service over a database keeps serving during an outage of it, and the files of examples/fleet are accurate."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def services() -> dict[str, Any]:
 
 
 def run(command: list[str], url: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a command of the example, with the test's database in the place of its own."""
+    """Run a command of the example, with the test's database in place of its own."""
     program = [sys.executable, "-m", "scrubjay", *command[1:]]
     ours = [url if part.startswith("postgresql://") else part for part in program]
     return subprocess.run(ours, capture_output=True, text=True, check=False, timeout=120, **options)

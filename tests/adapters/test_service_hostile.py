@@ -1,4 +1,4 @@
-"""A client that means harm, and the others that must not notice: connections that are opened and not used up."""
+"""A hostile client, which other clients must not notice: connections that are opened and kept waiting."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def prepared(path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    """One service, which is attacked in every way, and in the end is told to end."""
+    """One service for all attacks, which is finally told to stop."""
     path = prepared(tmp_path_factory.mktemp("attacked") / "memories.scrubjay")
     timeouts = ("--header-timeout", "3", "--body-timeout", "3", "--idle-timeout", "3")
     with Serving(path, "--embedder", "none", "--tenant", "acme", *timeouts, n_files=N_FILES) as service:
@@ -86,7 +86,7 @@ def search(
 
 
 class Attack:
-    """Many sockets that send the beginning of something, then perhaps a byte now and then; reads nothing."""
+    """Many sockets that send the beginning of a message, then optionally single bytes, and read nothing."""
 
     def __init__(self, service: Serving, opening: bytes, *, drip: bytes = b"", n: int = N_SOCKETS) -> None:
         self.sockets: list[socket.socket] = []
@@ -120,7 +120,7 @@ class Attack:
 
 
 def n_connections(service: Serving) -> int:
-    """How many connections the service's process has open."""
+    """Return the number of open connections of the service's process."""
     n = -3  # one listens, two are the event loop's own
     for file in Path(f"/proc/{service.process.pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -129,12 +129,12 @@ def n_connections(service: Serving) -> int:
 
 
 def falls_to(service: Serving, most: int, seconds: float) -> bool:
-    """Whether the connections become so few within this time."""
+    """Return whether the number of connections falls to `most` within this time."""
     return becomes(lambda: n_connections(service) <= most, seconds)
 
 
 def becomes(what: Callable[[], bool], seconds: float) -> bool:
-    """Whether something becomes true within this time."""
+    """Return whether a condition becomes true within this time."""
     end = time.monotonic() + seconds
     while not what() and time.monotonic() < end:
         time.sleep(0.1)
@@ -176,7 +176,7 @@ def test_half_sent_requests_do_not_end_the_service(attacked: Serving, attack: st
             assert search(attacked, peer=peer) == 200
             assert attacked.ask("GET", "/health/live", timeout=60)[0] == 200
         assert n_connections(attacked) <= 512 + 32
-        assert falls_to(attacked, 8, 120)  # and their time ends, though their client stays
+        assert falls_to(attacked, 8, 120)  # they time out, although their client stays
         assert search(attacked) == 200
     assert attacked.process.poll() is None
 
@@ -200,7 +200,7 @@ def test_answers_that_nobody_reads_do_not_end_the_service(path: Path) -> None:
 
 
 def test_half_sent_bodies_of_one_caller_leave_room_for_the_requests_of_others(tmp_path: Path) -> None:
-    """They are no requests at work: 300 are more than may be at work at once."""
+    """They do not count as requests in flight: 300 exceed that limit."""
     path, tokens = tmp_path / "m.scrubjay", tmp_path / "tokens.json"
     mine, other = (add_token(tokens, Grant(name, name, can=("read",))) for name in ("acme", "globex"))
     with Index.open(path) as index:
@@ -222,7 +222,7 @@ def test_the_peer_with_the_most_connections_makes_room(path: Path) -> None:
         assert kept.getresponse().read()
         there = kept.sock
         with Attack(service, b"GET /", n=200):
-            kept.request("GET", "/health/live")  # idle for longer than any of the others
+            kept.request("GET", "/health/live")  # the longest idle of all
             assert kept.getresponse().status == 200 and kept.sock is there
         kept.close()
 
@@ -247,7 +247,7 @@ def test_a_connection_is_used_for_many_requests_and_closed_when_idle(path: Path)
     options = ("--embedder", "none", "--tenant", "acme", "--header-timeout", "1", "--idle-timeout", "4")
     with Serving(path, *options) as service:
         connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
-        for pause in (0.0, 0.6, 0.6, 1.2):  # longer than headers may take, in all and at last at once
+        for pause in (0.0, 0.6, 0.6, 1.2):  # longer than the header timeout, in total and finally at once
             time.sleep(pause)
             connection.request("GET", "/health/live")
             assert connection.getresponse().read()
@@ -257,7 +257,7 @@ def test_a_connection_is_used_for_many_requests_and_closed_when_idle(path: Path)
 
 
 def test_a_body_of_two_lengths_hides_no_second_request(path: Path) -> None:
-    """A proxy that goes by content-length passes all of it on as one request."""
+    """A proxy that uses content-length would pass all of it on as one request."""
     chunk = b"16\r\n" + b'{"text":"sk-stg-0041"}' + b"\r\n0\r\n\r\n"
     hidden = HEAD.replace(b"search", b"erase") + b"content-length: 2\r\n\r\n{}"
     with Serving(path, "--embedder", "none", "--tenant", "acme") as service:
@@ -273,7 +273,7 @@ def test_a_body_of_two_lengths_hides_no_second_request(path: Path) -> None:
                 with contextlib.suppress(ConnectionResetError):
                     said = b"".join(iter(lambda raw=raw: raw.recv(4096), b""))  # type: ignore[misc]
                 assert said.count(b"HTTP/1.1 ") <= 1 and b" 200 " not in said
-        assert search(service) == 200  # the memory is there
+        assert search(service) == 200  # the memory exists
 
 
 def test_nonsense_does_not_fill_the_log(path: Path) -> None:
@@ -290,7 +290,7 @@ def test_headers_have_a_size(path: Path) -> None:
     with Serving(path, "--embedder", "none", "--max-header", "2000") as service:
         for filler, statuses in (("x" * 1500, (200,)), ("x" * 3000, (431,)), ("x" * 300_000, (400, 431))):
             connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it hangs up on the longest
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it hangs up on the largest
                 connection.request("GET", "/health/live", headers={"filler": filler})
                 assert connection.getresponse().status in statuses
             connection.close()

@@ -1,4 +1,4 @@
-"""What one caller may ask for, and what the service says of itself."""
+"""The limits of requests, and the service's metrics and health."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_caller_gets_the_burst_and_then_the_rate(pauses: list[float], burst: i
         n_allowed += wait == 0
         assert n_allowed <= burst + now * 10 + 1e-6
         assert 0 <= wait <= 0.1 + 1e-9
-        if wait > 0:  # and who waits so long is let in
+        if wait > 0:  # after that wait the request is admitted
             now += wait + 1e-9
             assert rates.wait("jane", now) == 0
             n_allowed += 1
@@ -121,7 +121,7 @@ def test_callers_that_come_once_do_not_fill_the_memory() -> None:
     ],
 )
 def test_a_name_that_is_turned_to_this_machine_does_not_get_in(host: str) -> None:
-    """DNS rebinding: the browser's page is of evil.example, its address is suddenly 127.0.0.1."""
+    """DNS rebinding: the browser's page is from evil.example, whose address becomes 127.0.0.1."""
     caller = client()
     for path in ("/v1/whoami", "/", "/metrics", "/health/live"):
         assert code(caller.get(path, headers={"host": host})) == (421, "wrong_host")
@@ -142,7 +142,7 @@ def test_every_answer_forbids_the_browser_what_it_can() -> None:
 
 
 def ask(app: Any, body: list[dict[str, Any]], wait: float = 0.0, path: str = "/v1/search") -> dict[str, Any]:
-    """Call the application as a server does that gets the body piece by piece."""
+    """Call the application like a server that receives the body in pieces."""
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_a_body_that_does_not_come_or_does_not_end_is_not_waited_for_or_guessed(
         "type": "http.request",
         "body": whole,
         "more_body": True,
-    }  # it looks complete, but was not said to be
+    }  # it looks complete, but more was announced
     assert ask(app, [ended], path="/v1/memories")["status"] == 400
     assert len(index) == 0
     assert ask(app, [{**half, "body": whole, "more_body": False}], path="/v1/memories")["status"] == 200
@@ -224,7 +224,7 @@ def test_too_many_at_once_are_told_to_come_again() -> None:
         return list(await asyncio.gather(*(one() for _ in range(8))))
 
     assert sorted(asyncio.run(crowd())) == [200] * 3 + [503] * 5
-    assert asyncio.run(crowd()).count(200) == 3  # those before have left
+    assert asyncio.run(crowd()).count(200) == 3  # the earlier ones have finished
 
 
 def test_metrics_count_what_happened_and_name_nobody() -> None:
@@ -249,7 +249,7 @@ def test_metrics_count_what_happened_and_name_nobody() -> None:
     assert lines['scrubjay_refused_total{reason="size"}'] == "1.0"
     assert lines['scrubjay_search_seconds_count{mode="lexical"}'] == "1.0"
     assert lines['scrubjay_degraded_total{reason="no_embedder"}'] == "1.0"
-    assert not any("loads" in name or "feed" in name for name in lines)  # of an index in memory
+    assert not any("loads" in name or "feed" in name for name in lines)  # for an index in memory
     assert lines["scrubjay_documents"] == "1.0" and lines["scrubjay_requests_in_flight"] == "1.0"
     assert "secret" not in text.lower() and "acme" not in text
 

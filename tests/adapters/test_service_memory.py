@@ -1,4 +1,4 @@
-"""The typed memory over HTTP: the records that Python sees, through the gate, for whom a token allows it."""
+"""The typed memory over HTTP: the same records as in Python, through the gate, within the rights of a token."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ testing = pytest.importorskip("fastapi.testclient")
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
 from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
-from scrubjay.adapters.service.following import Followers  # noqa: E402
+from scrubjay.adapters.service.change_stream import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
@@ -38,7 +38,7 @@ ROME = {**OSLO, "content": "Jane lives in Rome"}
 
 
 class Caller:
-    """A client whose answers are held to the models that describe them."""
+    """A client whose answers are validated against their models."""
 
     def __init__(self, app: Any, token: str | None = None) -> None:
         self.client = testing.TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
@@ -328,7 +328,7 @@ def test_tokens_bind_scope_and_rights(index: Index, tmp_path: Path) -> None:
     assert "4711" not in repr(his.good("POST", "/list", {"hidden": True}))
     assert "not_found" in his.bad(404, "GET", where) and "not_found" in his.bad(404, "GET", where + "/why")
     assert "expected that of the token" in his.bad(403, "POST", "/recall", {"text": "a", "scope": J})
-    assert "forbidden" in hers.bad(403, "POST", "/forget", {"scope": J})  # she has not the right to erase
+    assert "forbidden" in hers.bad(403, "POST", "/forget", {"scope": J})  # her token cannot erase
     assert "not_found" in hers.bad(404, "POST", f"/records/{policy['id']}/confirm", {})  # the tenant confirms
     confirmed = theirs.good("POST", f"/records/{policy['id']}/confirm", {})
     assert confirmed["reason"] == "confirmed by boss"
@@ -365,7 +365,7 @@ def test_what_is_wrong_is_named_and_changes_nothing(index: Index, caller: Caller
         ("/forget", {"reason": ""}, "reason"),
     ):  # fmt: skip
         answer = caller.ask("POST", path, {"scope": J, **body})
-        if answer.status_code == 200:  # a candidate's own fault is a reason to reject it
+        if answer.status_code == 200:  # an invalid candidate is rejected
             assert answer.json()["outcomes"][0]["status"] == "rejected", (path, body)
             continue
         assert answer.status_code == 422 and named in answer.json()["error"]["message"], (
@@ -456,7 +456,7 @@ def test_fields_of_records_and_times_of_methods_appear_by_themselves() -> None:
 
 
 def test_raw_writes_to_the_collection_of_a_memory_are_refused(tmp_path: Path) -> None:
-    """The example of a way round the gate: `scrubjay serve FILE`, and with `--collection memory`."""
+    """Attempts to bypass the gate: `scrubjay serve FILE`, and with `--collection memory`."""
     path = tmp_path / "m.scrubjay"
     with Memory.open(path, embedder=embedders.default()) as memory:
         memory.propose("Jane lives in Oslo", scope=JANE, source="r1")
@@ -466,7 +466,7 @@ def test_raw_writes_to_the_collection_of_a_memory_are_refused(tmp_path: Path) ->
             found = service.ask("POST", "/v1/search", {"text": "where does Jane live?", "scope": J})[1][
                 "hits"
             ]
-            assert bool(found) is bool(options)  # reading a memory's documents is free
+            assert bool(found) is bool(options)  # reading a memory's documents is allowed
             many = {"memories": [{"id": "z", "text": evil}], "scope": J}
             answer = service.ask("POST", "/v1/memories", many)
             assert answer[0] == status, answer
@@ -513,7 +513,7 @@ def test_times_are_asked_for(caller: Caller) -> None:
 
 
 def _events(answer: Any) -> list[dict[str, str]]:
-    """The server-sent events of an answer, by the rules of the standard."""
+    """Return the server-sent events of an answer, parsed by the rules of the standard."""
     found = []
     for block in answer.text.split("\n\n"):
         fields = [line.partition(": ")[::2] for line in block.splitlines() if not line.startswith(":")]
@@ -652,9 +652,7 @@ def test_records_are_listed_by_status(caller: Caller) -> None:
     assert [one["kind"] for one in waiting] == ["policy"]
     past = caller.post("/list", hidden=True, statuses=["superseded", "revoked"])["records"]
     assert [one["content"] for one in past] == ["Jane lives in Oslo"]
-    assert (
-        caller.post("/list", statuses=["superseded", "revoked"])["records"] == past
-    )  # whoever names them is given them
+    assert caller.post("/list", statuses=["superseded", "revoked"])["records"] == past  # explicitly requested
     now = datetime.now(timezone.utc).isoformat()
     assert caller.post("/list", statuses=["superseded"], as_of=now)["records"] == []  # none was in force then
     first = caller.post("/list", hidden=True, statuses=["active"], limit=2)
@@ -672,7 +670,7 @@ def test_a_run_is_replayed_byte_for_byte(index: Index, caller: Caller) -> None:
     for said in ("Where does Jane live?", "And where did she live before?", "Thanks"):
         caller.post("/sessions/record", run="r", events=[{"kind": "user", "content": said}])
         made.append(caller.post("/sessions/assemble", run="r"))
-    caller.post("/propose", candidates=[ROME], source="r")  # what changes later makes no difference
+    caller.post("/propose", candidates=[ROME], source="r")  # later changes make no difference
     replayed = caller.post("/sessions/replay", run="r")
     assert replayed["run"] == "r" and replayed["next_after"] is None
     assert [one["text"] for one in replayed["prompts"]] == [one["text"] for one in made]
@@ -689,9 +687,7 @@ def test_a_run_is_replayed_byte_for_byte(index: Index, caller: Caller) -> None:
     assert rest["prompts"] == replayed["prompts"][2:] and rest["next_after"] is None
     with Memory(index) as memory, memory.session(JANE, "counted") as session:
         session.user("Where does Jane live?")
-        prompt = session.assemble(
-            count=lambda text: 1, budget_tokens=2
-        )  # a tokenizer that the service has not
+        prompt = session.assemble(count=lambda text: 1, budget_tokens=2)  # a tokenizer that the service lacks
     (other,) = caller.post("/sessions/replay", run="counted")["prompts"]
     assert not other["faithful"] and other["sha256"] is None is other["text"] and other["blocks"] == []
     assert other["recorded_sha256"] == prompt.sha256 and other["trace"]["budget_tokens"] == 2

@@ -1,4 +1,4 @@
-"""Does the service do what its OpenAPI document says, whatever is sent? Schemathesis reads one and asks the other."""
+"""The service behaves as its OpenAPI document says, for any request: Schemathesis generates requests from it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tests.adapters.serving import Serving
 SECONDS = 300 if os.environ.get("SCRUBJAY_TEST_PROFILE") == "thorough" else 10  # of each
 REFUSALS = ["400", "401", "403", "404", "405", "406", "409", "413", "415", "422", "428", "429", "5xx"]
 QUICK = ["--embedder", "none"]
-# GET of this path is a stream of events, which the document leaves out: its readers wait for answers to end.
+# GET of this path is a stream of events, excluded from the document because clients wait for the end of answers.
 STREAM = """
 [[operations]]
 include-path = "/v1/memory/changes"
 phases.coverage.unexpected-methods = ["DELETE", "PATCH", "PUT"]
 """
-# Which texts are times and which objects are filters is said in words there, not in its schemas; all other checks
-# count, such as: no 5xx, answers as described, wrong data and missing tokens refused, deleted is gone.
+# Which texts are times and which objects are filters is described in words, not in the schemas. All other checks run,
+# such as: no 5xx, answers as described, wrong data and missing tokens rejected, deleted means gone.
 NOT_CHECKED = "positive_data_acceptance"
 
 
@@ -45,8 +45,8 @@ def test_the_service_keeps_to_its_document(tmp_path: Path, which: str, n_operati
     with Serving(tmp_path / "memories.scrubjay", "--tokens", tokens, "--rate", "0", *QUICK) as service:
         command = [sys.executable, "-m", "schemathesis.cli", "run", service.url + "/openapi.json"]
         command += ["-H", f"Authorization: Bearer {token}", "--exclude-checks", NOT_CHECKED, "--seed", "1"]
-        command += [which, "^/v1/memory/"]  # the index, and the typed memory, each with its time
-        # Refused for its size is refused, too; schemathesis does not count that by itself.
+        command += [which, "^/v1/memory/"]  # the index, and the typed memory, each with its own time limit
+        # Requests rejected for their size count as rejected; schemathesis does not assume that.
         (tmp_path / "schemathesis.toml").write_text(
             f"[checks.negative_data_rejection]\nexpected-statuses = {REFUSALS}\n{STREAM}"
         )
@@ -61,7 +61,7 @@ def test_the_service_keeps_to_its_document(tmp_path: Path, which: str, n_operati
     answered = [line for line in metrics.splitlines() if line.startswith("scrubjay_requests_total")]
     assert (
         sum(float(line.rpartition(" ")[2]) for line in answered) >= n_operations
-    )  # some thousand on an idle machine
+    )  # thousands on an idle machine
     assert not [line for line in answered if 'status="500"' in line]
     assert code == 0 and "Traceback" not in said
     with Index.open(tmp_path / "memories.scrubjay") as index:

@@ -1,4 +1,4 @@
-"""`scrubjay serve` as its operator meets it: where it listens, who gets in, how it ends."""
+"""`scrubjay serve` as seen by its operator: its address, access, and shutdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from scrubjay import Index, Scope, cli
-from scrubjay.adapters.service import Grant, add_token, running, serve
+from scrubjay.adapters.service import Grant, add_token, lifespan, serve
 from tests.adapters.serving import Serving
 
 JANE = Scope("acme", user="jane")
@@ -53,7 +53,7 @@ def test_memories_survive_and_tokens_count(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("n_bytes", [4_300_000, 20_000_000])
 def test_who_sends_too_much_and_then_looks_is_told(path: Path, n_bytes: int) -> None:
-    """Most clients do; a connection that is closed on unread bytes would be reset before they have read anything."""
+    """Most clients send before they read; closing a connection with unread bytes would reset it before they read."""
     with Serving(path, "--tenant", "acme", "--embedder", "none") as service:
         for _ in range(5):
             status, said = service.ask("POST", "/v1/search", {"text": "x" * n_bytes})
@@ -68,7 +68,7 @@ def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, numbe
     with Serving(path, "--tenant", "acme", "--user", "jane") as service:
 
         def seen_at_work(n: int) -> threading.Thread | None:
-            """Write n; None if it was over before it was seen."""
+            """Write n; return None if it finished before it was observed."""
 
             def write() -> None:
                 answers.append(service.ask("POST", "/v1/memories", {"memories": rows[:n]}))
@@ -97,7 +97,7 @@ def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, numbe
 
 
 def test_only_this_machine_is_served_without_tokens(path: Path, capsys: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(running, "_run", lambda *_: pytest.fail("it is served"))
+    monkeypatch.setattr(lifespan, "_run", lambda *_: pytest.fail("it is served"))
     for host in ("0.0.0.0", "::", "", "192.0.2.1", "example.invalid", "*"):
         assert cli.main(["serve", str(path), "--embedder", "none", "--host", host]) == 2
         assert "loopback" in capsys.readouterr().err
@@ -137,9 +137,9 @@ def test_bytes_that_are_no_http_harm_nobody(path: Path) -> None:
                     raw.shutdown(socket.SHUT_WR)
                     answer = raw.recv(1 << 16)
                 except OSError:
-                    continue  # it hung up while this was sent
+                    continue  # it closed the connection during the send
             assert b" 200 " not in answer.partition(b"\r\n")[0], content[:60]
-        # Upgrades to what is not spoken here.
+        # Upgrades to unsupported protocols.
         status, _ = service.ask("GET", "/v1/whoami")
         assert status == 200
         code, said = service.end()

@@ -1,4 +1,4 @@
-"""`scrubjay serve` and signals; nothing of the service is imported here, since it takes long."""
+"""`scrubjay serve` and signals; nothing of the service is imported here, because the import is slow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ for needed in ("fastapi", "uvicorn", "prometheus_client"):
 
 @pytest.fixture(autouse=True)
 def heeds_interrupts() -> Iterator[None]:
-    """A child ignores what its parent ignores, as a shell lets a job in the background ignore SIGINT."""
+    """A child inherits ignored signals, as a shell lets a background job ignore SIGINT."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -33,7 +33,7 @@ def heeds_interrupts() -> Iterator[None]:
 def test_a_demo_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, when: str
 ) -> None:
-    """SIGHUP is what a terminal sends that is closed."""
+    """A closed terminal sends SIGHUP."""
     number = getattr(signal, name, None)
     if number is None or os.name == "nt":
         pytest.skip(f"no {name} here")
@@ -52,7 +52,7 @@ def test_a_demo_leaves_no_folder(
             try:
                 _, said = process.communicate(timeout=60)
             finally:
-                process.kill()  # nothing, where it has ended
+                process.kill()  # no effect if it has ended
         assert process.returncode in (0, 128 + number) and "Traceback" not in said
     assert not list(tmp_path.iterdir())
 
@@ -60,7 +60,7 @@ def test_a_demo_leaves_no_folder(
 def test_a_service_outlives_its_terminal_under_nohup(tmp_path: Path) -> None:
     if not hasattr(signal, "SIGHUP"):
         pytest.skip("no SIGHUP here")
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a child has what its parent ignores
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # inherited by the child
     try:
         service = Serving(tmp_path / "m.scrubjay", "--tenant", "acme", "--embedder", "none")
     finally:

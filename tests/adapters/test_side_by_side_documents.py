@@ -1,4 +1,4 @@
-"""Do the comparisons with the stores of LangChain and Haystack run, and does Scrubjay find what they lose?"""
+"""The comparisons with the stores of LangChain and Haystack run, and Scrubjay finds what those lose."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def test_side_by_side(framework: str, module: str, capsys: pytest.CaptureFixture
     ours = rows[-1]
     assert "Scrubjay" in ours["store"]
     assert ours["found_first"] == 1.0 and ours["foreign"] == 0
-    assert rows[0]["found_first"] < 0.9 and rows[0]["foreign"] > 0  # vectors alone, and nobody's filter
+    assert rows[0]["found_first"] < 0.9 and rows[0]["foreign"] > 0  # vectors alone, and no filter
     assert comparison.main(["--notes", "200", "--questions", "5"]) == 0
     assert capsys.readouterr().out.count("\n") == len(rows) + 2

@@ -1,4 +1,4 @@
-"""Do the comparisons with what the small frameworks come with run, and say what they say?"""
+"""The comparisons with the stores of small frameworks run, with the documented results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_openai_agents(capsys: pytest.CaptureFixture[str]) -> None:
     turn, ours, latest, whole, searched = rows_of("openai_agents", capsys)
     for row in (turn, ours):
         assert "a turn" in row["store"] and row["found"] == 1.0 and row["foreign"] == 0
-    assert latest["found"] < 1.0 == whole["found"] == searched["found"]  # 100 of its 120 items are the latest
+    assert latest["found"] < 1.0 == whole["found"] == searched["found"]  # only 100 of its 120 items are read
     assert latest["foreign"] == whole["foreign"] == 0
 
 
@@ -46,7 +46,7 @@ def test_crewai(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("crewai.memory.storage.factory")
     stock, *_ = rows_of("crewai", capsys)
     assert stock["found_first"] < 0.9
-    assert stock["foreign"] > 0  # a path for it is what a path begins with
+    assert stock["foreign"] > 0  # it treats paths as prefixes
 
 
 def test_agent_framework(capsys: pytest.CaptureFixture[str]) -> None:

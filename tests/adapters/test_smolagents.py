@@ -1,4 +1,4 @@
-"""The tools for smolagents, called by its own agents, whose models are stand-ins."""
+"""The tools for smolagents, called by its own agents with scripted models."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TestSmolagents(ToolTests):
     make = staticmethod(memory_tools)
 
     def run(self, memory: Memory, scope: Any, calls: list[Call], **options: Any) -> list[str]:
-        """Run an agent whose model makes these calls one after another; return what the tools answered it."""
+        """Run an agent whose model makes these calls one after another; return the answers of the tools."""
 
         left = [*calls, ("final_answer", {"answer": "done"})]
 

@@ -1,4 +1,4 @@
-"""The txtai adapter through txtai's own `Embeddings`, beside txtai's own keyword index."""
+"""The txtai adapter through txtai's own `Embeddings`, compared with txtai's own keyword index."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_subindexes() -> None:
 
 
 def test_hybrid_beside_vectors_of_txtai() -> None:
-    """txtai's dense index with vectors that the test computes, fused by txtai."""
+    """txtai's dense index with vectors computed by the test, fused by txtai."""
 
     def vectors(data: list[str]) -> Any:
         import numpy as np
@@ -281,7 +281,7 @@ def test_archives(embeddings: Any, tmp_path: Path) -> None:
 
 
 def test_a_killed_save_leaves_a_whole_index(tmp_path: Path) -> None:
-    """Killed at any moment of `save`, the scoring file is the one before or the new one, and can be read."""
+    """Killed at any moment of `save`, the scoring file is the previous or the new one, and readable."""
     program = textwrap.dedent(
         f"""
         import sys
@@ -373,7 +373,7 @@ def identifiers(n: int, seed: int = 7) -> list[tuple[str, str]]:
 
 
 def ask(embeddings: Any, question: str) -> Any:
-    """As a user of txtai asks for what contains a quote: by a parameter."""
+    """Ask with a parameter, as users of txtai do for texts with quotes."""
     return embeddings.search("select text from txtai where similar(:q)", 1, parameters={"q": question})
 
 

@@ -1,6 +1,6 @@
-"""What holds for the tools of every framework: remember, recall and forget over a memory.
+"""Tests of the tools of every framework: remember, recall and forget over a memory.
 
-A framework's tests derive from :class:`ToolTests` and say how its agent runs.
+A framework's tests derive from :class:`ToolTests` and implement how its agent runs.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def id_in(answer: str) -> str:
 
 
 class ToolTests:
-    """The tests; `run` and `make` are the framework's."""
+    """The tests; frameworks implement `run` and `make`."""
 
     def run(self, memory: Memory, scope: Any, calls: list[Call], **options: Any) -> list[str]:
-        """Run an agent whose model makes these calls one after another; return what the tools answered it."""
+        """Run an agent whose model makes these calls one after another; return the answers of the tools."""
         raise NotImplementedError
 
     def make(self, memory: Any, **options: Any) -> Any:
-        """Make the tools."""
+        """Create the tools."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -143,7 +143,7 @@ class ToolTests:
             """
 import sys
 from scrubjay import Memory, Scope
-from scrubjay.adapters._remembering import Remembering
+from scrubjay.adapters._memory_tools import Remembering
 tools = Remembering(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
 n = 0
 while True:

@@ -1,4 +1,4 @@
-"""Small data sets in the formats of their projects, made by hand."""
+"""Small data sets in the formats of their projects, written by hand."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def beir(folder: Path) -> Path:
 
 
 def judged(folder: Path) -> Path:
-    """Write a folder with two users, who see what all share, too."""
+    """Write a folder with two users, who also see the shared documents."""
     corpus = [
         {"id": "a1", "text": "Jane likes oolong.", "meta": {"scope": "jane", "ts": "2024-01-02"}},
         {"id": "b1", "text": "Tom likes oolong.", "meta": {"scope": "tom"}},

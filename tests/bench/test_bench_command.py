@@ -1,4 +1,4 @@
-"""Does `scrubjay bench` print a table or JSON, and refuse what does not fit?"""
+"""`scrubjay bench` prints a table or JSON, and refuses unsuitable arguments and data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the page of claims read every table of the documentation, and judge what a run measured?"""
+"""The page of claims reads every table of the documentation, and judges the figures of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_figures_of_a_cell(cell: str, found: tuple[float, ...]) -> None:
 
 
 def run_with(peer_p95: float, ndcg: float) -> dict[str, Any]:
-    """A run that has the README's 1,000 memories of two engines, and one judged set."""
+    """Return a run with the README's workload of 1,000 memories for two engines, and one judged set."""
     rows = [
         {"engine": "scrubjay", "p50": 7.0, "p95": 10.0, "recall": 1.0},
         {"engine": "numpy", "p50": 40.0, "p95": peer_p95, "recall": 1.0},

@@ -1,4 +1,4 @@
-"""Are rows read as a stream, whatever the layout, and do errors name the line?"""
+"""Rows of every layout are read as a stream, and errors name the line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_rows_know_the_line_on_which_they_begin(tmp_path: Path) -> None:
 
 
 def test_a_broken_object_ends_the_reading_before_the_end_of_the_file(tmp_path: Path) -> None:
-    """Else a large file with an error at its beginning would be in memory as a whole."""
+    """Otherwise a large file with an error at its beginning would be read into memory as a whole."""
     path = tmp_path / "a.json"
     path.write_text('[{"a" 1}, ' + '{"b": 2}, ' * 2_000_000)
     with path.open("rb") as file:

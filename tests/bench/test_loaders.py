@@ -1,4 +1,4 @@
-"""Do the loaders read what the projects publish, and refuse what they do not, by file, line and field?"""
+"""The loaders read the published formats, and refuse others with an error that names file, line and field."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_beir(tmp_path: Path) -> None:
     assert next(document.text for document in case.documents) == "Jays Scrub jays cache acorns."
     (question,) = case.questions
     assert dict(question.relevant) == {"d1": 1.0, "d3": 2.0}
-    assert [document.id for document in case.documents] == ["d1", "d2", "d3"]  # may be walked through again
+    assert [document.id for document in case.documents] == ["d1", "d2", "d3"]  # may be iterated over again
     with pytest.raises(DatasetError, match=r"qrels/dev\.tsv.*there are splits test"):
         JudgedFolder(tmp_path, split="dev")
 
@@ -225,7 +225,7 @@ def test_longmemeval_names_what_is_wrong(
     lines = [json.dumps(row) for row in edit(samples.LONGMEMEVAL, change)]
     path.write_text("[\n" + ",\n".join(lines) + "]")
     loaded = iter(LongMemEval(path))
-    assert next(loaded).name == "q1"  # what comes before is there: the file is read as a stream
+    assert next(loaded).name == "q1"  # the rows before it were read: the file is a stream
     with pytest.raises(DatasetError, match=rf"a\.json, line 3: {complaint}"):
         next(loaded)
 
@@ -254,7 +254,7 @@ def test_memoryagentbench_names_what_is_wrong(
         ("corpus.jsonl", '{"_id": "d1", "text": "twice"}', "line 4: id: expected another one for each"),
         ("corpus.jsonl", '{"_id": 4, "text": ""}', "line 4: id or _id: expected a str, got 4"),
         ("queries.jsonl", '{"_id": "q3"}', "line 3: text: expected a str"),
-        ("qrels/test.tsv", "q1\td9\t1", "'d9' is relevant for 'q1', but is no document"),
+        ("qrels/test.tsv", "q1\td9\t1", "'d9' is relevant for 'q1', but is not a visible document"),
         ("qrels/test.tsv", "q9\td1\t1", "'q9' is judged but not in queries"),
         ("qrels/test.tsv", "q1 d1 1", "line 5: expected question, document and judgement"),
     ],

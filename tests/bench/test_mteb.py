@@ -1,4 +1,4 @@
-"""Does the index for MTEB rank as the model's similarity says, and give MTEB's own evaluation the same figures?"""
+"""The index for MTEB ranks by the similarity of the model, and MTEB's own evaluation computes the same figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the profile read callgrind's dumps, and name the parts of the library?"""
+"""The profile reads callgrind's dumps, and names the parts of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the fixtures time single calls, keep setup out of them, and put percentiles into pytest-benchmark's JSON?"""
+"""The fixtures time single calls without their setup, and add percentiles to pytest-benchmark's JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Fake:
-    """What a pytest-benchmark fixture does, with a clock of its own: each round takes what the call returns."""
+    """A stand-in for a pytest-benchmark fixture with a simulated clock: the call returns the time of its round."""
 
     enabled = True
 
@@ -65,7 +65,7 @@ def test_no_items_are_an_error() -> None:
 
 @pytest.mark.slow
 def test_the_micro_suite_runs(tmp_path: Path) -> None:
-    """One benchmark of it, as a user starts it; what made the index is not in the time."""
+    """One benchmark, started as a user starts it; the time excludes building the index."""
     pytest.importorskip("pytest_benchmark")
     out = tmp_path / "b.json"
     command = [sys.executable, "-m", "pytest", "benchmarks/micro/test_search.py", "--benchmark-only", "-q"]
@@ -87,7 +87,7 @@ def test_the_micro_suite_runs(tmp_path: Path) -> None:
 
 
 def test_names_of_the_micro_suite_are_kept() -> None:
-    """Their figures are followed over years: add a name here, never change one."""
+    """The figures are tracked over years by name: add names here, never change one."""
     pytest.importorskip("pytest_benchmark")
     command = [sys.executable, "-m", "pytest", "benchmarks", "--collect-only", "-q", "-p", "no:cacheprovider"]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

@@ -1,4 +1,4 @@
-"""Does the runner report what was found, by category, and time the search alone?"""
+"""The runner reports the quality of results by category, and times the search alone."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from scrubjay.bench import (
     run,
     write_hypotheses,
 )
-from scrubjay.bench.answering import holds_answer
+from scrubjay.bench.answerers import holds_answer
 from scrubjay.fusion import Query
 from tests.bench import samples
 
 
 class Ranked:
-    """A searcher that returns given ids, whatever it holds."""
+    """A searcher that returns given ids, regardless of its documents."""
 
     opened = 0
 
@@ -92,7 +92,7 @@ def test_figures_are_those_of_the_formulas() -> None:
         {"recall@1": 0, "recall@2": 0.5, "recall@3": 1, "ndcg@3": dcg / ideal, "mrr@3": 0.5}
     )
     assert (y.n, y.n_judged, y.quality["recall@1"]) == (2, 1, 1.0)
-    assert report.all.quality["recall@1"] == 0.5  # a question without judgements has no part in it
+    assert report.all.quality["recall@1"] == 0.5  # a question without judgements does not count
     assert (report.n_cases, report.n_documents, report.n_questions) == (1, 3, 3)
     assert report.all.search_us == {}
 

@@ -1,4 +1,4 @@
-"""Does the client do what VectorDBBench's own runners ask of it, in one process and in several?"""
+"""The client works with VectorDBBench's own runners, in one process and in several."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def found_elsewhere(db: Scrubjay, query: list[float], answers: Any) -> None:
 
 def test_another_process_finds_what_this_one_wrote(tmp_path: Path) -> None:
     db = filled(tmp_path / "v.scrubjay")
-    with db.init():  # an open client can be sent, too
+    with db.init():  # an open client can be pickled, too
         assert pickle.loads(pickle.dumps(db))._index is None
         context = multiprocessing.get_context("spawn")
         answers = context.Queue()

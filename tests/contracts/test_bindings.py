@@ -1,4 +1,4 @@
-"""What every file of cpp/bindings has to keep to, so that no thread and no object brings the process down."""
+"""Rules for every file of cpp/bindings, so that no thread and no object crashes the process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 BINDINGS = Path(__file__).resolve().parents[2] / "cpp" / "bindings"
 
-# What is not to be used -> what stands in its place, and where it is defined.
+# Forbidden call -> its replacement, and the file that defines it.
 REPLACED = {
     r"\bgil_scoped_(release|acquire)\b": ("WithoutGil and WithGil", "gil.hpp"),
     r"\bPy(Eval_(Save|Restore)Thread|GILState_Ensure)\b": ("WithoutGil and WithGil", "gil.hpp"),

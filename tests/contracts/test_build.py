@@ -1,4 +1,4 @@
-"""Does the build keep its promises? One version, pinned sources, no silent fall to scalar kernels, no network."""
+"""The build: one version, pinned sources, no silent fallback to scalar kernels, no network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEVELS["avx512-gather"] = LEVELS["avx512"]
 
 
 def offline(**more: str) -> dict[str, str]:
-    """An environment in which pip can reach nothing."""
+    """Return an environment in which pip can reach no server."""
     hidden = {"PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return {**kept, "PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", **more}
@@ -194,13 +194,13 @@ def test_licence_and_notice_come_with_the_package() -> None:
 
 
 def test_the_notice_carries_the_licences_that_ask_for_it() -> None:
-    """Of what is compiled into the module: the texts that must come with binaries, too."""
+    """Licences of code compiled into the module, whose texts must accompany binaries, too."""
     notice = (ROOT / "NOTICE").read_text().partition("Not in the wheel")[0]
     for text in (
         "Redistributions in binary form must reproduce the above copyright notice",  # pybind11
         "Wenzel Jakob",
         "Neither the name of the Snowball project",
-        "Unicode, Inc.",  # StringZilla's tables are made of its data
+        "Unicode, Inc.",  # StringZilla's tables are derived from its data
         "this copyright and permission notice appear in associated Documentation",
         "Runtime Library Exception",
         "LLVM Exceptions",
@@ -230,11 +230,11 @@ def with_tools(**more: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def source_distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ours, unpacked."""
+    """Return our source distribution, unpacked."""
     pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed (extra: test)")
     pytest.importorskip("pybind11", reason="pybind11 is not installed (extra: test)")
     folder = tmp_path_factory.mktemp("sdist")
-    tree = folder / "tree"  # of a copy: an sdist leaves third_party/ behind
+    tree = folder / "tree"  # of a copy: building an sdist leaves third_party/ behind
     shutil.copytree(
         ROOT,
         tree,
@@ -259,7 +259,7 @@ def source_distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_our_source_distribution_is_complete_and_needs_no_network(
     source_distribution: Path, tmp_path: Path
 ) -> None:
-    """All but compiling, which test_a_wheel_is_built_from_our_source_distribution_without_network does."""
+    """Everything but compiling, which test_a_wheel_is_built_from_our_source_distribution_without_network does."""
     carried = {file.name for file in (source_distribution / "third_party").iterdir()}
     assert carried == {pin["archive"] for pin in PINS.values()}
     needed = [ROOT / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "NOTICE")]
@@ -283,7 +283,7 @@ def test_our_source_distribution_is_complete_and_needs_no_network(
 def test_a_wheel_is_built_from_our_source_distribution_without_network(
     source_distribution: Path, tmp_path: Path
 ) -> None:
-    # Neither optimised nor with debug information: that takes the least time.
+    # Neither optimised nor with debug information, which is fastest to build.
     nowhere = with_tools(SCRUBJAY_ARCHIVE_DIR=str(tmp_path / "none"), SKBUILD_CMAKE_BUILD_TYPE="None")
     subprocess.run(
         [sys.executable, "-c", BACKEND.format("wheel"), tmp_path],

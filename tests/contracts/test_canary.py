@@ -1,4 +1,4 @@
-"""Does the canary know every adapter, and do it and the suites' runner read what pytest says?"""
+"""The canary covers every adapter, and its runner and that of the suites parse pytest's output."""
 
 from __future__ import annotations
 

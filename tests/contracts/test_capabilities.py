@@ -1,4 +1,4 @@
-"""Does docs/project/capabilities.md list what is tested, and is what it names there?"""
+"""docs/project/capabilities.md lists what is tested, and everything it names exists."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_ROWS = 41
 def test_every_row_of_the_page_has_its_test_and_every_test_its_row() -> None:
     assert [int(number) for number, *_ in ROWS] == list(range(1, N_ROWS + 1))
     assert all(number == test for number, *_, test in ROWS)
-    assert PAGE.count("\n| ") == N_ROWS + 2 * 5  # the heads of five tables, and no row of another form
+    assert PAGE.count("\n| ") == N_ROWS + 2 * 5  # plus the headers of five tables; no row of another form
     names = [node.name for node in ast.parse(TESTS).body if isinstance(node, ast.FunctionDef)]
     tested = [re.match(r"test_row_(\d+)_", name) for name in names if name.startswith("test_")]
     assert [found and int(found[1]) for found in tested] == list(range(1, N_ROWS + 1))
@@ -37,7 +37,7 @@ def test_what_does_not_work_has_its_reason() -> None:
 
 @pytest.mark.parametrize(("number", "verb"), [(number, verb) for number, _, verb, *_ in ROWS])
 def test_what_does_it_is_public(number: str, verb: str) -> None:
-    """The classes and functions that the page names exist; their arguments are tested by the rows."""
+    """The classes and functions that the page names exist; the tests of the rows cover their arguments."""
     named = re.findall(r"(?<![\w.\"=])([A-Z]\w+)(?:\.(\w+))?", verb)
     assert named or "conversation" in verb or "filters" in verb or "$in" in verb, (
         f"row {number} names nothing"

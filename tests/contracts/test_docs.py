@@ -1,8 +1,8 @@
 """Everything that the documentation shows works: examples in docstrings and Markdown, commands, links, named files.
 
 A new Markdown file at the root or below docs/ is tested as soon as it exists. Its Python blocks run in order and share
-their names. A block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without
-it; ``extra=postgres`` and ``extra=endpoint`` get addresses of servers of ours as `URL` and `OTHER_URL`.
+their names. A block whose fence says ``python extra=langchain`` needs that extra, runs separately, and is skipped
+without it; ``extra=postgres`` and ``extra=endpoint`` get the addresses of test servers as `URL` and `OTHER_URL`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ MODULES = ["scrubjay", *sorted(name for name in FOUND if not name.endswith(("._n
 ADAPTERS = [name for name in MODULES if name.startswith("scrubjay.adapters.")]  # each needs its framework
 OPTIONAL = [*ADAPTERS, "scrubjay.bench.vectordbbench"]
 SERVERS = {"postgres": new_url, "endpoint": new_endpoint}
-OF_LIBRARIES = {"tables", "readers", "encryption"}  # no adapter's
-MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # where the two have different names
+OF_LIBRARIES = {"tables", "readers", "encryption"}  # extras that belong to no adapter
+MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # if the two have different names
 
 
 def importable() -> list[str]:
-    """The modules that can be imported: all, but for adapters whose framework is absent."""
+    """Return the modules that can be imported: all except adapters whose framework is missing."""
     names = []
     for name in MODULES:
         try:
@@ -76,7 +76,7 @@ def test_there_are_docstring_examples() -> None:
 
 
 def markdown_examples() -> list[tuple[Path, str]]:
-    """(file, extra) for each group of Python blocks that runs together."""
+    """Yield (file, extra) for each group of Python blocks that runs together."""
     return [
         (path, extra)
         for path in markdown.documents()
@@ -90,11 +90,11 @@ def name_of(value: Path | str) -> str:
 
 @pytest.mark.parametrize(("path", "extra"), markdown_examples(), ids=name_of)
 def test_markdown_examples(path: Path, extra: str, request: pytest.FixtureRequest) -> None:
-    """Blocks with prompts are compared with their output; the others run."""
+    """Blocks with prompts are compared with their output; the others only run."""
     names: dict[str, Any] = {"__name__": "__main__"}
     if extra in SERVERS:
         names["URL"], names["OTHER_URL"] = SERVERS[extra](), SERVERS[extra]()
-    request.getfixturevalue("temporary_folder")  # after the servers, which outlive this test
+    request.getfixturevalue("temporary_folder")  # after the servers, which must outlive this test
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):
@@ -105,7 +105,7 @@ def test_markdown_examples(path: Path, extra: str, request: pytest.FixtureReques
             else:
                 exec(
                     compile(code, str(path), "exec", dont_inherit=True), names
-                )  # with no __future__ of this file
+                )  # without the __future__ imports of this file
         except ImportError as missing:
             if not extra:
                 raise
@@ -114,7 +114,7 @@ def test_markdown_examples(path: Path, extra: str, request: pytest.FixtureReques
 
 
 def check_absent(extra: str) -> None:
-    """Fail if an adapter's example cannot be imported although its framework is there."""
+    """Fail if the example of an adapter cannot be imported although its framework is installed."""
     if extra in OF_LIBRARIES:
         return
     with pytest.raises(scrubjay.MissingExtraError):
@@ -131,7 +131,7 @@ def test_the_documentation_has_examples_of_every_adapter() -> None:
 
 
 def commands() -> list[tuple[Path, str]]:
-    """The lines of shell blocks that call `scrubjay`."""
+    """Yield the lines of shell blocks that call `scrubjay`."""
     found = []
     for path in markdown.documents():
         for block in markdown.blocks(path.read_text(encoding="utf-8")):
@@ -160,7 +160,7 @@ def test_markdown_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_guide_is_reached_from_the_readme() -> None:
-    """The pages in folders of docs/ are reached from its index; test_site.py looks at the navigation."""
+    """The index of docs/ links to the pages in its folders; test_site.py checks the navigation."""
     linked = {
         (ROOT / link.partition("#")[0]).resolve() for link in markdown.links((ROOT / "README.md").read_text())
     }
@@ -174,7 +174,7 @@ def test_readme_is_short() -> None:
 
 
 def test_readme_and_the_guide_agree_where_it_has_run() -> None:
-    """The README's matrix is a short form of the one in docs/installing.md."""
+    """The README's matrix is an abridged copy of the one in docs/installing.md."""
     short = re.search(r"^## Where it has run$(.*?)^## ", (ROOT / "README.md").read_text(), re.M | re.S)
     whole = (ROOT / "docs" / "installing.md").read_text(encoding="utf-8")
     assert short is not None
@@ -195,7 +195,7 @@ README_BLOCKS = markdown.python_groups((ROOT / "README.md").read_text(encoding="
 @pytest.mark.usefixtures("temporary_folder")
 @pytest.mark.parametrize("number", range(len(README_BLOCKS)))
 def test_a_block_of_the_readme_runs_by_itself(number: int) -> None:
-    """A newcomer copies one of them, not all in order."""
+    """A newcomer copies one of these blocks, not all in order."""
     exec(compile(README_BLOCKS[number], "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
 
 
@@ -210,7 +210,7 @@ def test_readme_begins_with_its_two_commands() -> None:
     "name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md"]
 )
 def test_named_files_exist(name: str) -> None:
-    """What stands in backticks and looks like a path of this repository is one; `*` and capitals stand for any name."""
+    """A path of this repository in backticks exists; `*` and capitals are wildcards."""
     text = (ROOT / name).read_text(encoding="utf-8")
     named = set(re.findall(r"`([\w.*-]+(?:/[\w.*-]*)+)(?:::\w+)?`", text))
     ours = {path.split("/")[0] for path in map(str, ROOT.iterdir())} | {path.name for path in ROOT.iterdir()}
@@ -225,9 +225,9 @@ def test_named_files_exist(name: str) -> None:
 
 
 def test_places_of_the_architecture_exist() -> None:
-    """Each row of the table "Where do I add ...?" names files that are there."""
+    """Each row of the table below "Where to add a feature" names existing files."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.partition("## Where do I add")[2].partition("\n## ")[0]
+    table = text.partition("## Where to add a feature")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
     assert len(rows) >= 7
     for row in rows:
@@ -262,14 +262,14 @@ def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_newcomer_needs_forty_lines() -> None:
-    """From nothing to an agent with memory over a file, HTTP and MCP; it runs as the other examples do."""
+    """From an empty folder to an agent with memory over a file, HTTP and MCP; runs like the other examples."""
     lines = (ROOT / "examples" / "newcomer.py").read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if line.strip()]) <= 40
 
 
 def names_of(module: ModuleType) -> list[str]:
-    """The names of `__all__`, which a module has if it is public; otherwise the functions and classes that it defines
-    without an underscore."""
+    """Return the names of `__all__`, which public modules have; otherwise the functions and classes without an
+    underscore that the module defines."""
     if hasattr(module, "__all__"):
         return list(module.__all__)
     return [
@@ -282,7 +282,7 @@ def names_of(module: ModuleType) -> list[str]:
 
 
 def public_objects() -> list[tuple[str, Any]]:
-    """What modules define for others, and the public methods and properties of the classes among them."""
+    """Yield the public objects of modules, and the public methods and properties of their classes."""
     found: dict[str, Any] = {}
     for name in importable():
         module = importlib.import_module(name)
@@ -299,7 +299,7 @@ def public_objects() -> list[tuple[str, Any]]:
 
 
 def said_by_protocols() -> set[str]:
-    """What the protocols of the store say, once for all that have it: names of methods."""
+    """Return the names of methods that the protocols of the store document for all implementations."""
     return {
         name.rpartition(".")[2]
         for name, item in public_objects()

@@ -1,6 +1,6 @@
-"""Do includes and imports run downwards only? (ARCHITECTURE.md draws the layers.)
+"""Includes and imports run downwards only (ARCHITECTURE.md draws the layers).
 
-A new folder of cpp/src or a new top-level module of python/scrubjay has to be given its place here.
+A new folder of cpp/src or a new top-level module of python/scrubjay must be added here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CPP_MAY_INCLUDE = {
     "embed": {"base", "simd", "text"},
     "engine": {"base", "simd", "text", "lexical", "vector", "filter", "fusion", "embed"},
 }
-# Third-party headers -> the only folder that may include them, and in how many files at most.
+# Third-party headers -> the only folder that may include them, and the maximum number of files.
 WRAPPED = {
     "stringzilla/": ("src/text", 1),
     "usearch/": ("src/vector", None),
@@ -36,7 +36,7 @@ WRAPPED = {
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
-# Top-level module or package of python/scrubjay -> height. A module imports only what is lower, or its own package.
+# Top-level module or package of python/scrubjay -> height. A module imports only lower ones, or its own package.
 PYTHON_HEIGHT = {
     "_native": 0,
     "errors": 0,
@@ -73,8 +73,8 @@ PYTHON_HEIGHT = {
     "cli": 11,
 }
 
-# Room or module of python/scrubjay/store -> height there. What all stores share, keys, what a store does, the stores
-# and the partitions in memory, and what stands on these.
+# Package or module of python/scrubjay/store -> height in it: shared code, keys, the protocol, the stores, the resident
+# partitions, and the modules on top of these.
 STORE_HEIGHT = {
     "rows": 0,
     "keys": 1,
@@ -84,25 +84,25 @@ STORE_HEIGHT = {
     "residency": 3,
     "sqlite": 3,
     "postgres": 3,
-    "place": 4,
+    "location": 4,
     "repair": 4,
     "opened": 0,
     "local": 1,
-    "writing": 4,
-    "together": 5,
+    "write_path": 4,
+    "write_batches": 5,
     "engine": 6,
     "check": 7,
     "copying": 7,
     "jsonl": 7,
     "open": 7,
-    "care": 7,
+    "maintenance": 7,
 }
-# A change of the model writes pending documents through the engine.
+# Changing the model writes pending documents through the engine.
 STORE_EXCEPTIONS = {("sqlite/reembedding.py", "engine"), ("postgres/reembedding.py", "engine")}
 
 
 def cpp_violations(cpp: Path) -> Iterator[str]:
-    """Includes below `cpp` (a directory with src and bindings) that run upwards or reach a wrapped library."""
+    """Return includes below `cpp` (a directory with src and bindings) that run upwards or reach a wrapped library."""
     wrapped_in: dict[str, list[str]] = {}
     for path in sorted(cpp.rglob("*.[ch]pp")):
         file = path.relative_to(cpp).as_posix()
@@ -128,7 +128,7 @@ def cpp_violations(cpp: Path) -> Iterator[str]:
 
 
 def imported_modules(tree: ast.AST) -> Iterator[str]:
-    """Top-level names below scrubjay that a module imports, at any depth of the file."""
+    """Return the top-level names below scrubjay that a module imports, at any depth of the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -142,7 +142,7 @@ def imported_modules(tree: ast.AST) -> Iterator[str]:
 
 
 def python_violations(package: Path) -> Iterator[str]:
-    """Imports inside the package directory `package` that run upwards or sideways."""
+    """Return imports inside the package directory `package` that run upwards or sideways."""
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).parts
         module = parts[0].removesuffix(".py")
@@ -155,7 +155,7 @@ def python_violations(package: Path) -> Iterator[str]:
             if target == module:
                 continue
             if target not in PYTHON_HEIGHT:
-                if not target[0].isupper():  # a class taken from the package itself is no module
+                if not target[0].isupper():  # a class imported from the package itself is not a module
                     yield f"{path.relative_to(package)} imports {target}, which has no place among the layers"
                 else:
                     yield f"{path.relative_to(package)} imports {target} from the package: name its module"
@@ -164,7 +164,7 @@ def python_violations(package: Path) -> Iterator[str]:
 
 
 def store_violations(store: Path) -> Iterator[str]:
-    """Imports between the rooms of the package `store` that run upwards or sideways."""
+    """Return imports between the packages of `store` that run upwards or sideways."""
     for path in sorted(store.rglob("*.py")):
         file = path.relative_to(store).as_posix()
         room = file.split("/")[0].removesuffix(".py")
@@ -185,7 +185,7 @@ def store_violations(store: Path) -> Iterator[str]:
 
 
 def imports_of_modules(package: Path) -> dict[str, set[str]]:
-    """Each module of the package -> the modules of it that it names in imports, those for annotations included."""
+    """Return each module of the package with the modules of it that it imports, including imports for annotations."""
     modules = {}
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts
@@ -204,7 +204,7 @@ def imports_of_modules(package: Path) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of modules that reach each other, sorted; empty if there is no circle."""
+    """Return the sets of modules that import each other, sorted; empty if there is no cycle."""
 
     def reached(start: str) -> set[str]:
         seen: set[str] = set()

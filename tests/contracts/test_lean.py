@@ -1,4 +1,4 @@
-"""Is the package as light as it says: what it requires, what it imports, under which licences."""
+"""The package is as light as documented: its requirements, its imports, their licences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAVY = (
     "scrubjay.retrieval scrubjay.memory scrubjay.adapters scrubjay.cli scrubjay.store.postgres.database"
 ).split()
 WEAK_COPYLEFT = {"psycopg"}
-"""Optional packages that are used as they come, beside ours; their licence asks nothing of who only imports them."""
+"""Optional packages that are used unmodified; their licences impose nothing on programs that only import them."""
 PERMISSIVE = re.compile(
     r"MIT|BSD|Apache|PSF|ISC|MPL|Zlib|Unlicense|0BSD|Python Software Foundation", re.IGNORECASE
 )
@@ -48,8 +48,8 @@ def test_numpy_is_all_that_is_required() -> None:
 
 
 def test_importing_takes_little() -> None:
-    """No optional package, no part that most programs do not use; and the CPU time beside that of NumPy, whose import
-    is about 100 ms on the machines that we know."""
+    """Importing imports no optional package and no rarely used part; its CPU time is compared with NumPy's, whose
+    import takes about 100 ms on known machines."""
     ratios = []
     for _ in range(4):
         done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
@@ -75,7 +75,7 @@ def test_the_notice_names_every_optional_package_with_its_licence() -> None:
 
 
 def test_installed_packages_have_the_licences_that_are_named() -> None:
-    """Of what is installed here: the metadata of each package says a permissive licence."""
+    """The metadata of each installed package names a permissive licence."""
     extras = project()["optional-dependencies"]
     of_ours = extras["all"][0].partition("[")[2].partition("]")[0].split(",")
     wanted = {name_of(one) for extra in of_ours for one in extras[extra]} | {"numpy"}

@@ -1,4 +1,4 @@
-"""Are the long tests complete: does every fuzzer have a limit and a corpus, does every stage have a name?"""
+"""The long tests are complete: every fuzzer has a limit and a corpus, every stage a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks of examples/ run from the first cell to the last, and are stored without what that prints."""
+"""The notebooks of examples/ run from the first cell to the last, and are stored without outputs."""
 
 from __future__ import annotations
 

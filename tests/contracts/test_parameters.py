@@ -1,7 +1,7 @@
-"""Every parameter of what callers may call is named in its docstring, or in that of a method to which it refers.
+"""Every parameter of the public API is named in its docstring, or in that of a method to which it refers.
 
-Packages of ours are looked at as Python sees them, since facades show docstrings of the methods behind them. Adapters
-are read from their source, so that no framework need be there.
+Our own packages are inspected as Python sees them, because facades show the docstrings of the methods behind them.
+Adapters are read from their source, so that no framework is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import scrubjay
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.runs.session import Session
 
 PACKAGE = Path(scrubjay.__file__).parent
@@ -36,7 +36,7 @@ MODULES = [
     "scrubjay.bench.mteb",
 ]
 UNNAMED = {"scrubjay.memory": [Assembled, Session]}
-"""What callers get and no package exports."""
+"""Classes of objects that callers receive, but that no package exports."""
 SOURCES = [
     *sorted(path for path in (PACKAGE / "adapters").rglob("*.py") if not path.name.startswith("_")),
     PACKAGE / "bench" / "vectordbbench.py",
@@ -59,11 +59,11 @@ MADE_BY_THE_LIBRARY = {
     "RetrievedHit",
     "Session",
 }
-"""Classes whose objects callers get and do not make."""
+"""Classes of objects that callers receive, but do not create."""
 
 
 class Callable(NamedTuple):
-    """One function or constructor: where it is, its docstring, the names of its parameters."""
+    """A function or constructor: its location, its docstring, the names of its parameters."""
 
     place: str
     doc: str
@@ -71,7 +71,8 @@ class Callable(NamedTuple):
 
 
 def followed(doc: str, prefix: str) -> str:
-    """Return the docstrings of the methods that one refers to, such as ``see :meth:`scrubjay.Index.search` ``."""
+    """Return the docstrings of the methods that a docstring refers to, such as ``see :meth:`scrubjay.Index.search`
+    ``."""
     docs = []
     for name in re.findall(r":(?:meth|func|class):`~?([\w.]+)`", doc):
         for path in (name, f"scrubjay.{name}", f"{prefix}.{name}"):
@@ -87,7 +88,8 @@ def followed(doc: str, prefix: str) -> str:
 
 
 def missing(one: Callable, prefix: str = "scrubjay", beside: str = "") -> list[str]:
-    """The parameters that neither docstring names; `beside` are those of methods of the same class that it follows."""
+    """Return the parameters that neither docstring names; `beside` is the text of methods of the class that it
+    follows."""
     text = f"{one.doc}\n{followed(one.doc, prefix)}\n{beside}"
     return [name for name in one.parameters if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
 
@@ -98,7 +100,7 @@ def parameters_of(function: Any) -> list[str]:
 
 
 def described(item: type) -> set[str]:
-    """The fields of a dataclass under which a docstring stands in the source."""
+    """Return the fields of a dataclass that are followed by a docstring in the source."""
     if not dataclasses.is_dataclass(item) and not hasattr(item, "_fields"):
         return set()
     body = ast.parse(textwrap.dedent(inspect.getsource(item))).body[0].body  # type: ignore[attr-defined]
@@ -113,7 +115,7 @@ def described(item: type) -> set[str]:
 
 
 def functions(place: str, item: Any) -> Iterator[Callable]:
-    """A function, or the constructor and the public methods of a class, inherited ones of ours included."""
+    """Yield a function, or the constructor and the public methods of a class, including inherited ones of ours."""
     if inspect.isfunction(item):
         function = inspect.unwrap(item)  # the twin of a method has its docstring
         yield Callable(place, inspect.getdoc(function) or "", parameters_of(function))
@@ -149,7 +151,7 @@ def test_every_parameter_is_named(module: str) -> None:
 
 
 def exported(source: Path) -> set[str]:
-    """The names of `__all__` of a module's package."""
+    """Return the names of `__all__` of a module's package."""
     package = source if source.parent.name in {"adapters", "bench"} else source.parent / "__init__.py"
     for node in ast.parse(package.read_text(encoding="utf-8")).body:
         targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
@@ -159,7 +161,7 @@ def exported(source: Path) -> set[str]:
 
 
 def written(source: Path) -> Iterator[Callable]:
-    """What a source file defines of the public names of its package."""
+    """Yield the definitions in a source file that belong to the public names of its package."""
     names = exported(source)
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in names:

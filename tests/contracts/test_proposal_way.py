@@ -1,9 +1,9 @@
-"""Does a proposal go down through the rooms of the package once, from `propose` to the rows?
+"""A proposal passes through the rooms of the package once, from `propose` to the rows.
 
-A room is an entry of one of the package's folders: a folder in it, or a module (`memory/gate`, `store/writing`).
-The way of a proposal is the calls, in their order, that are given its words: as text, or in a container, row or
-candidate. A run of calls in one room is a stay; each stay beyond a room's first is a return to a room that was left.
-(What comes back from a call is not counted, nor an object that collects documents for later.)
+A room is an entry of one of the package's folders: a folder in it, or a module (`memory/gate`, `store/writing`). The
+path of a proposal is the sequence of calls that receive its words: as text, or in a container, row or candidate.
+Consecutive calls in one room are a stay; each stay after a room's first is a return to a room that was left. (Return
+values do not count, nor do calls of an object that collects documents for later.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CANDIDATES: dict[str, Callable[[int, str], Any]] = {
 
 
 def carries(value: Any, depth: int = 5) -> bool:
-    """Whether a value has the words in it."""
+    """Whether a value contains the words."""
     if isinstance(value, str):
         return WORDS in value
     if isinstance(value, bytes):
@@ -60,7 +60,7 @@ def room_of(file: str) -> str:
 
 
 def way(run: Callable[[], object]) -> list[str]:
-    """The rooms in which what is run gives the words to a call, one for each stay."""
+    """Return the rooms whose calls receive the words, one entry per stay."""
     stays: list[str] = []
 
     def see(frame: FrameType, event: str, _: object) -> None:
@@ -86,7 +86,7 @@ def test_a_proposal_returns_to_few_rooms(kind: str, tmp_path: Path) -> None:
     make = CANDIDATES[kind]
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         scope = Scope("acme") if kind == "policy" else JANE
-        for i in range(3):  # the file and its statements are warm
+        for i in range(3):  # warm up the file and its statements
             assert memory.propose(make(i, "goldfinch"), scope=scope, source="run")
         stays = way(lambda: memory.propose(make(9, WORDS), scope=scope, source="run"))
     assert stays[:2] == ["memory/facade", "memory/gate"]
@@ -95,7 +95,7 @@ def test_a_proposal_returns_to_few_rooms(kind: str, tmp_path: Path) -> None:
 
 
 def test_the_way_of_a_call_is_counted() -> None:
-    """The judge counts a return where there is one, and no call that is not given the words."""
+    """The judge counts a return where there is one, and ignores calls that do not receive the words."""
     from scrubjay.memory.model.content import normalised
     from scrubjay.payload import encode_fields
 

@@ -1,4 +1,4 @@
-"""Is the public face as small as it is meant to be, and every object built by composition?"""
+"""The public interface is as small as intended, and every object is built by composition."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from scrubjay.memory import MemoryAdmin
 PACKAGE = Path(scrubjay.__file__).parent
 
 FACADES = {"index/facade.py": 350, "memory/facade/memory.py": 350}
-"""File of a facade -> how many lines it may have."""
+"""File of a facade -> its maximum number of lines."""
 
 PUBLIC_MEMBERS = {Index: 25, Memory: 35}
-"""Class -> how many members it may have, beside `admin`."""
+"""Class -> its maximum number of public members, besides `admin`."""
 
 LADDERS = (
     "scrubjay.adapters.service.models.",
     "scrubjay.adapters.service.search_models.",
-)  # fields that requests have in common
-"""Where a class still inherits from more than one of ours."""
+)  # fields that requests share
+"""Modules whose classes may inherit from more than one of ours."""
 
 
 def classes() -> Iterator[type]:
@@ -50,7 +50,7 @@ def classes() -> Iterator[type]:
 
 
 def ancestors(cls: type) -> list[str]:
-    """The classes of ours that a class inherits from, at any distance; not protocols, errors and native types."""
+    """Return the classes of ours that a class inherits from, directly or not; no protocols, errors or native types."""
     return [
         base.__qualname__
         for base in cls.__mro__[1:]
@@ -84,7 +84,7 @@ def test_the_public_members_of_a_facade_are_few(cls: type, tmp_path: Path) -> No
 
 
 def made_of(cls: type, folder: Path) -> Any:
-    """An open object of a facade, to be used by `with`."""
+    """Return an open object of a facade, to be used in `with`."""
     return Memory.open(folder / "m.scrubjay") if cls in (Memory, MemoryAdmin) else Index(dim=2)
 
 
@@ -102,7 +102,7 @@ def test_a_facade_is_short(file: str) -> None:
     ],
 )
 def test_the_first_sentence_of_a_forwarding_method_is_that_of_its_documentation(file: str, cls: type) -> None:
-    """`documented` replaces the docstring; who reads the source must not read something else."""
+    """`documented` replaces the docstring; readers of the source must not read a different one."""
     tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
     different = []
     for method in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""The site has every page and every public name, and loads nothing from elsewhere. .ci/run builds it."""
+"""The site has every page and every public name, and loads nothing from other hosts. .ci/run builds it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_ENTRY = {"__version__", "embedders", "filters"}
 
 
 def exported(module: str) -> list[str]:
-    """The names of `__all__`, read from the source, so that no framework need be there."""
+    """Return the names of `__all__`, read from the source, so that no framework is needed."""
     path = PACKAGE.joinpath(*module.split(".")) if module else PACKAGE
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
@@ -44,7 +44,7 @@ def exported(module: str) -> list[str]:
 
 
 def entries() -> set[str]:
-    """The last names of what the reference pages show."""
+    """Return the last components of the names on the reference pages."""
     pages = (path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
     return {name for page in pages for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)}
 
@@ -52,7 +52,7 @@ def entries() -> set[str]:
 def test_every_page_is_in_the_navigation() -> None:
     named = re.findall(r"(\S+\.md)$", CONFIG.partition("\nnav:")[2], re.MULTILINE)
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.glob("**/*.md")}
-    ours = {page for page in named if page.startswith("repository/")}  # files from outside of docs/
+    ours = {page for page in named if page.startswith("repository/")}  # files outside docs/
     assert len(named) == len(set(named))
     assert set(named) - ours == pages
     assert all((ROOT / page.removeprefix("repository/")).is_file() for page in ours)
@@ -64,7 +64,7 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     names = set(exported(module)) - NO_ENTRY
     if (
         module.startswith("adapters.") or module == "backend"
-    ):  # names that several adapters share are told apart
+    ):  # names that several adapters share are distinguished
         missing = {name for name in names if f"scrubjay.{module}.{name}" not in shown}
     else:
         known = {one.rpartition(".")[2] for one in shown}
@@ -89,7 +89,7 @@ def test_warnings_of_the_site_are_errors() -> None:
 
 
 def test_figures_of_comparisons_are_those_that_were_measured() -> None:
-    """Every number in a table of a comparison stands in the pages of figures."""
+    """Every number in a table of a comparison is also in the pages of figures."""
     measured = " ".join(
         (DOCS / name).read_text(encoding="utf-8") for name in ("conformance.md", "benchmarks.md")
     )
@@ -108,7 +108,7 @@ def test_figures_of_comparisons_are_those_that_were_measured() -> None:
 
 
 def test_plots_are_up_to_date() -> None:
-    """`python -m benchmarks.docs_plots` draws them anew."""
+    """`python -m benchmarks.docs_plots` redraws them."""
     assert {path.name for path in (DOCS / "images").glob("*.svg")} == set(docs_plots.PLOTS)
     for name, drawn in docs_plots.PLOTS.items():
         assert (DOCS / "images" / name).read_text(encoding="utf-8") == drawn(), name

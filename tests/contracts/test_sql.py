@@ -1,4 +1,4 @@
-"""Does SQLite's SQL bind its parameters as every Python takes them?"""
+"""SQLite's SQL binds its parameters in a form that every Python accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE|WHERE|VALUES|AND|SET)\b|=\s*
 
 
 def numbered(source: str) -> Iterator[str]:
-    """The strings of a module that are SQL with numbered parameters."""
+    """Return the strings of a module that are SQL with numbered parameters."""
     for node in ast.walk(ast.parse(source)):
         text = node.value if isinstance(node, ast.Constant) else None
         if isinstance(text, str) and NUMBERED.search(text) and SQL.search(text):

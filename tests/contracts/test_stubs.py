@@ -1,4 +1,4 @@
-"""Is the committed type stub of the native module the one that pybind11-stubgen makes of it?"""
+"""The committed type stub of the native module equals the one that pybind11-stubgen generates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_stub_is_the_generated_one(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, ROOT / "cmake" / "generate_stubs.py", generated], check=True, cwd=tmp_path
     )
-    # Meaning, not layout: `ruff format` may have been over the committed file.
+    # The meaning is compared, not the layout: `ruff format` may have reformatted the committed file.
     expected, found = (ast.unparse(ast.parse(path.read_text())) for path in (generated, COMMITTED))
     difference = difflib.unified_diff(
         found.splitlines(), expected.splitlines(), "committed", "generated", "", "", 1

@@ -1,4 +1,4 @@
-"""Does a type checker find the mistakes of a user, and nothing to complain of in what is right?"""
+"""A type checker finds the mistakes of a user, and accepts correct programs."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ MISTAKES = (
 
 
 def errors_of(program: Path) -> dict[int, str]:
-    """What mypy --strict says of a program, by line."""
+    """Return mypy --strict's messages about a program, by line."""
     pytest.importorskip("mypy", reason="mypy is not installed (extra: dev)")
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--no-incremental", "--no-error-summary",
@@ -105,7 +105,7 @@ def errors_of(program: Path) -> dict[int, str]:
     for line in done.stdout.splitlines():
         file, number, kind, said = line.split(":", 3)
         if kind.strip() == "error":
-            assert Path(file).name == program.name, line  # our own types are whole
+            assert Path(file).name == program.name, line  # our own types are complete
             found.setdefault(int(number), said.strip())
     return found
 
@@ -121,7 +121,7 @@ def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyright_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
-    """Which editors ask. Its distribution basedpyright brings the Node.js that it runs on, and has pyright's rules."""
+    """pyright, which editors use. Its distribution basedpyright includes Node.js, and has pyright's rules."""
     pytest.importorskip("basedpyright", reason="basedpyright is not installed")
     program = tmp_path / "program.py"
     program.write_text(RIGHT + "\n".join(MISTAKES) + "\n")

@@ -1,6 +1,6 @@
-"""Every class of the native module: an object whose __init__ never ran is refused by name, wherever it is used.
+"""Every class of the native module refuses, by name, an object whose __init__ never ran, wherever it is used.
 
-The classes and their methods are enumerated, so a new one is held to it without a line here.
+The classes and their methods are enumerated, so new ones are covered automatically.
 """
 
 from __future__ import annotations

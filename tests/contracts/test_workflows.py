@@ -1,4 +1,4 @@
-"""The workflows: runners and actions that exist, and as many wheels as are waited for."""
+"""The workflows use existing runners and actions, and build as many wheels as expected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import scrubjay
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 RETIRED = re.compile(r"macos-1[1-4]\b|ubuntu-(18|20)\.04|windows-201\d")
-"""Labels of runners that a job would wait for in vain; macos-14 was withdrawn on 2 November 2026."""
+"""Labels of runners for which a job would wait forever; macos-14 was withdrawn on 2 November 2026."""
 ON_NODE_24 = {
     "actions/checkout": 5,
     "actions/setup-python": 6,
@@ -29,7 +29,7 @@ ON_NODE_24 = {
     "pypa/cibuildwheel": 4,
 }
 """The first major version of each action that runs on Node 24, or is itself no JavaScript but uses such; runners have
-no older Node since autumn 2026. cibuildwheel 4 verifies the interpreters that it fetches."""
+no older Node since autumn 2026. cibuildwheel 4 verifies the interpreters that it downloads."""
 
 
 def read(path: Path) -> str:
@@ -69,7 +69,7 @@ def test_a_release_waits_for_every_wheel() -> None:
 
 @pytest.mark.parametrize("proof", PROOFS)
 def test_each_line_of_the_smoke_tests_names_tests_that_are_there(proof: str) -> None:
-    """What was renamed would be left out without a word; pytest with --smoke says it, too, but runs seldom."""
+    """A renamed test would be dropped silently; pytest with --smoke reports it, too, but runs rarely."""
     for test in PROOFS[proof]:
         file, _, name = test.partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
@@ -78,7 +78,7 @@ def test_each_line_of_the_smoke_tests_names_tests_that_are_there(proof: str) -> 
 
 @pytest.mark.slow
 def test_wheels_are_tested_with_what_is_copied_for_it(tmp_path: Path) -> None:
-    """cibuildwheel runs the smoke tests in a folder that has `test-sources` only."""
+    """cibuildwheel runs the smoke tests in a folder with only `test-sources`."""
     tomllib = pytest.importorskip("tomllib", reason="before Python 3.11")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for name in settings["tool"]["cibuildwheel"]["test-sources"]:

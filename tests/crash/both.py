@@ -1,14 +1,14 @@
-"""Kill a process that writes to an index and to a memory in one file; judge what the next process finds; many times.
+"""Repeatedly kill a process that writes to an index and a memory in one file, and judge the state that the next finds.
 
     python -m tests.crash.both --rounds 30000 --seed 1 [--encrypted] [--seconds N] [--keep FOLDER]
 
-The process that imports the package opens nothing: it forks a child a round. The child opens the file afresh, holds it
-to what was acknowledged (the state after the last acknowledged step, or after the one in flight), says which of the two
-it is, and goes on working until SIGKILL comes: while it opens, at a random moment, before a random statement, inside a
-COMMIT, before, within or after a page that a compaction zeroes. In some rounds another process reads all the while, or
-compacts the file until it is killed, before the writer or after it. With --encrypted all but one tenant get keys when a
-file is a few rounds old. A disagreement ends the run with exit code 1, the file kept in --keep, beside it the worlds
-that it could hold when the round began, pickled.
+The process that imports the package opens no file: it forks a child per round. The child reopens the file, compares it
+with the possible states (after the last acknowledged step, or after the one in flight), reports which of them it found,
+and continues to work until SIGKILL comes: while it opens the file, at a random moment, before a random statement,
+inside a COMMIT, or before, within or after the zeroing of a page by a compaction. In some rounds another process reads
+meanwhile, or compacts the file until it is killed, before the writer or after it. With --encrypted all but one tenant
+get keys when a file is a few rounds old. A disagreement ends the run with exit code 1; --keep stores the file, and the
+pickled worlds that were possible when the round began.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from tests.crash.both_workload import Step, World, now, step
 from tests.crash.children import Child, FailureError
 
 ROUNDS_A_FILE = 30
-ROUNDS_IN_THE_CLEAR = 6  # of a file, before there are keys
+ROUNDS_IN_THE_CLEAR = 6  # of a file, before tenants get keys
 THOROUGH_EVERY = 5
-LONGEST_SECONDS = 0.1  # that a child works
-_TIMES = {"statement": 2, "commit": 2, "zeroing": 10}  # as long, for a child that kills itself
-GIVE_UP_SECONDS = 120.0  # that a child may take to open and to judge, on a busy machine
+LONGEST_SECONDS = 0.1  # of work of a child
+_TIMES = {"statement": 2, "commit": 2, "zeroing": 10}  # factor of that for a child that kills itself
+GIVE_UP_SECONDS = 120.0  # limit for opening and judging, on a busy machine
 
 
 @dataclass
 class Tally:
-    """What happened in all rounds."""
+    """Counts over all rounds."""
 
     seed: int = 0
     encrypted: bool = False
@@ -102,7 +102,7 @@ class Rounds:
         )
 
     def round(self) -> None:
-        """Fork, kill, and derive what the next child may find."""
+        """Fork a child, kill it, and derive the worlds that the next child may find."""
         tally, rng = self.tally, self._rng
         if tally.rounds % ROUNDS_A_FILE == 0:
             self._begin_file()
@@ -133,7 +133,7 @@ class Rounds:
         tally.rounds += 1
 
     def _compactor(self, orders: Orders) -> Child:
-        """Start a process that compacts; half of them die before the writer does, in the middle of it."""
+        """Start a process that compacts the file; half of them are killed before the writer is."""
         rng = self._rng
         kill = rng.choice(["timer", "zeroing"])
         its = replace(orders, number=rng.randrange(1 << 30), kill=kill, after=rng.randint(1, 30))
@@ -144,12 +144,12 @@ class Rounds:
         return child
 
     def _hear(self, other: Child) -> None:
-        """End a process beside the writer, and count what it did."""
+        """Kill a process beside the writer, and count its work."""
         try:
             lines = other.kill()
         except FailureError as failure:
             if "EmbedderMismatchError" in str(failure) or "neither" in str(failure):
-                return  # the model changed while it opened the file
+                return  # the embedding model changed while it opened the file
             raise
         self._count_compactions(lines)
         self.tally.read_beside += "r" in lines
@@ -178,7 +178,7 @@ class Rounds:
         self._count_compactions(lines)
 
     def _follow(self, lines: list[str]) -> None:
-        """Let the possible worlds be those that follow from what the child said."""
+        """Derive the possible worlds from the report of the child."""
         chosen = [int(line[1:]) for line in lines if line.startswith("j")]
         if not chosen:
             return
@@ -202,8 +202,8 @@ class Rounds:
 
 
 def _states(world: World, one: Step, said: set[int]) -> list[World]:
-    """Return what there may be after a step that was cut short: before it and after it, or, of one with parts, the
-    acknowledged ones and any of the others."""
+    """Return the possible worlds after an interrupted step: before it and after it; if it has parts, with the
+    acknowledged parts and any of the others."""
     if not one.parts:
         after = world.copy()
         one.then(after)
@@ -230,7 +230,7 @@ def main(
     keep: Path | None = None,
     said: Callable[[Tally], None] | None = None,
 ) -> Tally:
-    """Run rounds until there were enough, the time is over, or something is wrong (`failures`)."""
+    """Run rounds until their number is reached, the time is over, or there is a failure (`failures`)."""
     rounds = Rounds(seed, folder, encrypted)
     tally, started = rounds.tally, time.monotonic()
     while tally.rounds < n_rounds and (seconds is None or time.monotonic() - started < seconds):

@@ -1,4 +1,4 @@
-"""What the children of `both.py` do: judge and work, read beside a writer, compact beside a writer."""
+"""Work of the children of `both.py`: judge and write, read beside a writer, compact beside a writer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WRITING = ("INSERT", "UPDATE", "DELETE", "COMMIT", "BEGIN", "CREATE", "DROP")
 
 @dataclass(frozen=True)
 class Orders:
-    """What a child is to do, settled before it is forked."""
+    """The task of a child, determined before the fork."""
 
     path: Path
     seed: int
@@ -39,10 +39,10 @@ class Orders:
     durability: str
     keyed: bool
     thorough: bool
-    compacting: bool  # a thread of its own compacts the file all the while
+    compacting: bool  # whether a separate thread compacts the file meanwhile
     kill: str  # "timer", "opening", "statement", "commit" or "zeroing"
-    after: int  # so many statements, commits or pages
-    delay: float  # seconds, from when the kill is due
+    after: int  # number of statements, commits or pages before the kill
+    delay: float  # seconds from the time at which the kill is due
 
 
 def _kill_soon(memory: Memory, orders: Orders) -> None:
@@ -62,7 +62,7 @@ def _kill_soon(memory: Memory, orders: Orders) -> None:
             return
         left -= 1
         if left == 0 and orders.kill == "commit":
-            due.set()  # the other thread runs as soon as SQLite does
+            due.set()  # the other thread runs when SQLite releases the GIL
         elif left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -75,8 +75,8 @@ def _kill_soon(memory: Memory, orders: Orders) -> None:
 
 
 def _say_how_it_compacts(orders: Orders, say: Say) -> None:
-    """Say when rows are written again and when a page is zeroed; die there, if that is the order: before the n-th page,
-    in the middle of it or after it."""
+    """Report rewritten rows and zeroed pages; if the orders say so, kill the process before, within or after zeroing
+    the n-th page."""
     left = orders.after
     place = random.Random(orders.number).choice(["before", "within", "after"])
     zero, again, write = pages.Pages.zero, shrinking._write_again, os.pwrite
@@ -113,10 +113,10 @@ def _say_how_it_compacts(orders: Orders, say: Say) -> None:
 
 
 class _Compacting:
-    """A thread that compacts the file of a memory, again and again."""
+    """A thread that compacts the file of a memory repeatedly."""
 
     def __init__(self, memory: Memory, say: Say) -> None:
-        self.memory = memory  # may be opened anew meanwhile
+        self.memory = memory  # may be reopened meanwhile
         self._say = say
         threading.Thread(target=self._compact, daemon=True).start()
 
@@ -125,23 +125,23 @@ class _Compacting:
             try:
                 self.memory.admin.compact()
                 self._say("c")
-            except (ClosedError, StoreBusyError):  # closed just now, or a collection was dropped; a reader
+            except (ClosedError, StoreBusyError):  # closing, or a dropped collection; a reader is active
                 time.sleep(0.002)
-            except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
                 self._say(f"!compacting beside: {type(error).__name__}: {error}".replace("\n", " "))
                 os._exit(1)
 
 
 def work(orders: Orders, worlds: list[World], say: Say) -> None:
-    """Open the file, say which of the worlds it holds, and go on from there until the end."""
-    # The thread that writes images shall be killed at its work as well.
+    """Open the file, report which of the worlds it holds, and continue from there until the kill."""
+    # Short pauses, so that the thread that writes images is killed at work, too.
     housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.002
     clock = Clock(now(orders.number - 1))
     memory = open_memory(orders.path, clock, orders.durability, orders.keyed, worlds)
     chosen = judge(memory, worlds, thorough=orders.thorough)
     say(f"j{chosen}")
     world = worlds[chosen]
-    memory.documents.embedder = EMBEDDERS[world.embedder]  # an index without vectors opens with any
+    memory.documents.embedder = EMBEDDERS[world.embedder]  # an index without vectors opens with any embedder
     if orders.kill in ("statement", "commit"):
         _kill_soon(memory, orders)
     _say_how_it_compacts(orders, say)
@@ -171,7 +171,7 @@ def work(orders: Orders, worlds: list[World], say: Say) -> None:
 
 
 def _together(memory: Memory, one: Step, say: Say) -> None:
-    """Do the parts of a step at once, each on a thread of its own."""
+    """Run the parts of a step concurrently, each on its own thread."""
     errors: list[BaseException] = []
 
     def do(place: int, part: Step) -> None:
@@ -191,7 +191,7 @@ def _together(memory: Memory, one: Step, say: Say) -> None:
 
 
 def read(orders: Orders, say: Say) -> None:
-    """Search from every scope: what is found is whole, and in sight."""
+    """Search from random scopes; every hit must be complete and visible to the scope."""
     rng = random.Random(orders.number)
     either = [World(embedder=name) for name in EMBEDDERS]
     memory = open_memory(orders.path, Clock(now(orders.number)), "normal", orders.keyed, either)
@@ -214,7 +214,7 @@ def read(orders: Orders, say: Say) -> None:
 
 
 def compact(orders: Orders, say: Say) -> None:
-    """Compact the file beside its writer, again and again."""
+    """Compact the file beside its writer repeatedly."""
     say("o")
     _say_how_it_compacts(orders, say)
     keys = provider if orders.keyed else None
@@ -223,5 +223,5 @@ def compact(orders: Orders, say: Say) -> None:
             try:
                 index.admin.compact()
                 say("c")
-            except (ClosedError, StoreBusyError):  # a collection was dropped; a reader
+            except (ClosedError, StoreBusyError):  # a collection was dropped; a reader is active
                 time.sleep(0.002)

@@ -1,4 +1,4 @@
-"""Which of several worlds does a file hold, and do rows, words and vectors agree on it?"""
+"""Finds which of several worlds a file holds, and checks that rows, words and vectors agree."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.data.keys import provider
 from tests.memory.model import key_of, seen_from
 from tests.memory.setting import EVERYWHERE, ONE_AT_A_TIME, Clock
 
-ALL = 1000  # more than there is
+ALL = 1000  # more than the number of records
 RECORDS = ("fact", "episode")
 
 
 class DisagreementError(AssertionError):
-    """What was found is none of the states that were possible, or one part says otherwise than another."""
+    """The file has none of the possible states, or its parts disagree."""
 
 
 def open_memory(path: Path, clock: Clock, durability: str, keyed: bool, worlds: list[World]) -> Memory:
-    """Open a file with the embedder that one of the worlds has."""
+    """Open a file with the embedder of one of the worlds."""
     memory = Memory.open(
         path,
         clock=clock,
@@ -50,10 +50,10 @@ def open_memory(path: Path, clock: Clock, durability: str, keyed: bool, worlds: 
 
 
 def judge(memory: Memory, worlds: list[World], *, thorough: bool) -> int:
-    """Return which of the worlds the file holds; every answer that it gives must follow from that one.
+    """Return the number of the world that the file holds; all its answers must agree with that world.
 
     Raises:
-        DisagreementError: none, or an answer that does not follow.
+        DisagreementError: the file holds none of them, or an answer disagrees.
     """
     chosen = _agreeing(memory, worlds, _matching(memory, worlds))
     if thorough:
@@ -69,7 +69,7 @@ def judge(memory: Memory, worlds: list[World], *, thorough: bool) -> int:
 
 
 def _nothing_left(memory: Memory, world: World) -> None:
-    """Compact the file, and look in its bytes for what was deleted, and for what is sealed."""
+    """Compact the file, and search its bytes for deleted and for encrypted texts."""
     engine = Backend.of(memory.index).engine
     assert isinstance(engine, DurableEngine)
     sealed = "acme" if engine.store.cipher.ring is not None else None
@@ -77,7 +77,7 @@ def _nothing_left(memory: Memory, world: World) -> None:
         memory.index.admin.encrypt(sealed)
     memory.admin.compact()
     paths = [path for path in engine.store.files() if path.exists()]
-    # Read as the store does: closing a file would release SQLite's locks.
+    # Use the descriptors of the store: closing another one would release SQLite's locks.
     data = b"".join(os.pread(engine.store.looking.descriptor(path), 1 << 30, 0) for path in paths)
     found = {word.decode() for word in re.findall(rb"v[1-9][0-9]{8}", data)}
     plain = {key: row for key, row in world.index.items() if key[1].tenant != sealed}
@@ -88,8 +88,8 @@ def _nothing_left(memory: Memory, world: World) -> None:
 
 
 def _agreeing(memory: Memory, worlds: list[World], matching: list[int]) -> int:
-    """Return the first world that every answer follows from. Rows do not tell all worlds apart: a preference that ran
-    out and the same one said again are one row, and differ in when it ends."""
+    """Return the first world with which all answers agree. Rows do not distinguish all worlds: an expired preference,
+    and the same one after it was stated again, are one row, with different ends."""
     for number in matching:
         try:
             _index_agrees(memory, worlds[number])
@@ -106,7 +106,7 @@ def _agreeing(memory: Memory, worlds: list[World], matching: list[int]) -> int:
 
 
 def _records(memory: Memory) -> list[tuple[Any, ...]]:
-    """Return every record by what does not depend on its id."""
+    """Return every record as a tuple of the fields that do not depend on its id."""
     found = []
     for scope in EVERYWHERE:
         for one in memory.list(scope, hidden=True, exact=True):
@@ -138,7 +138,7 @@ def _runs(memory: Memory) -> dict[Any, list[str]]:
 
 
 def _matching(memory: Memory, worlds: list[World]) -> list[int]:
-    """Return the worlds that the rows may be of."""
+    """Return the numbers of the worlds that agree with the rows."""
     index = workload.ordered(workload.stored(memory.index, leaving_out=(COLLECTION,)))
     records, runs = _records(memory), _runs(memory)
     engine = Backend.of(memory.documents).engine
@@ -192,14 +192,14 @@ def _index_agrees(memory: Memory, world: World) -> None:
             )
             with_vector = sorted(key for key, row in visible.items() if row[1] is not None)
             _same(f"vectors of {name!r} from {scope!r}", _keys(by_vector), with_vector)
-        # The newest: by their own word, nearest, and by their id.
+        # The newest documents: by their unique word, by their vector, and by their id.
         for (scope, id), (text, vector, _) in list(rows.items())[-3:]:
             first = one.search(text.split()[-1], scope=scope, k=1, query=Query(mode="lexical"))
             _same(f"the first for the word of {id} of {scope!r}", _keys(first), [(scope, id)])
             record = one.get(id, scope=scope)
             _same(f"{id} of {scope!r}", (record.scope, record.text) if record else None, (scope, text))
             if vector is not None:
-                asked = np.array(vector, ndmin=2)[0]  # the first passage's
+                asked = np.array(vector, ndmin=2)[0]  # that of the first passage
                 nearest = one.search(vector=asked, scope=scope, k=ALL, query=Query(mode="vector"))
                 best = {(hit.scope, hit.id) for hit in nearest if hit.score > nearest[0].score - 1e-3}
                 _same(f"the vector of {id} of {scope!r}", (scope, id) in best, True)

@@ -1,7 +1,7 @@
 """A random workload over an index and a memory in one file: step n follows from the seed and the state before it.
 
 The process that writes and the process that judges derive the same step from the same state. A step has two halves: a
-call of the real index or memory, and the change of the model (`World`) that it stands for. Every step is one
+call of the real index or memory, and the corresponding change of the model (`World`). Every step is one
 transaction, so after a kill the file holds the state before it or the state after it.
 """
 
@@ -37,7 +37,7 @@ USERS = [scope for scope in EVERYWHERE if scope.user is not None]
 
 
 class Hashed:
-    """An embedder whose vectors are bytes of a hash: every text has a vector of its own."""
+    """An embedder whose vectors are bytes of a hash: every text has a different vector."""
 
     dim = DIM
 
@@ -50,7 +50,7 @@ class Hashed:
         return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) - 127.5
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row a text."""
+        """Return one row per text."""
         return np.stack([self.embed_query(text) for text in texts])
 
 
@@ -59,7 +59,7 @@ EMBEDDERS = {name: Hashed(name) for name in ("first", "second")}
 
 @dataclass
 class World:
-    """Everything that a file should hold."""
+    """The expected content of a file."""
 
     index: workload.State = field(default_factory=dict)
     model: Model = field(default_factory=lambda: Model(START))
@@ -67,19 +67,19 @@ class World:
     embedder: str = "first"
 
     def copy(self) -> World:
-        """Return a world that can be changed without this one."""
+        """Return an independent copy."""
         runs = {run: list(events) for run, events in self.runs.items()}
         return World(dict(self.index), copy.deepcopy(self.model), runs, self.embedder)
 
 
 class Step(NamedTuple):
-    """One call: the real one, and what it does to the world. Both return what is to be compared, or None."""
+    """One call, and its effect on the world. Both functions return values to be compared, or None."""
 
     kind: str
     do: Callable[[Memory], Any]
     then: Callable[[World], Any]
     parts: tuple[Step, ...] = ()
-    """Steps that are done at once, each on a thread of its own, instead of `do`; in whatever order, they end alike."""
+    """Steps that run concurrently on threads, in place of `do`; the result does not depend on their order."""
 
 
 def now(number: int) -> int:
@@ -88,7 +88,7 @@ def now(number: int) -> int:
 
 
 def agree(outcome: Any, expected: Any) -> bool:
-    """Whether what the memory said of a proposal is what the model says."""
+    """Return whether the outcome of a proposal is that of the model."""
     if isinstance(expected, list):
         return all(agree(*pair) for pair in zip(outcome, expected, strict=True))
     return expected is None or outcome == expected
@@ -126,7 +126,7 @@ def step(seed: int, number: int, world: World) -> Step:
 
 def _of_index(seed: int, number: int) -> Step:
     op = workload.operation(seed, number, N_IDS)
-    # One key a call, and memory's own documents are erased by Memory.forget alone.
+    # One key per call; only Memory.forget erases the documents of the memory.
     op = op._replace(everywhere=False, keys=op.keys[:1] if op.kind == "delete" else op.keys)
 
     def do(memory: Memory) -> None:
@@ -138,7 +138,7 @@ def _of_index(seed: int, number: int) -> Step:
     return Step(f"index {op.kind}", do, then)
 
 
-# ---------------------------------------------------------------------- what is proposed
+# ---------------------------------------------------------------------- proposals
 
 
 def _text(rng: random.Random, number: int, world: World, kind: str) -> str:
@@ -192,7 +192,7 @@ def _episode_in(world: World, candidate: EpisodeCandidate, scope: Scope, number:
 
 
 def _several(rng: random.Random, number: int, world: World) -> Step:
-    """Two to five proposals in one transaction: all or none."""
+    """Return a step of two to five proposals in one transaction."""
     proposals: list[tuple[Any, Scope, str]] = []
     for position in range(rng.randint(2, 5)):
         text = f"oak f{number}y{position}"
@@ -213,7 +213,7 @@ def _several(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _batch(rng: random.Random, number: int, world: World) -> Step:
-    """Many facts in one transaction, most of which concern no other: those are inserted together."""
+    """Return a step of many facts in one transaction; those that concern no other fact are inserted together."""
     proposals: list[tuple[FactCandidate, Scope, str]] = []
     for position in range(rng.randint(6, 25)):
         text = _text(rng, number, world, "fact") if rng.random() < 0.2 else f"oak f{number}b{position}"
@@ -252,7 +252,7 @@ def _policy(rng: random.Random, number: int, world: World) -> Step:
     )
 
 
-# ---------------------------------------------------------------------- what is there
+# ---------------------------------------------------------------------- existing records
 
 
 def _owner(one: Entry | Rule) -> Scope:
@@ -263,12 +263,12 @@ def _owner(one: Entry | Rule) -> Scope:
 
 
 def status_of(kind: str, status: str) -> str:
-    """What the rows say of a record; when a fact is in force follows from its slot ."""
+    """Return the status of a record in its row; whether a fact is in force follows from its slot."""
     return "active" if kind == "fact" and status in ("superseded", "ended", "planned") else status
 
 
 def _find(memory: Memory, one: Entry | Rule) -> str:
-    """Return the id of a record: the n-th of those that agree in all of this (`one.id`, see :func:`_copy_of`)."""
+    """Return the id of a record: the n-th of those with equal fields (n is `one.id`, see :func:`_copy_of`)."""
     kind = "policy" if isinstance(one, Rule) else one.kind
     found = [
         record.id
@@ -279,7 +279,7 @@ def _find(memory: Memory, one: Entry | Rule) -> str:
 
 
 def _copy_of(world: World, place: tuple[str, int]) -> Any:
-    """Return a copy of a record of the model, with its number among those that agree with it as its id."""
+    """Return a copy of a record of the model; its id is its number among those with equal fields."""
 
     def known(one: Entry | Rule) -> tuple[Any, ...]:
         return (_owner(one), one.text, one.status, one.topic if isinstance(one, Entry) else one.key)
@@ -292,7 +292,7 @@ def _copy_of(world: World, place: tuple[str, int]) -> Any:
 
 
 def _about(record: Any, one: Entry | Rule) -> bool:
-    """Whether they have the same topic or key."""
+    """Return whether two records have the same topic or key."""
     if isinstance(one, Rule):
         return bool(record.key == one.key)
     if one.kind == "preference":
@@ -301,7 +301,7 @@ def _about(record: Any, one: Entry | Rule) -> bool:
 
 
 def _pick(rng: random.Random, world: World, *statuses: str, kinds: Sequence[str] = ()) -> Any:
-    """Return where a living record stands in the model, or None."""
+    """Return the place of a living record in the model, or None."""
     model = world.model
     living = [
         (of, position)
@@ -381,12 +381,12 @@ def _feedback(rng: random.Random, number: int, world: World) -> Step:
     )
 
 
-# ---------------------------------------------------------------------- all of them
+# ---------------------------------------------------------------------- many records
 
 
 def _forget(rng: random.Random, number: int, world: World) -> Step:
     scope = rng.choice([scope for scope in EVERYWHERE if scope.agent is None])
-    if scope.user is None and rng.random() < 0.7:  # a whole tenant is most of what there is
+    if scope.user is None and rng.random() < 0.7:  # a whole tenant is most of the data
         scope = Scope(scope.tenant, user="jane")
 
     def then(world: World) -> None:
@@ -403,7 +403,7 @@ def _forget(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _together(rng: random.Random, number: int, world: World) -> Step:
-    """Three writers at once, each elsewhere in the file, who wait for the disk together."""
+    """Return a step of three concurrent writers in different parts of the file, whose commits share a sync."""
     trace = _trace(rng, number, world)
     parts = (_written(rng, ""), _written(rng, "side"), trace)
 

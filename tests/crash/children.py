@@ -1,4 +1,4 @@
-"""A forked process that says what it does, one line a word, until it is killed."""
+"""A forked process that reports what it does, one line per word, until it is killed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Say = Callable[[str], None]
 
 
 class FailureError(AssertionError):
-    """A child found something that may not be."""
+    """A child found a violation, or ended by itself."""
 
 
 class Child:
-    """A forked process and the pipe through which it speaks."""
+    """A forked process and the pipe of its reports."""
 
     def __init__(self, work: Callable[[Say], None]) -> None:
         self.incoming, outgoing = os.pipe()
@@ -29,7 +29,7 @@ class Child:
             os.close(self.incoming)
             try:
                 work(lambda word: void(os.write(outgoing, word.encode() + b"\n")))
-            except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+            except BaseException as error:  # noqa: BLE001 - reported to the parent
                 os.write(
                     outgoing, f"!{type(error).__name__}: {error}\n".replace("\n", " ", 1).encode() + b"\n"
                 )
@@ -39,9 +39,9 @@ class Child:
         self.status = 0
 
     def listen(self, seconds: float, until: bytes | None = None) -> bool:
-        """Hear what it says for some time; True once it has said `until`, False when the time or the child is over.
+        """Read the reports of the child for some time; return whether `until` came before the time or the child ended.
 
-        The time is that in which it was not kept waiting for a processor.
+        Time in which the child waited for a processor does not count.
         """
         had = TimeOf(self.id)
         while until is None or until not in self._said:
@@ -57,11 +57,11 @@ class Child:
         return True
 
     def said(self) -> str:
-        """Return what was heard of it so far."""
+        """Return the reports read so far."""
         return self._said.decode(errors="replace")
 
     def kill(self) -> list[str]:
-        """End it and return its lines."""
+        """Kill the child and return the lines of its report."""
         os.kill(self.id, signal.SIGKILL)
         _, self.status = os.waitpid(self.id, 0)
         while part := os.read(self.incoming, 65536):
@@ -77,4 +77,4 @@ class Child:
 
 
 def void(_: object) -> None:
-    """Drop a value."""
+    """Discard a value."""

@@ -1,13 +1,13 @@
-"""Damage a file, try every verb on it in a child process, and accept documented outcomes only; many times.
+"""Repeatedly damage a file, and try every operation on it in a child process; only documented outcomes are accepted.
 
     python -m tests.crash.damage --cases 20000 --seed 1 [--keep DIR] [--json] [--only CASE]
 
 An index with memory (several scopes, vectors, a graph, encrypted tenants, feedback, records of every kind, traces) is
-damaged in one of the ways of `damaging.py`, then `examining.py` opens it and tries every verb. A case fails if the
-process ends by a signal, takes longer than its time, if anything but a documented error is raised, or if a scope is
-served what is not its own, or a text that was not written. Case number n of a seed is the same everywhere.
+damaged in one of the ways of `damaging.py`, then `examining.py` opens it and tries every operation. A case fails if the
+process is killed by a signal or exceeds its time limit, if an undocumented error is raised, or if a scope is served
+data of another scope, or a text that was not written. Case number n of a seed is the same everywhere.
 
-One process imports everything and forks a child a case: no index is ever open in the parent.
+One process imports everything and forks a child per case; the parent never opens an index.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OTHER = ("WRONG SCOPE", "ALTERED", "SIGNAL", "HANG", "NOT SOUND")
 
 @dataclass
 class Tally:
-    """What happened in all cases."""
+    """Counts over all cases."""
 
     seed: int
     cases: int = 0
@@ -54,7 +54,7 @@ class Tally:
 
 
 def prepare(folder: Path) -> dict[str, dict[str, bytes]]:
-    """Make the files in a child, and return their bytes by kind and name."""
+    """Create the files in a child, and return their bytes by kind and name."""
     files: dict[str, dict[str, bytes]] = {}
     for kind in FILES:
         place = folder / kind
@@ -65,7 +65,7 @@ def prepare(folder: Path) -> dict[str, dict[str, bytes]]:
             try:
                 make_file(kind, place)
                 code = 0
-            except BaseException:  # noqa: BLE001 - said here, where it is known
+            except BaseException:  # noqa: BLE001 - printed, since the parent sees only the exit code
                 import traceback
 
                 traceback.print_exc()
@@ -86,7 +86,7 @@ def _lay(files: dict[str, bytes], folder: Path) -> None:
 
 
 def _child(folder: Path, kind: str, case: str, out: int) -> None:
-    """Damage the file and examine it; say what was found as one JSON line."""
+    """Damage the file and examine it; write the damage and the findings as JSON lines."""
     rng = random.Random(case)
     did = damage(rng, folder, NAME)
     os.write(out, json.dumps({"did": did}).encode() + b"\n")
@@ -100,7 +100,7 @@ def _child(folder: Path, kind: str, case: str, out: int) -> None:
 
 
 def run_case(folder: Path, files: dict[str, dict[str, bytes]], seed: int, number: int) -> dict[str, object]:
-    """Run one case in a child; return what was done and found, and how the child ended."""
+    """Run one case in a child; return the damage, the findings, and how the child ended."""
     case = f"{seed}:{number}"
     kind = choose(random.Random(f"{case}:kind"))
     _lay(files[kind], folder)
@@ -110,7 +110,7 @@ def run_case(folder: Path, files: dict[str, dict[str, bytes]], seed: int, number
         os.close(incoming)
         try:
             _child(folder, kind, case, outgoing)
-        except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             os.write(
                 outgoing,
                 json.dumps({"findings": [f"driver: {type(error).__name__}: {error}"]}).encode() + b"\n",
@@ -137,7 +137,7 @@ def run_case(folder: Path, files: dict[str, dict[str, bytes]], seed: int, number
 
 
 def note(tally: Tally, result: dict[str, object], number: int) -> list[str]:
-    """Add a case to the tally; return what is wrong with it."""
+    """Add a case to the tally; return its findings."""
     findings = [str(one) for one in result.get("findings", [])]  # type: ignore[attr-defined]
     if result["signal"]:
         findings.append(f"SIGNAL {result['signal']}")
@@ -163,7 +163,7 @@ def main(arguments: argparse.Namespace) -> Tally:
     started = time.monotonic()
     tally = Tally(arguments.seed)
     numbers = range(arguments.first, arguments.first + arguments.cases)
-    memory = "/dev/shm"  # a file system in memory, where there is one: nothing here is about power
+    memory = "/dev/shm"  # a file system in memory if available, since power is not cut here
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as temporary:
         root = Path(temporary)
         files = prepare(root)
@@ -191,7 +191,7 @@ def main(arguments: argparse.Namespace) -> Tally:
 
 
 def _keep(files: dict[str, bytes], case: str, keep: Path) -> None:
-    """Write the damaged file of a case, in a child, for somebody to look at."""
+    """Write the damaged file of a case, in a child, for inspection."""
     place = keep / case.replace(":", "-")
     place.mkdir(parents=True, exist_ok=True)
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Ways to damage the files of an index: bytes, values of rows, schema, images with a checksum that fits."""
+"""Ways to damage the files of an index: bytes, values of rows, schema, images with a valid checksum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 __all__ = ["WAYS", "checksum", "damage"]
 
 _SCOPE_COLUMNS = ("tenant", "user", "agent")
-NAMES = ("acme", "globex", "jane", "joe", "coder", "initech")  # of scopes in the files that are damaged
+NAMES = ("acme", "globex", "jane", "joe", "coder", "initech")  # parts of the scopes in the files
 
 
 def damage(rng: random.Random, folder: Path, name: str) -> str:
@@ -26,7 +26,7 @@ def damage(rng: random.Random, folder: Path, name: str) -> str:
 
 
 def _pick(rng: random.Random, path: Path) -> Path:
-    """One of the files, mostly the first."""
+    """Return one of the files, preferably the database."""
     beside = [one for end in ("-wal", "-shm") if (one := path.with_name(path.name + end)).exists()]
     return rng.choice([path, path, *beside])
 
@@ -46,7 +46,7 @@ def _flip_bits(rng: random.Random, path: Path) -> str:
 
 
 def _place(rng: random.Random, size: int) -> int:
-    """A byte, more often one of the header or of the head of a page."""
+    """Return the place of a byte, preferably in the header of the file or at the beginning of a page."""
     kind = rng.random()
     if kind < 0.1:
         return rng.randrange(min(size, 100))
@@ -169,7 +169,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
 
 
 def _without_rules(connection: sqlite3.Connection) -> list[str]:
-    """Drop the triggers, which would refuse; return what makes them again."""
+    """Drop the triggers, which would refuse changes; return the statements that create them."""
     found = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _ in found:
         connection.execute(f"DROP TRIGGER {name.decode()}")
@@ -222,9 +222,10 @@ _WITHOUT_CHECKSUMS = (
 
 
 def _value_for(rng: random.Random, connection: sqlite3.Connection, table: str, column: str) -> Any:
-    """A hostile value, one that is nearly the old one, or that of another row.
+    """Return a hostile value, a slightly changed one, or that of another row.
 
-    In a table without checksums a scope's name or a text is not made another scope's: nothing could tell that forgery.
+    In a table without checksums, scope names and texts never become those of another scope: such a forgery cannot be
+    detected.
     """
     is_name = column in _SCOPE_COLUMNS or (table.startswith("memory_") and column in ("run", "user"))
     old = connection.execute(f"SELECT {column} FROM {table} ORDER BY random() LIMIT 1").fetchone()[0]
@@ -327,7 +328,7 @@ def _hash64(data: bytes) -> int:
 
 
 def checksum(data: bytes, seed: int) -> int:
-    """The checksum of images: `block_checksum` of cpp/src/engine/image_bytes.hpp."""
+    """Return the checksum of images: `block_checksum` of cpp/src/engine/image_bytes.hpp."""
     lanes = np.array(
         [_mix(seed ^ (i + 1), 0x9E3779B97F4A7C15) >> 16 & 0xFFFFFFFF for i in range(_BLOCK_BYTES // 4)],
         dtype="<u4",
@@ -341,7 +342,7 @@ def checksum(data: bytes, seed: int) -> int:
 
 
 def repaired(image: bytes) -> bytes:
-    """Return an image whose checksum fits what is in it."""
+    """Return an image with the checksum of its content."""
     if len(image) < _HEADER_BYTES:
         return image
     head = image[:_CHECKSUM_AT] + bytes(8)
@@ -405,4 +406,4 @@ WAYS: dict[str, tuple[Callable[[random.Random, Path], str], int]] = {
     "images": (_edit_image, 10),
     "several": (_many_ways, 4),
 }
-"""Name -> (what damages the file, how often)."""
+"""Name -> (function that damages the file, weight)."""

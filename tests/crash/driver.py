@@ -1,12 +1,12 @@
-"""Kill a writing process at a random moment, open the file again, and hold it to what was acknowledged; many times.
+"""Repeatedly kill a writer at a random moment, reopen its file, and compare it with the acknowledged writes.
 
     python -m tests.crash.driver --rounds 10000 --seed 1 [--encrypted]
 
-Every round forks a child that opens the index and works; it says over a pipe which operation it begins and which has
-been acknowledged. SIGKILL comes at a random moment, in one round of ten while the file is being opened. Then: every
-acknowledged write is there, the one in flight is there whole or not at all, order included; check() finds rows, images
-and both retrievers equal, in every collection. With --encrypted all but one tenant get keys when a file is a few rounds
-old, and the workload encrypts what was in the clear before.
+Every round forks a child that opens the index and works; it reports over a pipe which operation it begins and which was
+acknowledged. SIGKILL comes at a random moment, in one round of ten while the file is being opened. Afterwards every
+acknowledged write must be present, the one in flight completely or not at all, in the order of writing; and check()
+must find rows, images and both retrievers equal, in every collection. With --encrypted all but one tenant get keys when
+a file is a few rounds old, and the workload encrypts rows that were unencrypted before.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from tests.crash.workload import LIMIT_BYTES, State, expected, operation, ordere
 from tests.data.keys import provider
 
 ROUNDS_A_FILE = 40
-ROUNDS_IN_THE_CLEAR = 3  # before there are keys
+ROUNDS_IN_THE_CLEAR = 3  # before tenants get keys
 
 
 @dataclass
 class Tally:
-    """What happened in all rounds."""
+    """Counts over all rounds."""
 
     rounds: int = 0
     acknowledged: int = 0
@@ -54,7 +54,7 @@ def _open(path: Path, durability: str, keyed: bool) -> Index:
 
 
 def _work(path: Path, seed: int, first: int, durability: str, keyed: bool, out: int) -> None:
-    # The thread that writes images shall be killed at its work as well.
+    # Short pauses, so that the thread that writes images is killed at work, too.
     housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.002
     index = _open(path, durability, keyed)
     os.write(out, b"o\n")
@@ -74,10 +74,9 @@ def _work(path: Path, seed: int, first: int, durability: str, keyed: bool, out: 
 def _killed_child(
     path: Path, seed: int, first: int, durability: str, delay: float, *, while_opening: bool, keyed: bool
 ) -> list[str]:
-    """Run the workload in a child until it is killed, `delay` seconds after it began, or after it had opened the file.
+    """Run the workload in a child, and kill it `delay` seconds after it began, or after it opened the file.
 
-    The seconds are those in which it was not kept waiting for a processor.
-    Returns what it said.
+    Time in which the child waited for a processor does not count. Returns the lines of its report.
     """
     incoming, outgoing = os.pipe()
     child = os.fork()
@@ -85,7 +84,7 @@ def _killed_child(
         os.close(incoming)
         try:
             _work(path, seed, first, durability, keyed, outgoing)
-        except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             os.write(outgoing, f"!{type(error).__name__}: {error}\n".encode())
         os._exit(1)
     os.close(outgoing)
@@ -109,7 +108,7 @@ def _killed_child(
 
 
 def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, keyed: bool) -> State:
-    """Open the file again and return its state, which must follow from what was said."""
+    """Reopen the file and return its state, which must agree with the report of the child."""
     failures = [line for line in lines if line.startswith("!")]
     assert not failures, failures
     n_acknowledged = sum(line.startswith("a") for line in lines)
@@ -119,7 +118,7 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, 
     candidates = [state]
     if len(numbers) > n_acknowledged:
         op = operation(seed, numbers[-1])
-        if op.kind == "delete":  # one call each: a prefix of them
+        if op.kind == "delete":  # one call per key: any prefix may be done
             candidates += [expected(state, op._replace(keys=op.keys[: n + 1])) for n in range(len(op.keys))]
         else:
             candidates.append(expected(state, op))

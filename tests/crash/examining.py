@@ -1,4 +1,4 @@
-"""The files that are damaged, and the verbs that are tried on a damaged file: what each may answer, and what not."""
+"""The files to damage, and the operations that are tried on a damaged file, with their allowed outcomes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ SCOPES = [
 OTHERS = [Scope("initech"), Scope("initech", user="jane")]
 WORDS = ["oak", "jay", "acorn", "winter", "cache", "trains", "feather", "sk-stg-0041"]
 FILES = ("closed", "open", "graph", "encrypted")
-"""Closed: one file. Open: with its log. Graph: a partition is large enough for one. Encrypted: keys, and its log."""
+"""Closed: one file. Open: with its WAL. Graph: a partition is large enough for one. Encrypted: with keys and WAL."""
 
 _SHARES = {"closed": 37, "open": 37, "graph": 2, "encrypted": 24}
 _OWNER = re.compile(r"of (\S*)/(\S*)/(\S*) says")
 
 
 def owned(scope: Scope, text: str) -> str:
-    """Return a text that says whose it is."""
+    """Return a text that contains its scope."""
     return f"of {scope.tenant}/{scope.user or '-'}/{scope.agent or '-'} says {text}"
 
 
 def owner_of(text: str) -> Scope | None:
-    """Return whose a text is; None if it does not say so any more."""
+    """Return the scope that a text contains, or None."""
     found = _OWNER.search(text)
     if found is None:
         return None
@@ -56,7 +56,7 @@ def owner_of(text: str) -> Scope | None:
 
 
 def choose(rng: random.Random) -> str:
-    """Return which file to damage."""
+    """Return the kind of file to damage."""
     return rng.choices(FILES, weights=[_SHARES[name] for name in FILES])[0]
 
 
@@ -64,7 +64,7 @@ def choose(rng: random.Random) -> str:
 
 
 def make_file(kind: str, folder: Path) -> None:
-    """Write a file of this kind, with what SQLite keeps beside it, as `damaged` into the folder."""
+    """Write a file of this kind, with the WAL and shared-memory files of SQLite, as `damaged` into the folder."""
     path = folder / "made"
     keys = provider if kind == "encrypted" else None
     rng = np.random.default_rng(7)
@@ -105,7 +105,7 @@ def make_file(kind: str, folder: Path) -> None:
     index.upsert(
         "acme-jane-None-late", owned(SCOPES[1], "oak written late"), scope=SCOPES[1], metadata={"n": 99}
     )
-    if kind in ("open", "encrypted"):  # before it is closed, with its log
+    if kind in ("open", "encrypted"):  # before it is closed, with its WAL
         for end in ("", "-wal", "-shm"):
             shutil.copy(folder / f"made{end}", folder / f"damaged{end}")
         memory.close()
@@ -148,13 +148,13 @@ def _remember(memory: Memory) -> None:
 
 
 class Examination:
-    """Tries every verb on one file, and notes what none may answer.
+    """Tries every operation on one file, and notes forbidden outcomes.
 
     Args:
         path: the file.
-        kind: which of :data:`FILES` it was.
-        trusting: whether texts may be others than were written: an image was forged, checksum and all.
-        seed: decides which verbs that write are tried.
+        kind: its kind, one of :data:`FILES`.
+        trusting: whether texts may differ from the written ones, because an image was forged with a valid checksum.
+        seed: selects the write operations that are tried.
     """
 
     def __init__(self, path: Path, kind: str, *, trusting: bool, seed: int) -> None:
@@ -167,14 +167,14 @@ class Examination:
         self.doing = ""
 
     def run(self) -> None:
-        """Try everything."""
+        """Try all operations."""
         warnings.simplefilter("ignore")
-        empty = self.path.stat().st_size == 0  # which is a new index to whoever opens it
-        # A case is salvaged or repaired: what builds the file anew is the same.
+        empty = self.path.stat().st_size == 0  # opening it creates a new index
+        # A case is either salvaged or repaired: both use the same code to rebuild the file.
         saves = self.rng.random() < 0.4
         for name in ("repaired", "salvaged"):
             (self.path.parent / name).mkdir(exist_ok=True)
-        for end in ("", "-wal", "-shm"):  # salvage and repair get the file as it was damaged
+        for end in ("", "-wal", "-shm"):  # salvage and repair get the file in its damaged state
             with suppress(FileNotFoundError):
                 shutil.copy(f"{self.path}{end}", self.path.parent / "repaired" / f"damaged{end}")
         if saves:
@@ -198,7 +198,7 @@ class Examination:
         return Admin.repair(self.path.parent / "repaired" / "damaged", keys=self.keys)
 
     def _after_repair(self) -> None:
-        """What was repaired is sound, and everything in it its owner's."""
+        """Check that a repaired file is sound, and that all its data belongs to its scope."""
         file = self.path.parent / "repaired" / "damaged"
         with Memory.open(file, durability="normal", keys=self.keys) as memory:
             index = memory.index
@@ -206,7 +206,7 @@ class Examination:
             problems = [*memory.admin.check(), *index.admin.check().problems]
             for name in index.admin.collections():
                 problems += index.collection(name).admin.check().problems
-            if self.keys is not None:  # digests and rows in the clear are for who has the key to accept
+            if self.keys is not None:  # the holder of the key accepts them
                 problems = [one for one in problems if "digest" not in one and "in the clear" not in one]
             if problems:
                 self._find(f"NOT SOUND: {problems[0]}")
@@ -227,7 +227,7 @@ class Examination:
         except Error as error:
             self._count(type(error).__name__)
             return None
-        except KeyError as error:  # documented of records and runs that are not there
+        except KeyError as error:  # documented for missing records and runs
             if str(error.args[0] if error.args else "").startswith(("id: ", "run_id: ")):
                 self._count("KeyError")
             else:
@@ -253,7 +253,7 @@ class Examination:
         self.findings.append(f"{self.doing}: {what[:160]}{where}")
 
     def _see(self, asker: Scope, text: str, scope: Scope | None = None, *, sure: bool = True) -> None:
-        """Hold a text that was served to who asked for it."""
+        """Check that a served text belongs to a scope that the reader sees."""
         own = owner_of(text)
         seen = [
             asker,
@@ -261,7 +261,7 @@ class Examination:
             Scope(asker.tenant, asker.user),
             Scope(asker.tenant, agent=asker.agent),
         ]
-        if own in (*SCOPES, *OTHERS) and own not in seen:  # a name with a flipped bit is nobody's
+        if own in (*SCOPES, *OTHERS) and own not in seen:  # a name with a flipped bit belongs to no scope
             self._find(f"WRONG SCOPE: {asker!r} was served {text[:80]!r}")
         if scope is not None and scope not in seen:
             self._find(f"WRONG SCOPE: {asker!r} was served a document of {scope!r}")
@@ -454,6 +454,6 @@ class Examination:
 
 
 def lines(outcomes: dict[str, int]) -> Iterator[str]:
-    """Say how often each outcome came."""
+    """Yield a line with the number of each outcome."""
     for outcome, count in sorted(outcomes.items()):
         yield f"{outcome} {count:,}"

@@ -1,15 +1,15 @@
-"""Let each write step of each operation fail once, and hold the index to its promise: all of it, or nothing.
+"""Let each write step of each operation fail once, and check that the operation is atomic.
 
     python -m tests.crash.faults size|pages|space [--every N] [OPERATION ...]
 
-An operation is run again and again on a fresh copy of the same file, each time with a little more room than before,
-until it succeeds: so every write that it makes fails once; with `--every N` one of N. What limits the room:
+An operation is run repeatedly on a fresh copy of the same file, each time with a little more room, until it succeeds:
+so each of its writes fails once; with `--every N` one in N. The room is limited by:
 
     size    the system's limit on the size of a file
     pages   SQLite's limit on its pages
     space   the size of the file system (to be run in a mount namespace of its own: unshare -m)
 
-After a failure the open index answers as before or as after, and so does the file when it is opened again.
+After a failure the open index has the state before or after the operation, and so has the file when it is reopened.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MOST_STEPS = 200
 
 
 class Toy:
-    """An embedder of eight numbers."""
+    """An embedder of dimension 8."""
 
     name, dim = "toy", 8
 
@@ -65,7 +65,7 @@ def rows(first: int, n: int, scope: Scope, word: str) -> list[dict[str, Any]]:
 
 
 def prepare(path: Path) -> None:
-    """Make the file on which every operation is tried."""
+    """Create the file on which every operation is tried."""
     with Index.open(path, dim=8, durability="normal") as index:
         index.upsert_many(rows(0, 40, JANE, "oak") + rows(10, 40, JOE, "oak"))  # some ids in both
         index.upsert(99, "gone oak", scope=JANE, expires_at=1)
@@ -78,7 +78,7 @@ def prepare(path: Path) -> None:
 
 
 def save_images(index: Index) -> None:
-    """Write the images of everything that is in memory."""
+    """Write the images of all resident partitions."""
     residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     for partition in residency.resident():
         if not residency.save(partition, wait=True):
@@ -86,20 +86,20 @@ def save_images(index: Index) -> None:
 
 
 class Away(Toy):
-    """The same embedder, which does not answer."""
+    """The same embedder, but unavailable."""
 
     def embed_documents(self, texts: Any) -> Any:
         raise ConnectionError("no route to host")
 
 
 def write_pending(index: Index) -> None:
-    """Write what cannot be embedded now."""
+    """Write texts while the embedder fails, so that they stay pending."""
     index.embedder = Away()
     index.upsert_many([{**row, "vector": None} for row in rows(20, 60, JANE, "pending oaks")])
 
 
 def change_together(index: Index) -> None:
-    """Several writes as one, as a layer above makes them."""
+    """Make several writes in one change, as the memory layer does."""
     with Backend.of(index).changing("changing") as change:
         change.delete([20, 21], scope=JANE, reason="test")
         many = rows(20, 40, JANE, "changed oak")
@@ -114,7 +114,7 @@ def change_together(index: Index) -> None:
 
 
 def open_index(path: Path, name: str) -> Index:
-    """Open a file for an operation; some of them need keys."""
+    """Open a file for an operation, with keys if it needs them."""
     return Index.open(path, durability="normal", keys=provider if name in KEYED else None, encryption="mixed")
 
 
@@ -149,7 +149,7 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
 
 
 class Room:
-    """What limits the room for writes."""
+    """A limit on the room for writes."""
 
     def __init__(self, kind: str, folder: Path) -> None:
         self.kind = kind
@@ -170,7 +170,7 @@ class Room:
             self._remount(used + step * STEP_BYTES)
 
     def lift(self, index: Index) -> None:
-        """Leave room without limit."""
+        """Remove the limit."""
         if self.kind == "size":
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
         elif self.kind == "pages":
@@ -183,14 +183,14 @@ class Room:
 
 
 def content(index: Index) -> list[Any]:
-    """Return everything that an index holds."""
+    """Return the whole content of an index."""
     state: State = stored(index)
     notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.admin.feedbacks()]
     return [index.admin.collections(), ordered(state), notes]
 
 
 def judge(path: Path, name: str = "") -> list[Any]:
-    """Open the file again, check it, and return what it holds."""
+    """Reopen the file, check it, and return its content."""
     with open_index(path, name) as index:
         for one in [index, *(index.collection(name) for name in index.admin.collections())]:
             report = one.admin.check()
@@ -199,7 +199,7 @@ def judge(path: Path, name: str = "") -> list[Any]:
 
 
 def copy(source: Path, target: Path) -> Path:
-    """Return a fresh copy of a file that nobody has open."""
+    """Return a fresh copy of a file that is not open."""
     for old in target.parent.glob(target.name + "*"):
         old.unlink()
     shutil.copy(source, target)
@@ -207,7 +207,7 @@ def copy(source: Path, target: Path) -> Path:
 
 
 def run(name: str, kind: str, folder: Path, every: int = 1) -> int:
-    """Try one operation with ever more room; return how often it failed before it succeeded."""
+    """Try one operation with increasing room; return how often it failed before it succeeded."""
     operation = OPERATIONS[name]
     prepared = folder / "prepared.scrubjay"
     if not prepared.exists():
@@ -231,7 +231,7 @@ def run(name: str, kind: str, folder: Path, every: int = 1) -> int:
         assert answers or name.startswith("erase"), (name, step)
         room.lift(index)
         now = content(index)
-        # A collection that was made stays, empty, if what was to be written to it then did not fit.
+        # A new collection remains, empty, if the write to it did not fit.
         assert now in ([before, after] if failed else [after]) or (name == "collection" and failed), (
             name,
             step,

@@ -1,12 +1,12 @@
-"""Kill services that share one database, and the server under them, and judge everything that was read; many times.
+"""Repeatedly kill services that share one database, and its server, and judge every read.
 
     python -m tests.crash.fleet --rounds 300 --seed 1 [--seconds N] [--keep FOLDER] [--every FILE]
 
 Three processes work on one PostgreSQL database, each with an index and a memory of its own over it
 (:mod:`tests.crash.fleet_service`). In each round some of them, or processes of the server, or both get SIGKILL at a
-random moment. Those that live go on with what they have in memory. Then all rest, the rows are read by a process that
-knows nothing, and :mod:`tests.crash.fleet_history` holds the rows and every search of the round to what was
-acknowledged. The first disagreement ends the run with exit code 1. Exit code 77: there is no PostgreSQL here.
+random moment. The survivors continue with their state in memory. Then all pause, a fresh process reads the rows, and
+:mod:`tests.crash.fleet_history` compares the rows and every search of the round with the acknowledged calls. The first
+disagreement ends the run with exit code 1. Exit code 77: PostgreSQL is not available.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ N_SERVICES = 3
 ROUNDS_A_DATABASE = 10
 THOROUGH_EVERY = 3
 LONGEST_SECONDS = 0.8  # of work before a kill, and after it
-GIVE_UP_SECONDS = 120.0  # that a service may take to answer, on a busy machine
+GIVE_UP_SECONDS = 120.0  # limit for an answer of a service, on a busy machine
 _KILLS = {"service": 30, "opening": 5, "several": 15, "backend": 15, "server": 20, "both": 15}
 _PASSED_OVER = 77
 
 
 @dataclass
 class Tally:
-    """What happened in all rounds."""
+    """Counts over all rounds."""
 
     seed: int = 0
     rounds: int = 0
@@ -54,9 +54,9 @@ class Tally:
     acknowledged: int = 0
     unknown: int = 0
     unknown_seen: int = 0
-    """Of those: how many were seen to be there later."""
+    """How many of the unknown calls a reader saw later."""
     reads: dict[str, int] = field(default_factory=dict)
-    """That were judged, by level."""
+    """Judged reads, by level."""
     said_to_be_old: int = 0
     unavailable: int = 0
     checked: int = 0
@@ -66,7 +66,7 @@ class Tally:
 
 
 class Process:
-    """A service, and what it is told."""
+    """A service, and the pipe of its commands."""
 
     def __init__(self, orders: Orders) -> None:
         self.orders = orders
@@ -75,7 +75,7 @@ class Process:
         os.close(incoming)
 
     def tell(self, word: str) -> None:
-        """Say what it is to do."""
+        """Send a command."""
         try:
             os.write(self._outgoing, f"{word}\n".encode())
         except BrokenPipeError:
@@ -83,12 +83,12 @@ class Process:
             raise FailureError(f"{self.orders.who} ended: {self.child.said()[-2000:]}") from None
 
     def has_done(self, word: str) -> None:
-        """Wait until it has answered."""
+        """Wait until a command is acknowledged."""
         if not self.child.listen(GIVE_UP_SECONDS, f"{word}\n".encode()):
             raise FailureError(f"{self.orders.who} did not answer to {word!r}: {self.child.said()[-2000:]}")
 
     def kill(self) -> None:
-        """End it."""
+        """Kill the service."""
         os.close(self._outgoing)
         self.child.kill()
 
@@ -98,7 +98,7 @@ class Fleet:
 
     def __init__(self, seed: int, folder: Path, server: Cluster, user_homes: int) -> None:
         self.tally = Tally(seed)
-        self._user_homes = user_homes  # of every second database
+        self._user_homes = user_homes  # in every second database
         self._folder = folder
         self._server = server
         self._rng = random.Random(f"fleet:{seed}")
@@ -112,7 +112,7 @@ class Fleet:
     # ------------------------------------------------------------------ a round
 
     def round(self) -> None:
-        """Let them work, kill, and judge."""
+        """Let the services work, kill, and judge."""
         tally, rng = self.tally, self._rng
         if tally.rounds % ROUNDS_A_DATABASE == 0:
             self._begin_database()
@@ -140,7 +140,7 @@ class Fleet:
         tally.rounds += 1
 
     def _begin_database(self) -> None:
-        """Begin anew. SIGKILL takes nothing from the kernel's memory, so the server need not wait for the disk."""
+        """Create a fresh database, without fsync: SIGKILL loses nothing that was written to the kernel."""
         self.end()
         for old in self._folder.iterdir():
             shutil.rmtree(old) if old.is_dir() else old.unlink()
@@ -170,7 +170,7 @@ class Fleet:
             while not all(self._has_written(one) for one in self._services):
                 for one in self._services:
                     one.child.listen(0.01)
-                    one.tell("work")  # fails if it ended
+                    one.tell("work")  # fails if the service ended
                 if time.monotonic() > last:
                     raise FailureError("a service wrote nothing")
 
@@ -178,7 +178,7 @@ class Fleet:
         return any(line[0] == "ack" for line in self._lines(one.orders.who))
 
     def _wait_for_a_write(self, one: Process) -> None:
-        """Wait until a service is in the middle of a write, or for a second: a kill then is more likely to matter."""
+        """Wait until a service is within a write, for a second at most; a kill then is more likely to matter."""
         path = self._folder / f"journal-{one.orders.who}"
         last = time.monotonic() + 1
         while time.monotonic() < last:
@@ -188,7 +188,7 @@ class Fleet:
             time.sleep(0.0005)
 
     def _kill(self, kill: str, victim: Process) -> list[str]:
-        """Return who was killed of the services; the victim, if any."""
+        """Kill; return the names of the killed services, the victim first."""
         rng = self._rng
         n_services = {
             "service": 1,
@@ -209,18 +209,18 @@ class Fleet:
         if kill == "both" and not server_first:
             self._server.kill()
         if kill in ("server", "both"):
-            time.sleep(rng.random() * rng.choice([0.02, 0.5]))  # they notice sometimes
+            time.sleep(rng.random() * rng.choice([0.02, 0.5]))  # sometimes the services notice
             self._server.start()
         return [one.orders.who for one in chosen]
 
     def _kill_backend(self) -> None:
-        """Of one connection: the server ends all others and recovers."""
+        """Kill the backend of one connection, so that the server ends all others and recovers."""
         found = self._ask("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'w%%' ORDER BY pid")
         if found:
             os.kill(self._rng.choice(found)[0], signal.SIGKILL)
 
     def _ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Run a statement as the superuser, as soon as the server answers."""
+        """Run a statement as the superuser as soon as the server accepts connections."""
         import psycopg
 
         last = time.monotonic() + GIVE_UP_SECONDS
@@ -235,7 +235,7 @@ class Fleet:
                 time.sleep(0.02)
 
     def _wait_for_the_dead(self, killed: list[str]) -> None:
-        """A COMMIT that was sent is carried out, though nobody waits for it any more."""
+        """Wait until the connections of killed services end: the server still carries out a COMMIT that was sent."""
         last = time.monotonic() + GIVE_UP_SECONDS
         while self._ask("SELECT 1 FROM pg_stat_activity WHERE application_name = ANY(%s)", killed):
             if time.monotonic() > last:
@@ -285,7 +285,7 @@ class Fleet:
             os.truncate(path, 0)
 
     def _count(self, who: str, lines: list[list[Any]], touches_server: bool) -> None:
-        """Count how calls ended, and hold errors to what may be."""
+        """Count the outcomes of calls, and fail on an error that is not allowed."""
         for line in lines:
             if line[0] in ("failed", "unread"):
                 said = str(line[-1])
@@ -296,13 +296,13 @@ class Fleet:
                     raise FailureError(f"{who}: {line}")
             elif line[0] == "ack":
                 self.tally.acknowledged += 1
-                for id in line[3]:  # what it took the place of
+                for id in line[3]:  # the superseded facts
                     if id in self._superseded:
                         raise FailureError(f"{who}: fact {id} was superseded twice")
                     self._superseded.add(id)
 
     def _rows(self, calls: list[Call]) -> Seen:
-        """Have the rows read by a process that knows nothing."""
+        """Read the rows in a fresh process."""
         thorough = self.tally.rounds % THOROUGH_EVERY == 0
         self.tally.checked += thorough
         path = self._folder / "rows"
@@ -325,7 +325,7 @@ _PARTS = ("document", "fact", "slot", "record")
 
 
 def _calls(who: str, lines: list[list[Any]]) -> list[Call]:
-    """Return the calls of a journal, whatever became of them."""
+    """Return the calls of a journal, acknowledged or not."""
     calls: dict[int, Call] = {}
     for what, number, *rest in lines:
         if what == "begin":
@@ -338,7 +338,7 @@ def _calls(who: str, lines: list[list[Any]]) -> list[Call]:
 
 
 def _readers(who: str, lines: list[list[Any]]) -> Iterator[Seen]:
-    """Yield what was found, with what its level promises."""
+    """Yield the results of the reads in a journal, with the guarantees of their level."""
     for what, *rest in lines:
         if what != "read":
             continue
@@ -347,7 +347,7 @@ def _readers(who: str, lines: list[list[Any]]) -> Iterator[Seen]:
         if is_stale:
             since = None
         elif freshness is not None:
-            since = max(since or 0.0, begin - freshness)  # what the answer says of itself holds, too
+            since = max(since or 0.0, begin - freshness)  # the freshness of the answer is a guarantee, too
         parts = ("fact", "slot") if level == "recall" else ("document",)
         places = frozenset((part, named(one)) for one in scope_of(scope).visible() for part in parts)
         found = {Key(*line[:3]): line[3] for line in values}
@@ -355,7 +355,7 @@ def _readers(who: str, lines: list[list[Any]]) -> Iterator[Seen]:
 
 
 def _erased(calls: list[Call], before: dict[Key, str]) -> list[str]:
-    """Return values that an acknowledged erasure took, and that nobody can have written again."""
+    """Return values that an acknowledged erasure deleted, and that cannot have been written again."""
     gone = []
     written = [(Call("", 0, "", 0, 0, dict(before))), *calls]
     for erasure in calls:
@@ -383,9 +383,9 @@ def main(
     said: Callable[[Tally], None] | None = None,
     user_homes: int = 3,
 ) -> Tally:
-    """Run rounds until there were enough, the time is over, or something is wrong (`failures`).
+    """Run rounds until their number is reached, the time is over, or there is a failure (`failures`).
 
-    Every second database, the first one included, has the users of a tenant in `user_homes` homes.
+    Every second database, starting with the first, keeps the users of a tenant in `user_homes` homes.
     """
     fleet = Fleet(seed, folder, server, user_homes)
     tally, started = fleet.tally, time.monotonic()

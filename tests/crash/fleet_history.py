@@ -1,13 +1,13 @@
-"""What happened in a fleet, as the processes wrote it down, and what a reader may have seen of it.
+"""The recorded history of a fleet, and a check of what each reader may have seen.
 
-Every call that writes is an interval: it began, and it was acknowledged, or nobody knows what became of it (`ack` is
-None). The clock is that of the machine, which its processes share. A key (a document, a fact, a slot of facts) has a
-value or None. Nothing is said about the order of calls that overlap; of two that do not, the earlier one is over when
-the later one begins. A reader is wrong if no order of the calls explains what it found:
+Every write call is an interval from its beginning to its acknowledgement; if its outcome is unknown, `ack` is None.
+All processes use the clock of the machine. A key (a document, a fact, a slot of facts) has a value or None. Calls that
+overlap may have happened in any order; of two that do not, the earlier one ended before the later one began. A reader
+is wrong if no order of the calls explains its result:
 
-- a value that nobody wrote, or that was written only after the reader had finished (phantom);
-- a value from before a call that the reader's level lets it rely on (lost, or a level that is broken);
-- a value of one key from before a call that another key of the same transaction shows (half-written).
+- a value that was never written, or only after the reader had finished (phantom);
+- a value from before a call whose effect the consistency level of the reader guarantees (lost);
+- a value of one key from before a call, while another key shows the value of the same call (half-written).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import NamedTuple
 __all__ = ["UNREAD", "Call", "History", "Key", "Seen", "Stamped"]
 
 UNREAD = "?"
-"""What a reader found, and could no longer read: as if it had not looked."""
+"""The value of a key that a reader found but could no longer read; it is not judged."""
 
 
 class Key(NamedTuple):
-    """What has a value: part "document", "fact", "slot" (what holds of facts that exclude each other) or "record" (a
-    fact of a slot, in force or not); an exact scope as text; a name within it."""
+    """The name of a value: a part, which is "document", "fact", "slot" (the one in force of mutually exclusive facts)
+    or "record" (a fact of a slot, in force or not); an exact scope as text; a name within the scope."""
 
     part: str
     scope: str
@@ -33,9 +33,9 @@ class Key(NamedTuple):
 
 @dataclass
 class Call:
-    """One call that writes: all of it is there or nothing.
+    """One write call, which is atomic.
 
-    `wipes` names what an erasure deletes, as (part, exact scope): every key of them, also those that it knows not.
+    `wipes` are the places that an erasure deletes, as (part, exact scope): all keys in them, known or not.
     """
 
     who: str
@@ -46,10 +46,10 @@ class Call:
     writes: dict[Key, str | None] = field(default_factory=dict)
     wipes: frozenset[tuple[str, str]] = frozenset()
     is_sighted: bool = False
-    """Nobody acknowledged it, but a reader saw it: `ack` is when that reader had finished."""
+    """Whether the call was not acknowledged, but a reader saw it; `ack` is then the time at which the reader ended."""
 
     def is_over_before(self, other: Call) -> bool:
-        """Whether it had ended when the other one began."""
+        """Return whether this call had ended when the other one began."""
         return self.ack is not None and self.ack < other.begin
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Stamped:
-    """A stamp that a reader was given: of which process's call on which scope, when that began, when it was taken."""
+    """The stamp of a write that a reader was given: process, scope, beginning of the call, time of the stamp."""
 
     who: str
     scope: str
@@ -68,7 +68,7 @@ class Stamped:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a reader found: everything of some parts of some scopes that is not in `values` was not there."""
+    """The result of a reader; keys in its `places` that are not in `values` were not found."""
 
     who: str
     level: str
@@ -77,14 +77,14 @@ class Seen:
     places: frozenset[tuple[str, str]]
     values: Mapping[Key, str]
     others_since: float | None
-    """Whatever others had committed by then it has to have seen; None: it said that it may be old, so that it need not
-    have seen anything, not even a write of its own process behind which it could not catch up any more."""
+    """The reader must have seen everything that others committed by this time. None: the answer was marked stale, so
+    nothing is guaranteed, not even writes of its own process, if it could not catch up after them."""
     stamp: Stamped | None = None
     is_one_moment: bool = False
-    """Rows that were read while nobody wrote: transactions over several scopes are to be whole, too."""
+    """Whether there were no writes meanwhile, so that transactions over several scopes must be complete, too."""
 
     def relies_on(self, call: Call, key: Key) -> bool:
-        """Whether the level says that the reader has seen this call's effect on a key."""
+        """Return whether the level guarantees that the reader has seen the effect of a call on a key."""
         if call.ack is None or self.others_since is None:
             return False
         if call.who == self.who and not call.is_sighted:
@@ -100,12 +100,12 @@ class Seen:
 
 
 class History:
-    """The calls since a moment at which every value was known.
+    """The calls since a time at which every value was known.
 
     Args:
-        before: the values at that moment.
-        calls: in any order.
-        past: values that there were earlier; an answer that says that it may be old may have them.
+        before: the values at that time.
+        calls: the calls, in any order.
+        past: earlier values; an answer that is marked stale may have them.
     """
 
     def __init__(
@@ -129,11 +129,11 @@ class History:
                 self._of[key].append((call, value))
 
     def written(self) -> set[tuple[Key, str]]:
-        """Return all values that there were, or may have been."""
+        """Return all values that existed or may have existed."""
         return {(key, value) for call in self._all for key, value in call.writes.items() if value is not None}
 
     def sight(self, readers: Iterable[Seen]) -> int:
-        """Take calls of which somebody saw a value for acknowledged; return how many those were."""
+        """Mark calls as acknowledged if a reader saw one of their values; return their number."""
         n = 0
         for seen in sorted(readers, key=lambda one: one.end):
             for key, value in seen.values.items():
@@ -144,7 +144,7 @@ class History:
         return n
 
     def disagreements(self, seen: Seen) -> Iterator[str]:
-        """Yield what no order of the calls explains of what a reader found."""
+        """Yield a message for each finding of a reader that no order of the calls explains."""
         shown: dict[int, tuple[Call, Key]] = {}
         makers: dict[Key, list[Call]] = {}
         for key in dict.fromkeys(
@@ -168,7 +168,7 @@ class History:
                         f"acknowledged {seen.begin - (call.ack or 0):.3f} s earlier"
                     )
                     break
-            # An old answer may lack a value since long before, by no call that is known here.
+            # A stale answer may lack a value because of a much earlier call, which is not known here.
             if len(makers[key]) == 1 and (value is not None or seen.others_since is not None):
                 shown[id(makers[key][0])] = (makers[key][0], key)
         for call, key in shown.values():

@@ -1,4 +1,4 @@
-"""What the database of a fleet holds, read by a process that knows nothing of it while nobody writes."""
+"""Reads the content of a fleet's database in a fresh process, while there are no writes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = ["read_rows"]
 
 
 def read_rows(url: str, path: Path, thorough: bool, erased: list[str], say: Callable[[str], None]) -> None:
-    """Leave a file with the values of all keys, and with what is wrong in the rows by themselves.
+    """Write a file with the values of all keys, and with the problems of the rows.
 
     Args:
-        url: of the database.
-        path: of the file.
-        thorough: whether to search and check everything, and to look for what was erased.
-        erased: words that no row may have.
-        say: tells that it is done.
+        url: the address of the database.
+        path: the path of the file.
+        thorough: whether to search and check everything, and to look for erased words.
+        erased: words that no row may contain.
+        say: called when the file is written.
     """
     with open_memory(url, 0, path.parent) as memory:
         values: dict[Key, str] = {}
@@ -41,7 +41,7 @@ def read_rows(url: str, path: Path, thorough: bool, erased: list[str], say: Call
             _check(memory, erased, problems)
     path.write_text(json.dumps([[[*key, value] for key, value in values.items()], problems]))
     say("read")
-    time.sleep(60)  # the driver ends it
+    time.sleep(60)  # the driver kills this process
 
 
 def _read_documents(memory: Memory, values: dict[Key, str]) -> None:
@@ -71,7 +71,7 @@ def _read_facts(memory: Memory, values: dict[Key, str], problems: list[str]) -> 
 
 
 def _compare_searches(memory: Memory, values: dict[Key, str], problems: list[str]) -> None:
-    """Whatever is found is in the rows, and the other way round."""
+    """Note a problem where the results of a search and the rows differ."""
     ways: list[dict[str, Any]] = [
         {"query": Query(mode="lexical")},
         {"query": Query(mode="vector"), "vector": np.ones(DIM)},
@@ -95,7 +95,7 @@ def _check(memory: Memory, erased: list[str], problems: list[str]) -> None:
         problems += [f"check: {problem}" for problem in index.admin.check().problems]
     problems += [f"check: {problem}" for problem in memory.admin.check()]
     if erased:
-        # Whoever was killed left objects that no row names; nobody puts one just now.
+        # Killed services left objects that no row references; no object is being written now.
         with patch.object(objects, "GRACE_SECONDS", 0):
             memory.index.admin.compact()
         report = memory.index.admin.verify_erased(erased)

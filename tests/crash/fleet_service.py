@@ -1,8 +1,8 @@
-"""A service of a fleet: one process with an index and a memory over the shared database, and a file of its own in which
-it notes what it is about to do, what was acknowledged and what it found. SIGKILL takes nothing from that file.
+"""A service of a fleet: one process with an index and a memory over the shared database, and a journal file in which it
+records the calls that it begins, their acknowledgements, and the results of reads. SIGKILL loses nothing of that file.
 
-Each line is a JSON list that begins with "begin", "ack", "failed" or "read". Between two calls the service does what
-the driver says: "work", "rest", or "look", which is one search of every scope.
+Each line is a JSON list that begins with "begin", "ack", "failed" or "read". Between calls the service obeys the
+driver: "work", "rest", or "look", which is one search of every scope.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 MAX_STALE = 0.3
 N_IDS = 10
 DIM = 8
-ALL = 10_000  # more than there is
+ALL = 10_000  # more than the number of documents
 SCOPES = [
     Scope("acme"),
     Scope("acme", user="jane"),
@@ -50,22 +50,22 @@ SCOPES = [
     Scope("globex", user="jane"),
 ]
 USERS = [scope for scope in SCOPES if scope.user is not None and scope.agent is None]
-_PAUSE_SECONDS = 0.02  # after the server did not answer
-_BUDGET_BYTES = 12_000  # so that partitions come and go: one takes 2,500
+_PAUSE_SECONDS = 0.02  # after the server failed to answer
+_BUDGET_BYTES = 12_000  # so that partitions are evicted and loaded: one takes 2,500
 _LIVES = "Jane lives in oak "
 _NOTE = "The oak note "
 
 
 @dataclass(frozen=True)
 class Orders:
-    """What a service is started with."""
+    """The settings of a service."""
 
     url: str
     who: str  # unique in a run
     slot: int
     folder: Path
     seed: int
-    driver: int  # the process that started it, with which it ends
+    driver: int  # the parent process; the service ends with it
 
 
 def named(scope: Scope) -> str:
@@ -74,20 +74,20 @@ def named(scope: Scope) -> str:
 
 
 def scope_of(name: str) -> Scope:
-    """Return the scope of such a text."""
+    """Return the scope of a text that `named` returned."""
     tenant, user, agent = name.split(".")
     return Scope(tenant, user=user or None, agent=agent or None)
 
 
 def objects_in(folder: Path) -> Objects:
-    """Where nearly every image is kept, with a cache that all processes share."""
+    """Storage of nearly every image, with a cache that all processes share."""
     return Objects(
         (folder / "objects").as_uri(), cache=folder / "cache", cache_bytes=100_000, least_bytes=200
     )
 
 
 def open_memory(url: str, max_stale: float, folder: Path) -> Memory:
-    """Open the memory, and with it the index, as every process does."""
+    """Open the memory and its index, with the options of every process."""
     return Memory.open(
         url,
         judge=DefaultJudge(single=["lives in"]),
@@ -119,7 +119,7 @@ def seen_values(
 
 
 def fact_of(scope: str, text: str) -> tuple[Key, str]:
-    """Return the key and the value that the text of a fact stands for."""
+    """Return the key and the value that the text of a fact represents."""
     if text.startswith(_LIVES):
         return Key("slot", scope, ""), text.split()[-1]
     return Key("fact", scope, text.split()[-1]), "there"
@@ -133,7 +133,7 @@ def _add(values: dict[Key, str], key: Key, value: str) -> None:
 
 
 class Service:
-    """Works until it is killed."""
+    """A worker that runs until it is killed."""
 
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
@@ -148,7 +148,7 @@ class Service:
         self._strict = Index.open(orders.url, max_stale=0, memory_budget=_BUDGET_BYTES, objects=objects)
 
     def _note(self, *line: Any) -> None:
-        os.write(self._journal, json.dumps(line).encode() + b"\n")  # one write: whole or not there
+        os.write(self._journal, json.dumps(line).encode() + b"\n")  # one write is atomic
 
     def step(self) -> None:
         """Write or read once."""
@@ -212,7 +212,7 @@ class Service:
         path.with_suffix(".new").replace(path)
 
     def _upsert(self) -> tuple[Any, ...]:
-        """Of one scope, or of several, of other tenants, too: one transaction."""
+        """Upsert documents of one scope, or of several, also of other tenants, in one transaction."""
         rng = self._rng
         scopes = rng.sample(SCOPES, rng.choice([1, 1, 2, 3]))
         rows, writes = [], {}
@@ -237,7 +237,7 @@ class Service:
         return "erase", {}, wipes, lambda: self._index.erase(scope), scope
 
     def _propose(self) -> tuple[Any, ...]:
-        """One more place where Jane lives: it takes the place of the one before."""
+        """Propose another place where Jane lives, which supersedes the previous one."""
         scope, value = self._rng.choice(USERS), self._value()
         fact = FactCandidate(f"{_LIVES}{value}", "Jane", "lives in")
         writes = {Key("slot", named(scope), ""): value, Key("record", named(scope), value): "there"}
@@ -331,8 +331,8 @@ class Service:
 
 
 def serve(orders: Orders, commands: int, say: Callable[[str], None]) -> None:
-    """Do what is said, and answer each word once it is done. A word may have a number: "rest:7"."""
-    # The thread that writes images is to be killed at its work as well.
+    """Obey the commands of the driver, and acknowledge each when it is done. A command may have a number: "rest:7"."""
+    # Short pauses, so that the thread that writes images is killed at work, too.
     housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.02
     service = Service(orders)
     for word in _words(commands, orders.driver):
@@ -345,7 +345,7 @@ def serve(orders: Orders, commands: int, say: Callable[[str], None]) -> None:
 
 
 def _words(commands: int, driver: int) -> Iterator[str]:
-    """Yield what is to be done next: "work" again and again until something else is said."""
+    """Yield the next command; "work" repeats until there is another one."""
     waiting, works = "", False
     while os.getppid() == driver:
         if not select.select([commands], [], [], 0 if works else 1)[0]:

@@ -1,12 +1,12 @@
-"""Cut the power of a disk under an index, and hold what is left to what was acknowledged; many times.
+"""Repeatedly cut the power of a disk under an index, and compare its content with the acknowledged writes.
 
     python -m tests.crash.power --rounds 20 --seed 1 [--cuts 40] [--keep FOLDER]
 
 A round runs a process that writes with durability "full" from several threads while another one compacts, under
-strace. Of what it wrote and synced follows what a disk may hold at any moment: all that was synced, and of the rest any
-part, down to sectors; also a file that was made or removed since its folder was last synced, or not. At each cut one of
-those states is made and opened: every acknowledged write is there, what was under way is there or not, nothing else,
-and the file is sound. Needs strace.
+strace. Its writes and syncs determine what a disk may hold at any moment: everything that was synced, and any part of
+the rest, down to sectors; also any file that was created or removed since the last sync of its folder, or not. At each
+cut one of those states is created and opened: every acknowledged write must be present, those in flight may be, there
+is nothing else, and the file is sound. Needs strace.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CALLS = "openat,close,pwrite64,write,lseek,ftruncate,fsync,fdatasync,unlink"
 
 @dataclass
 class Tally:
-    """What happened in all rounds."""
+    """Counts over all rounds."""
 
     seed: int = 0
     rounds: int = 0
@@ -46,21 +46,21 @@ class Tally:
 
 @dataclass
 class File:
-    """A file of the traced process: what is on the disk for sure, and what may be."""
+    """A file of the traced process: its synced content, and the writes that the disk may have."""
 
     synced: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, int, bytes | None]] = field(default_factory=list)
-    """(when the call ended, place, data) of writes; data None: cut to `place`."""
+    """(end of the call, place, data) of writes; if data is None, the file was truncated to `place`."""
 
     def sync(self, begun: int) -> None:
-        """What had ended when a sync began is on the disk."""
+        """Apply the writes that had ended when a sync began."""
         for ended, place, data in self.pending:
             if ended < begun:
                 apply(self.synced, place, data)
         self.pending = [one for one in self.pending if one[0] >= begun]
 
     def left(self, rng: random.Random) -> bytes:
-        """Return what a disk may have of it."""
+        """Return a content that the disk may have."""
         content = bytearray(self.synced)
         share = rng.choice([0.0, 1.0, 0.5, 0.9, 0.1])
         for _, place, data in self.pending:
@@ -77,7 +77,7 @@ class File:
 
 
 def apply(content: bytearray, place: int, data: bytes | None) -> None:
-    """Write to a file, or cut it."""
+    """Write to a file, or truncate it."""
     if data is None:
         del content[place:]
         content.extend(bytes(place - len(content)))
@@ -88,7 +88,7 @@ def apply(content: bytearray, place: int, data: bytes | None) -> None:
 
 @dataclass
 class Call:
-    """A call of the traced process, and where in the trace it began and ended."""
+    """A call of the traced process, with the places in the trace at which it began and ended."""
 
     name: str
     arguments: str
@@ -98,7 +98,7 @@ class Call:
 
 
 def calls(trace: Path) -> Iterator[Call]:
-    """Yield the calls in the order in which they ended; one of a thread that was cut off never ended."""
+    """Yield the calls in the order of their ends, without those that never ended."""
     begun: dict[str, tuple[int, str]] = {}
     with trace.open(encoding="ascii", errors="replace") as lines:
         for number, line in enumerate(lines):
@@ -117,25 +117,25 @@ def calls(trace: Path) -> Iterator[Call]:
 
 
 def text_of(quoted: str) -> bytes:
-    """Return the bytes of a string that strace wrote in hexadecimal."""
+    """Return the bytes of a string that strace printed in hexadecimal."""
     found = re.search(r'"((?:\\x[0-9a-f]{2})*)"', quoted)
     assert found is not None, quoted[:200]
     return bytes.fromhex(found[1].replace("\\x", ""))
 
 
 class Disk:
-    """A folder as the calls leave it."""
+    """The state of a folder after some calls."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
         self._open: dict[int, tuple[str, File]] = {}
         self._places: dict[int, int] = {}
-        self._names: dict[str, File] = {}  # as the process sees them
-        self._synced: dict[str, File] = {}  # as they are on the disk for sure
+        self._names: dict[str, File] = {}  # as the process sees the folder
+        self._synced: dict[str, File] = {}  # as the folder was last synced
         self.said: list[str] = []
 
     def take(self, call: Call) -> None:
-        """Let a call happen."""
+        """Apply a call."""
         if call.result < 0:
             return
         if call.name in ("openat", "unlink"):
@@ -187,7 +187,7 @@ class Disk:
         return found
 
     def pending(self) -> int:
-        """How many writes may not be on the disk."""
+        """Return the number of writes that the disk may lack."""
         return sum(len(file.pending) for file in self._names.values())
 
 
@@ -203,7 +203,7 @@ def traced(folder: Path, script: str) -> list[Call]:
 
 
 def cut_points(all_calls: list[Call], rng: random.Random, n: int) -> list[int]:
-    """Return after which calls the power is cut: after any, and often after one that acknowledged a write."""
+    """Return the calls after which the power is cut: half of them acknowledge a write, the others are random."""
     said = [
         i
         for i, call in enumerate(all_calls)
@@ -215,7 +215,7 @@ def cut_points(all_calls: list[Call], rng: random.Random, n: int) -> list[int]:
 
 
 def judge(folder: Path, files: dict[str, bytes], said: list[str], seed: int) -> list[str]:
-    """Lay a state of the disk, and return what is wrong with it, as a process of its own finds."""
+    """Write a state of the disk to a folder; a child process checks it. Return the problems."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for name, data in files.items():
@@ -231,7 +231,7 @@ def judge(folder: Path, files: dict[str, bytes], said: list[str], seed: int) -> 
         os.close(incoming)
         try:
             problems = check(folder / NAME, states)
-        except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             problems = [f"{type(error).__name__}: {error}"]
         os.write(outgoing, json.dumps(problems).encode()[:60_000] or b"[]")
         os._exit(0)
@@ -243,10 +243,10 @@ def judge(folder: Path, files: dict[str, bytes], said: list[str], seed: int) -> 
 
 
 def main(n_rounds: int, seed: int, n_cuts: int, keep: Path | None = None, first: str = "") -> Tally:
-    """Run rounds; the process that is traced executes `first`, which may break it."""
+    """Run rounds; the traced process first executes the code `first`, which may sabotage it."""
     tally = Tally(seed)
     rng = random.Random(seed)
-    memory = "/dev/shm"  # the trace alone is of interest
+    memory = "/dev/shm"  # a file system in memory: only the trace matters
     with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as temporary:
         for number in range(n_rounds):
             folder, place = Path(temporary) / f"round{number}", Path(temporary) / "cut"

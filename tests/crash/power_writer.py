@@ -1,6 +1,6 @@
-"""The process whose disk loses its power: threads that write, each to a scope of its own, and one that compacts.
+"""The process whose disk loses power: threads that write, each to its own scope, and one that compacts.
 
-What a thread does follows from the seed, so that the judge knows it as well.
+The writes of a thread follow from the seed, so that the judge can derive them, too.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from scrubjay import ClosedError, Index, Scope, StoreBusyError
 __all__ = ["N_THREADS", "Texts", "check", "expected"]
 
 N_THREADS = 3
-N_WRITES = 20  # of each thread before the index is closed and opened again, and afterwards
+N_WRITES = 20  # of each thread, before the index is reopened and again afterwards
 _WORDS = ["oak", "jay", "acorn", "cache", "winter", "feather"]
 
 Texts = dict[str, tuple[str, int | None]]
-"""By id, the text and the stars of each document."""
+"""Id -> text and stars of a document."""
 
 
 class Write(NamedTuple):
-    """One call, and the documents that it writes (None: deletes)."""
+    """One call, and the documents that it writes (None: deleted)."""
 
     kind: str
     documents: dict[str, tuple[str, int | None] | None]
@@ -41,7 +41,7 @@ def scope_of(thread: int) -> Scope:
 
 
 def write_of(seed: int, thread: int, number: int, texts: Texts) -> Write:
-    """Return a thread's call number `number`."""
+    """Return call number `number` of a thread."""
     rng = random.Random(f"{seed}:{thread}:{number}")
     kind = rng.choices(["upsert", "many", "delete", "patch"], weights=[50, 20, 15, 15])[0]
     if kind in ("delete", "patch") and texts:
@@ -56,13 +56,13 @@ def write_of(seed: int, thread: int, number: int, texts: Texts) -> Write:
 
 
 def after(texts: Texts, write: Write) -> Texts:
-    """Return what a scope holds after a call."""
+    """Return the content of a scope after a call."""
     changed = {**texts, **write.documents}
     return {id: one for id, one in changed.items() if one is not None}
 
 
 def expected(seed: int, thread: int, n_done: int) -> Texts:
-    """Return what a thread's scope holds after so many calls."""
+    """Return the content of a thread's scope after `n_done` calls."""
     texts: Texts = {}
     for number in range(n_done):
         texts = after(texts, write_of(seed, thread, number, texts))
@@ -87,7 +87,7 @@ def do(index: Index, scope: Scope, write: Write) -> None:
 
 
 def work(path: Path, seed: int) -> None:
-    """Write from several threads; compact; close and open again; end in the middle of a compaction."""
+    """Write from several threads while one compacts; close and reopen; exit without closing."""
     said = os.open(path.with_name("said"), os.O_WRONLY | os.O_CREAT)
     lock = threading.Lock()
 
@@ -129,7 +129,7 @@ def work(path: Path, seed: int) -> None:
 
 
 def check(path: Path, states: list[list[Texts]]) -> list[str]:
-    """Open what the power left; return what is wrong: each thread's scope holds one of its states, and all is sound."""
+    """Open the file after a power loss; return the problems: each thread's scope must have one of its states."""
     if not path.exists():
         return [] if all({} in some for some in states) else ["there is no file"]
     problems = []

@@ -1,4 +1,4 @@
-"""Do an index and a memory in one file survive SIGKILL together? (SCRUBJAY_CRASH_ROUNDS for more rounds.)"""
+"""An index and a memory in one file survive SIGKILL together. (SCRUBJAY_CRASH_ROUNDS for more rounds.)"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "60"))
 
 @pytest.mark.parametrize("more", [[], ["--encrypted"]])
 def test_index_and_memory_survive_kills_together(more: list[str]) -> None:
-    """In a process of its own: it forks, and pytest may have threads and open files."""
+    """Runs in its own process: it forks, and pytest may have threads and open files."""
     if more:
         pytest.importorskip("cryptography")
     finished = subprocess.run(
@@ -39,7 +39,7 @@ def test_index_and_memory_survive_kills_together(more: list[str]) -> None:
     assert tally["rounds"] == ROUNDS and tally["failures"] == []
     assert tally["judged"] > ROUNDS // 2 and tally["acknowledged"] > ROUNDS // 2
     assert tally["killed_in_a_commit"] > 0 and tally["killed_before_a_statement"] > 0
-    # What compacts in steps is at work, in the writer and beside it, and is killed there.
+    # The stepwise compaction runs in the writer and beside it, and is killed at work.
     assert tally["killed_while_zeroing"] > 0 and tally["compacted_beside"] > 0 and tally["compactions"] > 0
     assert tally["pages_zeroed"] > 0 and tally["rows_written_again"] > 0
     kinds = {"together", "batch", "compact", "index patch", "index passages", "index compact"}
@@ -116,7 +116,7 @@ def test_of_what_was_done_at_once_any_part_may_be_there() -> None:
 
 
 def test_the_judge_tells_worlds_apart_by_what_a_fact_is_about(tmp_path: Path) -> None:
-    """Said again with a subject, a fact that had none belongs to a slot, and holds and reads as before."""
+    """A fact without a subject that is stated again with one joins a slot, and stays in force and readable."""
     scope, worlds, clock = Scope("acme", user="jane"), [World(), World()], Clock(now(0))
     memory = open_memory(tmp_path / "both.scrubjay", clock, "normal", False, worlds)
     for number, topic in enumerate([("", ""), ("Ann", "sails")]):

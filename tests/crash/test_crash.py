@@ -1,4 +1,4 @@
-"""Does an index survive SIGKILL at any moment? (SCRUBJAY_CRASH_ROUNDS for more rounds; CI runs the default.)"""
+"""An index survives SIGKILL at any moment. (SCRUBJAY_CRASH_ROUNDS for more rounds; CI runs the default.)"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "30"))
 
 @pytest.mark.parametrize("more", [[], ["--encrypted"]])
 def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(more: list[str]) -> None:
-    """In a process of its own: it forks, and pytest may have threads and open files."""
+    """Runs in its own process: it forks, and pytest may have threads and open files."""
     if more:
         pytest.importorskip("cryptography")
     finished = subprocess.run(

@@ -1,4 +1,4 @@
-"""Does a damaged file ever end a process, raise what nobody documented, or serve a stranger?
+"""A damaged file never kills a process, raises only documented errors, and never serves another scope's data.
 
 SCRUBJAY_DAMAGED_FILES for more cases; CI runs the default.
 """
@@ -23,7 +23,7 @@ CASES = int(os.environ.get("SCRUBJAY_DAMAGED_FILES", "60"))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the driver forks")
 def test_damaged_files_end_in_documented_errors() -> None:
-    """In a process of its own: it forks, and pytest may have threads and open files."""
+    """Runs in its own process: it forks, and pytest may have threads and open files."""
     pytest.importorskip("cryptography")
     finished = subprocess.run(
         [sys.executable, "-m", "tests.crash.damage", "--cases", str(CASES), "--seed", "5", "--json"],

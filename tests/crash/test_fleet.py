@@ -1,5 +1,5 @@
-"""Do services that share a database keep what they acknowledged, and read what their level promises, when they and the
-server are killed? (SCRUBJAY_FLEET_ROUNDS for more rounds.)"""
+"""Services that share a database keep acknowledged writes, and read what their level guarantees, although they and the
+server are killed. (SCRUBJAY_FLEET_ROUNDS for more rounds.)"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE, TWO = Key(*PLACE, "1"), Key(*PLACE, "2")
 
 
 def test_a_fleet_survives_kills() -> None:
-    """In a process of its own: it forks."""
+    """Runs in its own process, since it forks."""
     finished = subprocess.run(
         [sys.executable, "-m", "tests.crash.fleet", "--rounds", str(ROUNDS), "--seed", "7"],
         cwd=ROOT,
@@ -69,7 +69,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 @pytest.mark.parametrize("what", ["losing", "deaf"])
 def test_the_driver_sees_a_worse_library(what: str) -> None:
-    """One that loses an acknowledged write, one that never hears what others wrote."""
+    """One library loses an acknowledged write, the other never learns of the writes of other processes."""
     finished = subprocess.run(
         [sys.executable, "-c", _WORSE, what],
         cwd=ROOT,
@@ -113,8 +113,8 @@ def test_what_was_acknowledged_is_there() -> None:
     calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
     assert told(calls, seen({ONE: "x", TWO: "y"})) == []
     assert told(calls, seen({})) == ["lost", "lost"]
-    assert told(calls, seen({}, since=1.5)) == []  # acknowledged after what the level promises
-    assert told(calls, seen({}, since=None)) == []  # it said that it may be old
+    assert told(calls, seen({}, since=1.5)) == []  # acknowledged after the time that the level guarantees
+    assert told(calls, seen({}, since=None)) == []  # the answer was marked stale
 
 
 def test_own_writes_are_seen_at_once_and_those_of_a_stamp() -> None:

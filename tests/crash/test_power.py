@@ -1,4 +1,4 @@
-"""Does what was acknowledged with durability "full" survive a loss of power? (Needs strace.)"""
+"""Writes acknowledged with durability "full" survive a power loss. (Needs strace.)"""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ os._exit(0)
 @needs_strace
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_what_a_compaction_erased_does_not_come_back(tmp_path: Path, durability: str) -> None:
-    """The log is cut on the disk as well: SQLite does not wait for that."""
+    """The truncation of the WAL is synced as well, which SQLite itself does not do."""
     folder = tmp_path / "folder"
     folder.mkdir()
     script = _ERASING.format(said=str(folder / "said"), path=str(folder / NAME), durability=durability)

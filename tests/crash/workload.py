@@ -1,4 +1,4 @@
-"""A random workload that writer and judge can both derive from its seed: operation number n is the same everywhere."""
+"""A random workload that writer and judge both derive from its seed: operation number n is the same for both."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SCOPES = [
     Scope("globex"),
 ]
 WORDS = ["oak", "jay", "acorn", "cache", "sk-stg-0041", "trains", "winter", "feather", "naïve", "鸟"]
-LIMIT_BYTES = 60_000  # of memory, so that partitions come and go
+LIMIT_BYTES = 60_000  # of memory, so that partitions are evicted and loaded
 
 COLLECTIONS = ["", "side"]
 
-# Of a document: its numbers, or those of each passage.
+# The vector of a document, or those of its passages.
 Vector = tuple[float, ...] | tuple[tuple[float, ...], ...] | None
 
 # (collection, scope, id) -> (text, vector, stars), in order of writing within each collection
@@ -34,7 +34,7 @@ State = dict[tuple[str, Scope, int], tuple[str, Vector, int | None]]
 
 
 class Operation(NamedTuple):
-    """One write: what to call, and its rows or arguments."""
+    """One write: the kind of call, and its rows or arguments."""
 
     kind: str
     rows: tuple[tuple[int, Scope, str, Vector], ...] = ()
@@ -82,7 +82,7 @@ def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
     if kind == "delete":
         keys = tuple(_key(rng, n_ids) for _ in range(rng.randint(1, 5)))
         return Operation(kind, keys=keys, collection=collection)
-    if kind == "change":  # what goes and what comes may overlap
+    if kind == "change":  # the deleted and the written keys may overlap
         rows = tuple(_row(rng, n_ids) for _ in range(rng.randint(1, 20)))
         keys = tuple(_key(rng, n_ids) for _ in range(rng.randint(0, 8)))
         scope = rng.choice(SCOPES[1:]) if rng.random() < 0.2 else None
@@ -104,7 +104,7 @@ def written(rng: random.Random, collection: str, n_ids: int) -> Operation:
 
 
 def _key(rng: random.Random, n_ids: int) -> tuple[Scope, int]:
-    """Every scope has the same few ids, so that they meet."""
+    """Return a random scope and id; all scopes have the same few ids, so that they collide."""
     return rng.choice(SCOPES), rng.randrange(n_ids // len(SCOPES))
 
 
@@ -114,14 +114,14 @@ def _row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, Vector]:
 
 
 def _long_row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, Vector]:
-    """A text of up to several pages of the file, in passages."""
+    """Return a row whose text takes up to several pages of the file, with passages."""
     scope, id = _key(rng, n_ids)
     text = _text(rng, rng.choice([40, 400, 3000]))
     return id, scope, text, tuple(_vector(rng) for _ in range(rng.randint(1, 9)))
 
 
 def _text(rng: random.Random, n_words: int) -> str:
-    """Words, and at the end one that no other text has."""
+    """Return a text of random words that ends with a unique one."""
     return " ".join(rng.choices(WORDS, k=n_words)) + f" v{rng.randrange(10**8, 10**9)}"
 
 
@@ -130,20 +130,20 @@ def _vector(rng: random.Random) -> tuple[float, ...]:
 
 
 def words_of(state: State) -> set[str]:
-    """Return the words that one text alone has."""
+    """Return the unique words of the texts."""
     return {text.rpartition(" ")[2] for text, _, _ in state.values()}
 
 
 def expected(state: State, op: Operation) -> State:
     """Return the state after an operation."""
     after = dict(state)
-    if op.kind == "change":  # in this order: erased, deleted, written
+    if op.kind == "change":  # order: erase, delete, write
         if op.scope is not None:
             after = {k: row for k, row in after.items() if k[:2] != (op.collection, op.scope)}
         for scope, id in op.keys:
             after.pop((op.collection, scope, id), None)
     for id, scope, text, vector in op.rows:
-        after.pop((op.collection, scope, id), None)  # an update is a new write: it goes to the end
+        after.pop((op.collection, scope, id), None)  # an update is a new write, and moves to the end
         after[op.collection, scope, id] = (text, vector, None)
     for scope, id in op.keys if op.kind == "delete" else ():
         after.pop((op.collection, scope, id), None)
@@ -163,12 +163,12 @@ def expected(state: State, op: Operation) -> State:
 
 
 def ordered(state: State) -> list[tuple[tuple[str, Scope, int], tuple[str, Vector, int | None]]]:
-    """Return what two equal states share: the order of writing within each collection."""
+    """Return a sorted form in which equal states are equal: with the order of writing within each collection."""
     return sorted(state.items(), key=lambda item: item[0][0])
 
 
 def run(index: Index, op: Operation) -> None:
-    """Do it."""
+    """Run an operation on an index."""
     if op.kind == "encrypt":
         if Backend.of(index).engine.store.cipher.ring is not None:  # type: ignore[union-attr]
             index.admin.encrypt("acme")
@@ -237,7 +237,7 @@ def _change(index: Index, op: Operation) -> None:
 
 
 def stored(index: Index, leaving_out: tuple[str, ...] = ()) -> State:
-    """Return what the index holds, in order of writing, but for some collections."""
+    """Return the content of an index in the order of writing, without some collections."""
     state: State = {}
     names = [name for name in index.admin.collections() if name not in leaving_out]
     for one in [index, *(index.collection(name) for name in names)]:

@@ -1,4 +1,4 @@
-"""A place for blobs that fails as told: it loses, cuts, swaps and damages them, does not answer, or takes its time."""
+"""A blob store with faults on demand: it loses, truncates, swaps and damages blobs, fails, or is slow."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ FAULTS: dict[str, Callable[[bytes], bytes]] = {
     "one bit": lambda data: data[:-1] + bytes([data[-1] ^ 1]),
     "empty": lambda data: b"",
 }
-"""What becomes of a blob that is there."""
+"""Name of a fault -> function from the bytes of a blob to the damaged ones."""
 
 
 class FaultyBlobs:
-    """Blobs in memory.
+    """A store of blobs in memory.
 
     Attributes:
-        kept: name -> (bytes, when they were put).
+        kept: name -> (bytes, time of the put).
         refuses: names of calls ("put", "get", "delete", "list") that raise OSError.
-        delay: seconds that each call takes.
-        calls: which calls there were.
-        on_put: called once a blob is there, with its name.
+        delay: duration of each call in seconds.
+        calls: the names of all calls so far.
+        on_put: called with the name of a blob after it was stored.
     """
 
     place = "memory of a test"
@@ -67,7 +67,7 @@ class FaultyBlobs:
                 yield Blob(name, len(data), time.time() - at)
 
     def damage(self, fault: str) -> None:
-        """Let a fault happen to everything that is there."""
+        """Apply a fault to all blobs."""
         for name, (data, at) in list(self.kept.items()):
             if fault == "missing":
                 del self.kept[name]
@@ -75,11 +75,11 @@ class FaultyBlobs:
                 self.kept[name] = FAULTS[fault](data), at
 
     def swap(self) -> None:
-        """Let each blob have the bytes of another one."""
+        """Exchange the bytes of the blobs."""
         names, values = list(self.kept), list(self.kept.values())
         assert len(names) > 1
         self.kept = dict(zip(names, values[1:] + values[:1], strict=True))
 
     def grow_old(self, seconds: float) -> None:
-        """Let everything have been there for longer."""
+        """Increase the age of all blobs."""
         self.kept = {name: (data, at - seconds) for name, (data, at) in self.kept.items()}

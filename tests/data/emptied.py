@@ -1,8 +1,7 @@
-"""Databases with which tests are done, emptied for the next ones: to make the tables of a memory costs the server, and
-us, more than most tests of memory do.
+"""Reuse of databases between tests: creating the tables of a memory takes longer than most tests of memory.
 
-Nothing may show that there was something before: a database is emptied only if nobody is connected to it any more and
-its tables, columns, constraints, walls and rights are those of a new one; its random name is another afterwards.
+A reused database must not differ from a new one: it is emptied only if it has no connections left, and its tables,
+columns, constraints, row security policies and rights are those of a new one; it gets a new random name.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from tests.data.postgres import as_superuser, new_url
 __all__ = ["give_back", "take"]
 
 _left: list[str] = []
-"""Addresses of databases that were given back, the first that was first."""
+"""Addresses of returned databases, oldest first."""
 
 _SHAPE = """
 WITH class AS (SELECT * FROM pg_class WHERE relnamespace = %(schema)s::text::regnamespace)
@@ -43,7 +42,7 @@ SELECT md5(string_agg(part, ' ' ORDER BY part)) FROM (
 
 
 def take() -> str:
-    """Return the address of an empty database; skip the test where there is no server."""
+    """Return the address of an empty database; skip the test if there is no server."""
     for url in list(_left):
         if not _has_visitors(url):
             _left.remove(url)
@@ -51,12 +50,12 @@ def take() -> str:
                 _empty(_schema(url))
                 return url
     url = new_url()
-    # Who is connected to it, and not to another, is to be seen.
+    # The application name identifies the connections to this database.
     return f"{url}&application_name={_schema(url)}"
 
 
 def give_back(url: str) -> None:
-    """Say that a test is done with what :func:`take` returned."""
+    """Return a database of :func:`take` for reuse."""
     _left.append(url)
 
 
@@ -73,7 +72,7 @@ def _has_visitors(url: str) -> bool:
 def _empty(schema: str) -> None:
     query = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
     tables = [name for (name,) in _connection().execute(query, (schema,))]
-    kept = ("sj_schema", "sj_memory_schema")  # which say of what version the tables are
+    kept = ("sj_schema", "sj_memory_schema")  # they hold the version of the tables
     statements = [f"DELETE FROM {schema}.{name}" for name in tables if name not in kept]
     statements.append(f"UPDATE {schema}.sj_schema SET name = '{secrets.token_hex(16)}', last_collection = 0")
     _connection().execute(";".join(["SET LOCAL session_replication_role = replica", *statements]))

@@ -1,4 +1,4 @@
-"""An embeddings endpoint as OpenAI and Ollama have it, on this machine: the vectors are the default embedder's."""
+"""A local embeddings endpoint with the API of OpenAI and Ollama; its vectors are those of the default embedder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @lru_cache(maxsize=1)
 def new_endpoint() -> str:
-    """Return the base URL of the endpoint; it is started once and ends with the process."""
+    """Return the base URL of the endpoint, which is started once and ends with the process."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}/v1"

@@ -1,7 +1,7 @@
-"""Which engine do the tests run against?
+"""The engine under test.
 
-The native one; or, with SCRUBJAY_TEST_ENGINE=model, the reference model itself (do the tests run?); or, with
-SCRUBJAY_TEST_ENGINE=mutant:<name>, a model with a seeded bug (do the tests fail?).
+This is the native one; or, with SCRUBJAY_TEST_ENGINE=model, the reference model itself, to check that the tests
+pass; or, with SCRUBJAY_TEST_ENGINE=mutant:<name>, a model with a seeded bug, to check that they fail.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Kit:
 
 @lru_cache(maxsize=1)
 def engine_kit() -> Kit:
-    """The kit that the environment names; without the native module this fails rather than skips."""
+    """Return the kit that the environment selects; a missing native module is an error, not a skip."""
     name = os.environ.get("SCRUBJAY_TEST_ENGINE", "native")
     if name == "native":
         from scrubjay import _native

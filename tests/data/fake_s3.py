@@ -1,4 +1,4 @@
-"""An object store that speaks as much of S3's protocol as is used here, with faults; nobody's signature is checked."""
+"""An object store with the part of S3's protocol that is used here, and with faults; signatures are not checked."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["FakeS3", "fake_s3"]
 
 
 class FakeS3:
-    """What is kept in the one bucket, and how requests fail.
+    """The content of the only bucket, and the faults of requests.
 
     Attributes:
-        kept: name -> (bytes, when they were put).
-        status: with which every request is answered; 0: as it should be.
+        kept: name -> (bytes, time of the put).
+        status: the status of every answer; 0 for correct answers.
         delay: seconds before each answer.
-        cut: whether answers end in the middle.
-        requests: method and path of each.
+        cut: whether answers are cut in the middle.
+        requests: method and path of each request.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class FakeS3:
         self.port = 0
 
     def url(self, path: str = "") -> str:
-        """The address of the bucket, or of what is below a path of it."""
+        """Return the address of the bucket, or of a path in it."""
         return (
             f"s3://bucket/{path}?endpoint=http://127.0.0.1:{self.port}&region=eu-west-1&access_key_id=test"
             "&secret_access_key=not-a-secret&virtual_hosted_style_request=false"
@@ -45,7 +45,7 @@ class FakeS3:
 
 @contextmanager
 def fake_s3() -> Iterator[FakeS3]:
-    """A server of this process, for the duration of the block."""
+    """Run a server in this process for the duration of the block."""
     store = FakeS3()
 
     class Handler(_Handler):
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        with suppress(OSError):  # who asked has given up
+        with suppress(OSError):  # the client has given up
             self.wfile.write(body)
 
     def do_PUT(self) -> None:

@@ -1,4 +1,4 @@
-"""What do the properties of filters draw? Few fields, few values of every type, and every way to ask about them."""
+"""Strategies for properties of filters: few fields, few values of every type, and all operators."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _field_filters(draw_from: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def _filters(draw_from: st.DrawFn, depth: int) -> dict[str, Any]:
-    """Fields, and beside or instead of them nested filters, at most `depth` levels."""
+    """Draw fields, nested filters of at most `depth` levels, or both."""
     form = draw_from(st.integers(0, 9)) if depth > 0 else 0
     filter = draw_from(_field_filters()) if form < 7 else {}
     inner = _filters(depth - 1)
@@ -96,7 +96,7 @@ def _filters(draw_from: st.DrawFn, depth: int) -> dict[str, Any]:
 
 
 filters = st.one_of(_filters(3), _filters(0), st.just({}))
-"""Any filter that is one."""
+"""Valid filters."""
 
 _wrong_operands = st.sampled_from(
     [
@@ -131,13 +131,13 @@ wrong_filters = st.one_of(
     st.sampled_from([{"a": {"$not": 1}}, {"$not": 1}, {"a": {"$gt": True}}, {"created_at": float("inf")}]),
     st.sampled_from([{"created_at": "yesterday"}, {"created_at": {"$in": ["x"]}}]),
 )
-"""Something that is no filter, perhaps beside something that is."""
+"""Invalid filters."""
 
 DIM = draw.DIM
 
 
 ids = draw.weighted((3, st.integers(0, 8)), (1, st.integers(0, 40)))
-"""Few, so that many are in several scopes at once."""
+"""Few ids, so that many are in several scopes at once."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _written(draw_from: st.DrawFn) -> Written:
 
 @st.composite
 def _several(draw_from: st.DrawFn) -> list[Written]:
-    """The same attributes many times over, so that columns are dense and chunks have several words."""
+    """Draw many rows with the same attributes, so that columns are dense and chunks have several words."""
     one = draw_from(_written())
     n, first = draw_from(st.integers(2, 80)), draw_from(st.sampled_from([0, 100]))
     return [Written(first + i, one.text, one.scope, one.vector, one.payload) for i in range(n)]
@@ -180,7 +180,7 @@ histories = st.lists(
 
 
 def replay(pair: Pair, history: list[Any]) -> Pair:
-    """Writes a drawn history into both engines."""
+    """Write a drawn history to both engines."""
     for step in history:
         if isinstance(step, Written):
             _write(pair, step)
@@ -209,7 +209,7 @@ def _write(pair: Pair, written: Written) -> None:
 
 
 def _through_images(pair: Pair) -> None:
-    """Every partition leaves the engine and comes back from its images."""
+    """Erase every partition from the engine, and load it again from its images."""
     for key in dict.fromkeys(home for home, _ in pair.model.live_keys()):
         scope = pair.scope(key)
         images = pair.engine.save_partition(scope)

@@ -1,4 +1,4 @@
-"""An embedder that can be away, and that refuses one word for good."""
+"""An embedder that can be unavailable, and that always refuses one word."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ POISON = "poison"
 
 
 class Flaky:
-    """Counts letters; a text without any of them has the zero vector. `is_up` False: every call raises."""
+    """Counts letters; a text without any of them has the zero vector. If `is_up` is False, every call raises."""
 
     def __init__(self, name: str = "flaky", letters: str = "aeo") -> None:
         self.name, self.dim, self.letters = name, len(letters), letters
         self.is_up = True
         self.n_good: int | None = None
-        """How many more calls succeed; None: no limit."""
+        """The number of calls that still succeed; None: no limit."""
         self.n_embedded = 0
 
     def vector(self, text: str) -> np.ndarray:
-        """What a text becomes."""
+        """Return the vector of a text."""
         return np.array([text.count(letter) for letter in self.letters], dtype=np.float32)
 
     def embed_documents(self, texts: list[str]) -> np.ndarray:
-        """Embed, or raise."""
+        """Embed, or raise an error."""
         if not self.is_up or self.n_good == 0:
             raise ConnectionError("no route to host")
         if any(POISON in text for text in texts):
@@ -33,5 +33,5 @@ class Flaky:
         return np.stack([self.vector(text) for text in texts])
 
     def embed_query(self, text: str) -> np.ndarray:
-        """Embed, or raise."""
+        """Embed, or raise an error."""
         return self.embed_documents([text])[0]

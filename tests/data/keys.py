@@ -1,6 +1,6 @@
-"""Keys for tests: every tenant has one, but globex and b. SCRUBJAY_TEST_KEYS=1 gives them to every index in a file.
+"""Keys for tests: every tenant except globex and b has one. With SCRUBJAY_TEST_KEYS=1 every index in a file uses them.
 
-With SCRUBJAY_TEST_USER_KEYS=FOLDER every user has a key, too, whose half is in that folder.
+With SCRUBJAY_TEST_USER_KEYS=FOLDER every user has a key, too; half of it is in that folder.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def key_of(tenant: str) -> bytes | None:
 
 
 provider: Callable[[str], bytes | None] = key_of
-"""Gives the key of a tenant, and has those of users if it is to."""
+"""A provider of the keys of tenants, and if configured of users."""
 if folder := os.environ.get("SCRUBJAY_TEST_USER_KEYS"):
     provider = UserKeys(key_of, KeyFolder(folder))
 
 
 def use_everywhere() -> None:
-    """Let `Index.open` use these keys unless it is given others."""
+    """Let `Index.open` use these keys by default."""
     plain = Index.open.__func__  # type: ignore[attr-defined]
 
     def open_with_keys(cls: Any, *arguments: Any, **options: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A small fixed workload that every kernel takes part in, at the level of SCRUBJAY_SIMD; prints the level and a digest.
+"""A small fixed workload that uses every kernel, at the level of SCRUBJAY_SIMD; prints the level and a digest.
 
-`python -m tests.data.levels` imports no more than it needs, since each level has a process of its own.
+`python -m tests.data.levels` imports only what it needs, since each level runs in its own process.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ N_TEXTS, N_QUERIES = 300, 8
 
 
 def answers() -> str:
-    """The digest of all bits of the answers: words, vectors of each metric and stored type, both fused."""
+    """Return a digest of all bits of the answers: words, vectors of each metric and stored type, both fused."""
     random, digest = np.random.default_rng(7), hashlib.sha256()
     texts = [" ".join(random.choice(WORDS, size=random.integers(1, 30))) for _ in range(N_TEXTS)]
     scope = Scope("acme", user="jane")
-    for dim in (3, 100, 257):  # no whole vector register, several and a rest
+    for dim in (3, 100, 257):  # less than one vector register; several and a remainder
         for metric in ("cosine", "ip", "l2"):
             for dtype in ("f16", "f32"):
                 engine = Engine(dim, metric, dtype=dtype)

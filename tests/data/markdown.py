@@ -1,4 +1,4 @@
-"""What the tests of the documentation read out of Markdown: blocks, headings, links."""
+"""A parser of Markdown for the tests of the documentation: blocks, headings, links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """One fenced block. `extra` is the extra of pyproject.toml that its framework comes with, or ""."""
+    """One fenced block. `extra` is the extra of pyproject.toml that it needs, or ""."""
 
     language: str
     extra: str
@@ -24,7 +24,7 @@ class Block(NamedTuple):
 
 
 def documents() -> list[Path]:
-    """All Markdown files that are for readers: at the root, in docs, examples and benchmarks."""
+    """Return the Markdown files for readers: at the root, in docs, examples and benchmarks."""
     return sorted(
         path
         for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "benchmarks/*.md", "tests/*.md")
@@ -33,7 +33,7 @@ def documents() -> list[Path]:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The fenced blocks in order: ``` python, or ``` python extra=langchain, and the like."""
+    """Return the fenced blocks in order: ``` python, or ``` python extra=langchain, and the like."""
     for info, code in _FENCE.findall(text):
         language, *options = info.split() or [""]
         extras = [option.removeprefix("extra=") for option in options if option.startswith("extra=")]
@@ -41,7 +41,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def python_groups(text: str) -> dict[str, list[str]]:
-    """The Python blocks by extra; those of one group run in order and share their names."""
+    """Return the Python blocks by extra; those of a group run in order and share their names."""
     groups: dict[str, list[str]] = {}
     for block in blocks(text):
         if block.language in _PYTHON:
@@ -50,12 +50,12 @@ def python_groups(text: str) -> dict[str, list[str]]:
 
 
 def links(text: str) -> list[str]:
-    """The targets of all links and images outside of code."""
+    """Return the targets of all links and images outside of code."""
     return _LINK.findall(re.sub(r"`[^`\n]*`", "", _FENCE.sub("", text)))
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of the headings, as GitHub makes them."""
+    """Return the anchors of the headings, as GitHub generates them."""
     slugs = set()
     for heading in _HEADING.findall(_FENCE.sub("", text)):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()

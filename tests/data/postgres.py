@@ -1,9 +1,9 @@
-"""A PostgreSQL server for the tests: that of SCRUBJAY_TEST_POSTGRES, or one of the packages of Debian, started in a
+"""A PostgreSQL server for the tests: that of SCRUBJAY_TEST_POSTGRES, or one of Debian's packages, started in a
 temporary folder on a socket and stopped at the end.
 
-Indexes are opened as `app`, an ordinary role that owns their tables, so that every test passes the walls between
-tenants, by which a superuser passes. The server refuses to run as root, so for root it runs as `postgres` or `nobody`.
-Each index gets a schema of its own.
+Indexes are opened as `app`, an ordinary role that owns their tables, so that every test is subject to the row security
+between tenants, which does not apply to superusers. The server refuses to run as root, so for root it runs as
+`postgres` or `nobody`. Each index gets its own schema.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUPERUSER, _APP = "postgresql://tests@", "postgresql://app@"
 
 
 class Cluster:
-    """One server. `stop` and `kill` and `start` are for tests that take it away."""
+    """One server. `stop`, `kill` and `start` are for tests of outages."""
 
     def __init__(self, programs: Path, *, waits_for_the_disk: bool) -> None:
         self._programs = programs
@@ -54,16 +54,16 @@ class Cluster:
         command = [str(self._programs / program), *arguments]
         if self._user is not None:
             command = ["runuser", "-u", self._user, "--", *command]
-        # A sanitizer that tests run under is no business of the server's.
+        # A sanitizer of the tests must not be loaded into the server.
         given = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         done = subprocess.run(command, capture_output=True, text=True, cwd="/", env=given, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{program}: {done.stdout}{done.stderr}")
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
+        """Start the server and wait until it accepts connections."""
         options = f"-k {self.folder} -p {_PORT} -c listen_addresses='' -c max_connections=200"
-        if not self._waits_for_the_disk:  # what a server had written when it was killed, the kernel has
+        if not self._waits_for_the_disk:  # the kernel keeps the writes of a killed server
             options += " -c fsync=off"
         log = str(self.folder / "log")
         try:
@@ -72,26 +72,26 @@ class Cluster:
             raise RuntimeError(f"{error}{Path(log).read_text()[-3000:]}") from None
 
     def stop(self, how: str = "fast") -> None:
-        """Stop it: "fast" ends every connection, "immediate" is like a crash."""
+        """Stop the server: "fast" ends every connection, "immediate" is like a crash."""
         self._run("pg_ctl", "-D", self._data, "-m", how, "-w", "stop")
 
     def kill(self) -> None:
-        """End every process of it by SIGKILL, as the kernel does that needs memory."""
+        """Kill every process of the server with SIGKILL, as the kernel does when memory runs out."""
         note = Path(self._data) / "postmaster.pid"
         first = int(note.read_text().split()[0])
-        os.kill(first, signal.SIGSTOP)  # it starts no more
+        os.kill(first, signal.SIGSTOP)  # it starts no further processes
         everyone = [first, *_children(first)]
-        for process in reversed(everyone):  # who finds the first one gone ends by itself
+        for process in reversed(everyone):  # processes that find the first one gone exit by themselves
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         while any(_runs(process) for process in everyone):
             time.sleep(0.002)
-        # The number in these may stay taken, by a process that nobody has waited for.
+        # The process id in these may stay in use, by a zombie.
         for left in (note, self.folder / f".s.PGSQL.{_PORT}.lock"):
             left.unlink(missing_ok=True)
 
     def fork_from_copy(self, copy: Path) -> None:
-        """Let a stopped server go on from a copy of its folder, as a standby that was behind takes over."""
+        """Start a stopped server from a copy of its folder, as if a standby that lagged behind took over."""
         shutil.rmtree(self._data)
         shutil.copytree(copy, self._data, symlinks=True)
         (Path(self._data) / "standby.signal").touch()
@@ -105,29 +105,29 @@ class Cluster:
         shutil.copytree(self._data, copy, symlinks=True)
 
     def base_backup(self) -> Path:
-        """Copy the folder of the running server as its own tool does, with the log of what is written meanwhile."""
+        """Copy the folder of the running server by pg_basebackup, with the WAL of concurrent writes."""
         copy = self.folder / "backup"
         where = ("-h", str(self.folder), "-p", str(_PORT), "-U", "tests")
         self._run("pg_basebackup", *where, "-D", str(copy), "-X", "stream", "-c", "fast", "--no-sync")
         return copy
 
     def restore(self, copy: Path) -> None:
-        """Let a stopped server go on from a base backup."""
+        """Start a stopped server from a base backup."""
         shutil.rmtree(self._data)
         copy.rename(self._data)
         self.start()
 
     def remove(self) -> None:
-        """Stop it for good."""
+        """Stop the server and delete its folder."""
         try:
             self.stop("immediate")
         except RuntimeError:
-            pass  # it was stopped
+            pass  # it was already stopped
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def url(self) -> str:
-        """The address of its database."""
+        """The address of the server's database."""
         return f"postgresql://tests@/postgres?host={quote(str(self.folder), safe='')}&port={_PORT}"
 
 
@@ -141,7 +141,7 @@ def _runs(process: int) -> bool:
 
 
 def _status(process: int) -> list[str]:
-    """Return the state of a process, the number of its parent, and more; nothing if it is gone."""
+    """Return the state of a process, the id of its parent, and more; [] if it is gone."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -166,14 +166,14 @@ def _programs() -> Path | None:
 
 @lru_cache(maxsize=1)
 def cluster() -> Cluster | str:
-    """Return the server that all tests of this process share, or why there is none."""
+    """Return the server that all tests of this process share, or the reason why there is none."""
     return new_cluster(waits_for_the_disk=False)
 
 
 def new_cluster(*, waits_for_the_disk: bool = True) -> Cluster | str:
-    """Return a server of one's own, to be taken away and given back, or why there is none.
+    """Return a separate server, for tests that stop and start it, or the reason why there is none.
 
-    `waits_for_the_disk=False` is for what neither measures it nor would notice a loss of power.
+    `waits_for_the_disk=False` disables fsync, for tests that neither measure the server nor depend on durability.
     """
     try:
         import psycopg  # noqa: F401
@@ -190,7 +190,7 @@ def new_cluster(*, waits_for_the_disk: bool = True) -> Cluster | str:
 
 
 def new_url(base: str | None = None) -> str:
-    """Return the address of an empty schema; skip the test where there is no server."""
+    """Return the address of an empty schema; skip the test if there is no server."""
     import pytest
 
     base = base or os.environ.get("SCRUBJAY_TEST_POSTGRES")
@@ -212,5 +212,5 @@ def new_url(base: str | None = None) -> str:
 
 
 def as_superuser(url: str) -> str:
-    """Return the address of :func:`new_url` for somebody whom no wall stops."""
+    """Return an address of :func:`new_url` for the superuser, to whom row security does not apply."""
     return url.replace(_APP, _SUPERUSER)

@@ -1,4 +1,4 @@
-"""How is a drawn history written into an engine and its model?"""
+"""Writes a drawn history to an engine and its model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.reference.model import ModelEngine
 class Pair:
     """An engine and the model, written in lock step; every call must have the same outcome in both.
 
-    `chunk_docs` makes the native engine's chunks small, so that few documents cross their borders; `vector_plan`
-    makes it take one way to the nearest vectors.
+    A small `chunk_docs` lets few documents span several chunks of the native engine; `vector_plan` fixes its method of
+    finding the nearest vectors.
     """
 
     def __init__(
@@ -31,9 +31,9 @@ class Pair:
         return self.kit.Scope(*key)
 
     def entries(self, picks: Sequence[tuple[int, bool]], unknown: Any = None) -> list[Any]:
-        """A ranking of the documents at these places, visible or not: each as a pair (scope, id) or as its id alone.
+        """Return a ranking of the documents at some places, visible or not: each as a pair (scope, id) or as an id.
 
-        What is beyond the documents is left out, or is `unknown`.
+        Places after the last document are left out, or become `unknown`.
         """
         keys = self.model.live_keys()
         found = []
@@ -46,7 +46,7 @@ class Pair:
         return found
 
     def both(self, call: Callable[[Any], Any]) -> Any:
-        """Runs `call` on both engines and requires the same return value or the same kind of error."""
+        """Run `call` on both engines; require the same return value or the same kind of error."""
         expected, given = outcome(call, self.model), outcome(call, self.engine)
         assert given == expected, f"expected {expected}, got {given}"
         return given
@@ -71,12 +71,12 @@ class Pair:
 def outcome(call: Callable[[Any], Any], engine: Any) -> tuple[str, Any]:
     try:
         return "returned", call(engine)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the outcome
+    except Exception as error:  # noqa: BLE001 - every error is an outcome
         return "raised", error_kind(error)
 
 
 def error_kind(error: BaseException) -> str:
-    """The type that the contract names: our own errors by name, else the built-in family."""
+    """Return the name of the error's type in the contract: CorruptIndexError, or the built-in family."""
     for ancestor in type(error).__mro__:
         if ancestor.__name__ == "CorruptIndexError":
             return ancestor.__name__

@@ -1,8 +1,8 @@
-"""Three databases behind one store, each with the homes that a hash gives it, as a server that shards has them.
+"""Three databases behind one store, with homes distributed by hash, as in a server that shards.
 
-A statement goes where the rows of the home are that it was told to see. One that needs the rows of two homes finds
-those of one: then the index answers differently from a file. What is about every home is asked of all three; what has
-no home (the schema, the collections) all three have.
+A statement is sent to the database of the current home. One that needs the rows of two homes finds those of one, so
+that the index answers differently from a file. Statements about every home are sent to all three databases; data
+without a home (the schema, the collections) is in all three.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _EVERYWHERE = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET ")
 
 
 def server_of(home: str) -> int:
-    """Return which of the databases has a home."""
+    """Return the number of the database of a home."""
     return zlib.crc32(home.encode()) % N_DATABASES
 
 
 class RoutedCursor:
-    """The answers of one statement, merged if several were asked."""
+    """The answers to one statement, merged if it was sent to several databases."""
 
     def __init__(self, query: str, cursors: Sequence[Any], *, merges: bool) -> None:
         self._query = query
@@ -40,16 +40,16 @@ class RoutedCursor:
 
     @property
     def description(self) -> Any:
-        """What the columns are; None: there are no rows."""
+        """The description of the columns; None for a statement without rows."""
         return self._cursors[0].description
 
     @property
     def rowcount(self) -> int:
-        """How many rows were written or found."""
+        """The number of rows written or found."""
         return sum(int(cursor.rowcount) for cursor in self._cursors)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
-        """Return the rows: sums, if each database answered with numbers; else in the order that was asked for."""
+        """Return the rows: sums, if each database answered with numbers; otherwise in the order of the statement."""
         answers = [cursor.fetchall() for cursor in self._cursors]
         if len(answers) > 1 and all(len(rows) == 1 and _are_numbers(rows[0]) for rows in answers):
             return [tuple(sum(column) for column in zip(*(rows[0] for rows in answers), strict=True))]
@@ -67,38 +67,38 @@ def _are_numbers(row: tuple[Any, ...]) -> bool:
 
 
 class RoutedConnection:
-    """As much of a connection as the store uses."""
+    """The part of a connection that the store uses."""
 
     def __init__(self, connections: Sequence[Any]) -> None:
         self._connections = connections
         self._home, self._across = "", False
         self._is_piped = False
 
-    def __getattr__(self, name: str) -> Any:  # info, pgconn, what listens
+    def __getattr__(self, name: str) -> Any:  # info, pgconn, notifications
         return getattr(self._connections[0], name)
 
     @property
     def adapters(self) -> RoutedConnection:
-        """What registers how values are sent."""
+        """The object that registers dumpers, here this one."""
         return self
 
     def register_dumper(self, *dumper: Any) -> None:
-        """Register it with each."""
+        """Register a dumper with each connection."""
         for one in self._connections:
             one.adapters.register_dumper(*dumper)
 
     @property
     def closed(self) -> bool:
-        """Whether any of them is."""
+        """Whether any connection is closed."""
         return any(one.closed for one in self._connections)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all connections."""
         for one in self._connections:
             one.close()
 
     def execute(self, query: str, parameters: Any = None, **options: Any) -> RoutedCursor:
-        """Send a statement where the home is that was named last."""
+        """Send a statement to the database of the home that was set last."""
         self._forget_settings()
         asked = self._connections
         if query.startswith("SELECT set_config('scrubjay.home'"):
@@ -111,12 +111,12 @@ class RoutedConnection:
         )
 
     def _forget_settings(self) -> None:
-        """A setting goes with its transaction."""
+        """Reset the home after a transaction, whose end resets the setting."""
         if not self._is_piped and self._connections[0].info.transaction_status == 0:
             self._home, self._across = "", False
 
     def exchange(self, statements: Sequence[tuple[str, Any, bool]]) -> list[list[tuple[Any, ...]]]:
-        """Send several statements at once, each where the home is that was named last."""
+        """Send several statements at once, each to the database of the home that was set last."""
         self._forget_settings()
         with ExitStack() as until:
             for one in self._connections:
@@ -130,7 +130,7 @@ class RoutedConnection:
                     for query, parameters, is_wanted in statements
                 ]
             except BaseException:
-                # What came behind the statement that failed was not prepared, and psycopg may go on as if it was.
+                # Statements after the failed one were not prepared, though psycopg may assume so.
                 for one in self._connections:
                     one.prepare_threshold = None
                 raise
@@ -141,7 +141,7 @@ class RoutedConnection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Begin and end one on each."""
+        """Begin and end a transaction on each connection."""
         with ExitStack() as until:
             for one in self._connections:
                 until.enter_context(one.transaction())
@@ -165,16 +165,16 @@ def _new_base() -> str:
 
 
 def route(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Have every index that is opened from now on keep its rows in three databases; return their addresses, the first
-    one to be opened."""
+    """Let every index opened from now on store its rows in three databases; return their addresses, of which the first
+    is the one to open."""
     urls = [_new_database() for _ in range(N_DATABASES)]
     monkeypatch.setattr(Server, "_connect", lambda server: _connected(server, urls))
     return urls
 
 
 def use_routed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each path that stands for a database (:func:`tests.data.stores.use_postgres`) stand for one in three from now
-    on."""
+    """From now on, let each path of a database (:func:`tests.data.stores.use_postgres`) refer to one routed over three
+    databases."""
     several: dict[str, list[str]] = {}
     connect = Server._connect
 
@@ -210,5 +210,5 @@ def _schema(url: str) -> str:
 
 @cache
 def _bases() -> tuple[str, ...]:
-    """Three databases of this run's server, for schemas in each of them."""
+    """Return three databases of this run's server, in which schemas are created."""
     return tuple(_new_base() for _ in range(N_DATABASES))

@@ -1,4 +1,4 @@
-"""Lets a suite that opens indexes by paths run over PostgreSQL as well: each path stands for a database of its own."""
+"""Lets a suite that opens indexes by paths run over PostgreSQL as well: each path refers to a separate database."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.data.postgres import as_superuser, new_url
 __all__ = ["asked", "database_of", "freeze_after_writes", "use_buckets", "use_postgres"]
 
 BUCKETS = 3
-"""Of a tenant's users, in suites that run over buckets: few, so that users share them and do not."""
+"""Number of homes of a tenant's users in suites with such homes: few, so that some users share one."""
 
 
 _taken: list[str] = []
 
 
 def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
-    """Let databases that are made without being told otherwise have the users of each tenant in so many homes."""
+    """Let new databases by default keep the users of each tenant in `n` homes."""
     from scrubjay.store.postgres import schema
 
     prepare = schema.prepare
@@ -39,9 +39,9 @@ def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
 
 
 def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False) -> None:
-    """Let `Index.open` open a database in the place of a file, and see at once what others wrote, as in a file.
+    """Let `Index.open` open a database in place of a file, and see the writes of others at once, as in a file.
 
-    `emptied_ones` is for suites of memory: what earlier tests are done with is used again.
+    `emptied_ones` is for suites of memory: databases of earlier tests are reused.
 
     With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder; with SCRUBJAY_TEST_COLD=1 as well every
     scope is frozen there after each write to it.
@@ -55,7 +55,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False)
     def open_database(cls: type[Index], path: str | Path, *arguments: Any, **options: Any) -> Index:
         if not str(path).startswith("postgresql:"):
             if str(path) not in databases:
-                # Of an index without a memory, such a database would say that a memory was there.
+                # A reused database has the tables of a memory, which an index without one must not have.
                 asking = sys._getframe(1).f_globals["__name__"]
                 if emptied_ones and "user_homes" not in options and asking.startswith("scrubjay.memory."):
                     databases[str(path)] = emptied.take()
@@ -74,7 +74,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False)
 
 
 def give_back_all() -> None:
-    """Give back what the test before took."""
+    """Return the databases of the previous test for reuse."""
     while _taken:
         emptied.give_back(_taken.pop())
 
@@ -101,12 +101,12 @@ def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def database_of(path: object) -> str | None:
-    """Return the database that a path stands for; None: it is a file."""
+    """Return the database to which a path refers; None for a file."""
     return os.environ.get(f"SCRUBJAY_TEST_DATABASE {path}")
 
 
 def asked(url: str, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """Return what a statement gives that passes the walls, as somebody at the server sees and changes rows."""
+    """Return the rows of a statement run as the superuser, to whom row security does not apply."""
     import psycopg
 
     with psycopg.connect(as_superuser(url), autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""What do the properties draw? Small worlds, dense with ties, repeats, identifiers and neighbours.
+"""Strategies for the property tests: small worlds with many ties, repeats, identifiers and neighbours.
 
 Texts come from few words, so that queries match often and scores tie; scopes from few names, so that partitions share
 tenants, users and agents; ids from few, so that documents are replaced in their scope and most ids live in several
@@ -43,7 +43,7 @@ OTHERS = [
 
 @st.composite
 def weighted(draw: st.DrawFn, *branches: tuple[int, st.SearchStrategy[Any]]) -> Any:
-    """One of the branches by weight. (st.one_of merges equal branches, so repeating them there has no effect.)"""
+    """Draw from one of the branches by weight. (st.one_of merges equal branches, so repeating them has no effect.)"""
     places = [place for place, (weight, _) in enumerate(branches) for _ in range(weight)]
     return draw(branches[places[draw(st.integers(0, len(places) - 1))]][1])
 
@@ -54,7 +54,7 @@ joined_words = st.lists(words, min_size=1, max_size=12).map(" ".join)
 
 @st.composite
 def repeated_words(draw: st.DrawFn) -> str:
-    """Some words many times: term frequencies around and above the saturation at 31."""
+    """Draw texts that repeat words: term frequencies around and above the saturation at 31."""
     counts = draw(st.dictionaries(st.sampled_from(WORDS + IDENTIFIERS), st.integers(1, 70), max_size=3))
     return " ".join(word for word, count in counts.items() for _ in range(count))
 
@@ -73,7 +73,7 @@ short_texts = st.lists(st.sampled_from(["jay", "oak", "acorn", "TS-999"]), min_s
 texts = weighted(
     (6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts), (1, st.just(""))
 )
-"""Any short text: few words (so that scores tie), many, repeats, arbitrary Unicode, nothing at all."""
+"""Short texts: of few words (so that scores tie), many words, repeats, arbitrary Unicode, or empty."""
 
 queries = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts))
 long_queries = st.lists(words, min_size=30, max_size=150).map(" ".join)
@@ -86,7 +86,7 @@ int_ids = weighted(
     (3, st.integers(0, 5)),
     (1, st.sampled_from([*range(-3, 20), 2**63 - 1, -(2**63), 2**32, 2**32 + 1, 4711])),
 )
-"""Mostly few, each of them in several scopes."""
+"""Mostly a few ids, each of them in several scopes."""
 
 _shared_with_jane = st.sampled_from([("acme", None, None), ("acme", "jane", None), ("acme", "jane", "coder")])
 _any_scope = st.tuples(
@@ -95,11 +95,11 @@ _any_scope = st.tuples(
     st.sampled_from([None, "coder", "jane", "a"]),
 )
 scope_keys = weighted((6, _shared_with_jane), (1, st.just(("acme", None, "coder"))), (2, _any_scope))
-"""Mostly what acme's jane and her coder see together, sometimes a neighbour."""
+"""Mostly scopes that acme's jane and her coder see, sometimes others."""
 
 
 def exact_vector(signs: Sequence[int], n_entries: int, scale: float) -> NDArray[np.float32]:
-    """+-scale in the first n entries, zero in the others; its norm is scale * sqrt(n)."""
+    """Return a vector of +-scale in the first n entries, and zero in the others; its norm is scale * sqrt(n)."""
     vector = np.zeros(len(signs), dtype=np.float32)
     vector[:n_entries] = np.array(signs[:n_entries], dtype=np.float32) * scale
     return vector
@@ -114,8 +114,9 @@ exact_vectors = st.builds(
     _scales,
     st.integers(0, DIM - 1),
 )
-"""One or four equal entries but for the sign, all powers of two, so that the norm is one as well: such vectors, and
-their products and sums, are exact in every stored type, also as direction and norm. Rankings have no tolerance."""
+"""Vectors with one or four nonzero entries, equal but for the sign, all powers of two, so that the norm is one as well:
+such vectors, and their products and sums, are exact in every stored type, also as direction and norm. Rankings are
+compared without tolerance."""
 
 
 def _with_direction(vector: NDArray[np.float32]) -> bool:
@@ -133,7 +134,7 @@ no_vectors = st.none()
 
 @st.composite
 def passages_of(draw: st.DrawFn, vectors: st.SearchStrategy[Any]) -> tuple[Any, Any]:
-    """The vectors of one to five passages, and where they are in a text that nobody asks about, or None."""
+    """Draw the vectors of one to five passages, and their spans in some text, or None."""
     rows = draw(st.lists(vectors, min_size=1, max_size=5))
     starts = draw(st.lists(st.integers(0, 90), min_size=len(rows), max_size=len(rows)))
     spans = np.array([(start, start + 1 + 7 * i) for i, start in enumerate(starts)], np.uint32)
@@ -185,7 +186,7 @@ def histories(
     vectors: st.SearchStrategy[Any] = no_vectors,
     max_size: int = 30,
 ) -> list[Step]:
-    """Writes of one id type, mostly upserts, of few ids in all kinds of scopes."""
+    """Draw writes of one id type, mostly upserts, of few ids in all kinds of scopes."""
     ids: st.SearchStrategy[Any] = draw(st.sampled_from([str_ids, int_ids]))
     step = weighted(
         (20, st.builds(Put, ids, texts, scope_keys, vectors)),
@@ -193,10 +194,10 @@ def histories(
         (1, st.builds(Erase, scope_keys, st.booleans())),
         (1, st.builds(Compact)),
     )
-    # Hypothesis likes short lists; a uniform length gives it searches that find something.
+    # Hypothesis prefers short lists; with a uniform length more searches find something.
     n_steps = draw(st.integers(1, max_size))
     return draw(st.lists(step, min_size=n_steps, max_size=n_steps))
 
 
 picks = st.lists(st.tuples(st.integers(0, 14), st.booleans()), max_size=8)
-"""What a caller's ranking names: places in a list of documents, each by its id or as a pair (see `Pair.entries`)."""
+"""Entries of a caller's ranking: places in a list of documents, each by its id or as a pair (see `Pair.entries`)."""

@@ -1,4 +1,4 @@
-"""What is public, found by introspection of names, so that it holds whatever the classes inherit from."""
+"""The public classes and members, by introspection of names, regardless of what the classes inherit from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MODULES = (
     "scrubjay.memory",
     "scrubjay.retrieval",
 )
-HANDED_OUT = (  # classes whose objects the public ones return, without being exported
+HANDED_OUT = (  # classes that are not exported, but returned by public ones
     "scrubjay.memory.runs.session.Session",
     "scrubjay._native.Document",
     "scrubjay._native.CompiledRanking",
@@ -37,12 +37,12 @@ SPECIAL = (
     "__hash__",
     "__enter__",
 )
-"""Of the special methods those that a class of ours may define."""
+"""The special methods that a class of the package may define."""
 
 
 @cache
 def classes() -> dict[str, type]:
-    """Return the public classes that are no errors, by name."""
+    """Return the public classes except errors, by name."""
     found: dict[str, type] = {}
     for module_name in MODULES:
         module = importlib.import_module(module_name)
@@ -57,7 +57,7 @@ def classes() -> dict[str, type]:
 
 
 def members(cls: type) -> Iterator[str]:
-    """Yield the names of public methods and properties, and of the special methods that a class of ours defines."""
+    """Yield the names of public methods and properties, and of the special methods that the class defines."""
     for name in sorted(dir(cls)):
         if not name.startswith("_"):
             yield name
@@ -67,7 +67,7 @@ def members(cls: type) -> Iterator[str]:
 
 
 def required(cls: type, name: str) -> list[tuple[str, bool]] | None:
-    """Return (name, whether by keyword only) of the parameters without default; None: it is not called."""
+    """Return (name, is keyword-only) of the parameters without default; None if the member is not called."""
     static = inspect.getattr_static(cls, name)
     value = getattr(cls, name)
     if isinstance(static, property) or not callable(value) or not (inspect.isroutine(value)):
@@ -106,7 +106,7 @@ def optional(cls: type, name: str) -> list[str]:
 
 @cache
 def _stub() -> dict[tuple[str, str], ast.FunctionDef]:
-    """The methods of the native classes, whose signatures Python cannot see."""
+    """Return the methods of the native classes, whose signatures Python cannot inspect."""
     package = Path(scrubjay.__file__).parent
     tree = ast.parse((package / "_native.pyi").read_text(encoding="utf-8"))
     return {
@@ -135,5 +135,5 @@ def _from_stub(cls: str, name: str) -> list[tuple[str, bool]] | None:
 
 
 def described(cls: type, member: str) -> Any:
-    """Return what stands behind a member, unbound."""
+    """Return the unbound attribute of a member."""
     return inspect.getattr_static(cls, member)

@@ -1,7 +1,7 @@
-"""How is each public class made, and what is each of its methods called with?
+"""Creation of objects of each public class, and arguments for their methods.
 
-A new class gets a line in :data:`MAKERS`, a new parameter one in :data:`VALUES` (by name, whichever method has it) or,
-where its name means something else there, in :data:`OF_METHODS`.
+A new class needs a line in :data:`MAKERS`, a new parameter one in :data:`VALUES` (by name, for all methods) or, where
+its name means something else, in :data:`OF_METHODS`.
 """
 
 from __future__ import annotations
@@ -53,29 +53,29 @@ _numbers = itertools.count(1)
 
 
 class Hooks:
-    """What the callbacks of a world call on their way: nothing, or the method under test, once."""
+    """The action of a world's callbacks: nothing, or the method under test, once."""
 
     def __init__(self) -> None:
         self.armed: str | None = None
         self.action: Callable[[], None] = lambda: None
 
     def fire(self, name: str) -> None:
-        """A callback of this name runs."""
+        """Run the action if it is armed for the callback of this name."""
         if self.armed == name:
             self.armed = None
             self.action()
 
 
 class World:
-    """A folder with a file, the objects that were made in it, and callbacks that lead back to them."""
+    """A folder with a file, the objects created in it, and callbacks that call them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.hooks = Hooks()
         self.closers: list[Callable[[], None]] = []
         self.reopen: Callable[[], None] = lambda: None
-        self.id = "m1"  # of something that is there
-        self.latest: Index | None = None  # of the indexes that were made
+        self.id = "m1"  # of an existing document or record
+        self.latest: Index | None = None  # the index opened last
 
     # ------------------------------------------------------------------ callbacks
 
@@ -120,7 +120,7 @@ class World:
         return query
 
     def observe(self, event: Any) -> None:
-        """A hook of traces that calls the hook."""
+        """A trace hook that calls the hook."""
         self.hooks.fire("trace")
 
     def extract(self, transcript: Any) -> list[Any]:
@@ -134,7 +134,7 @@ class World:
         return memory.DefaultJudge().contradicts(candidate, known)
 
     def judge(self) -> Any:
-        """Return an object with that."""
+        """Return a judge with the method `contradicts` of this world."""
         return type(
             "Judge", (), {"contradicts": lambda _, candidate, known: self.contradicts(candidate, known)}
         )()
@@ -142,7 +142,7 @@ class World:
     # ------------------------------------------------------------------ objects
 
     def options(self) -> dict[str, Any]:
-        """Return what files are opened with."""
+        """Return the options with which files are opened."""
         return {
             "analyzer": "tests",
             "stemmer": self.stem,
@@ -167,7 +167,7 @@ class World:
         return filled(index)
 
     def index_in_memory(self) -> Index:
-        """Make an index in memory."""
+        """Create an index in memory."""
         index = Index(self.embedder(), analyzer="tests", stemmer=self.stem)
         self.closers.append(index.close)
         self.latest = index
@@ -180,7 +180,7 @@ class World:
         return "dropped"
 
     def retriever(self, index: Index | None = None) -> retrieval.Retriever:
-        """Make a retriever with everything that calls back."""
+        """Create a retriever with all kinds of callbacks."""
         return retrieval.Retriever(
             self.index() if index is None else index,
             rewriter=_Rewriter(self),
@@ -216,7 +216,7 @@ class World:
         return session
 
     def engine(self) -> Engine:
-        """Make a native engine."""
+        """Create a native engine."""
         engine = Engine(DIM, analyzer="tests", stemmer=self.stem)
         engine.upsert_many(
             ["m1", "m2"], ["prefers trains", "prefers planes"], scope=JANE, vectors=np.ones((2, DIM))
@@ -405,18 +405,18 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "QueryCache": lambda _: embedders.QueryCache(),
     "WordLlama": lambda _: embedders.default(),
 }
-"""How an object of a class is made. A second way to make one is named `Class way`."""
+"""Class -> a function that creates an object. A second way to create one is named `Class way`."""
 
 WITHOUT_OBJECTS = {
     "Embedder", "Judge", "KeyStore", "Reranker", "Rewriter", "Fusion",  # protocols and unions
     "FastEmbed", "Model2Vec", "SentenceTransformers", "SentenceTransformersReranker", "OpenAICompatible",
     "KeyDatabase", "OpenAIClient", "OnnxFolder", "OnnxReranker",
-    # these need files, a service or a library: only without constructor
+    # these need files, a service or a library: tested only without their constructor
 }  # fmt: skip
 
 
 class _Away:
-    """A Redis client whose server is away."""
+    """A Redis client whose server is unavailable."""
 
     def __getattr__(self, name: str) -> Any:
         def call(*_: Any, **__: Any) -> Any:
@@ -503,7 +503,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "vector_rank": lambda *_: 1,
     "within": lambda *_: Scope("acme"),
 }
-"""By parameter: (world, object) -> a small value that is right. Called for every call anew."""
+"""Parameter -> a function of (world, object) that returns a small valid value; called for every call."""
 
 
 def _exported_memory(world: World) -> Path:
@@ -629,9 +629,9 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Retrieved.index": lambda _, found: found.index(found[0]),
     "Recalled.index": lambda _, found: found.index(found[0]),
 }
-"""By class and method: (world, object) -> the call itself."""
+"""Class and method -> a function of (world, object) that makes the call."""
 
-OF_METHODS.update(  # an async twin is called with what its method is called with, and awaited by `finished`
+OF_METHODS.update(  # async twins take the same arguments; `finished` awaits them
     {
         f"Async{name}": call
         for name, call in OF_METHODS.items()
@@ -642,7 +642,7 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
 
 
 def _table() -> bytes:
-    """Return the bytes of the table in the package."""
+    """Return the bytes of the package's embedding table."""
     return (Path(embedders.__file__).parent / "en-1.static").read_bytes()
 
 
@@ -654,7 +654,7 @@ def _notes(world: World) -> Path:
 
 
 def _stored(world: World) -> Path:
-    """Write a file that nobody has open."""
+    """Write an index file, and close it."""
     path = world.folder / f"stored{next(_numbers)}.scrubjay"
     with Index.open(path) as index:
         index.upsert("m9", "Prefers trains.", scope=JANE)
@@ -664,7 +664,7 @@ def _stored(world: World) -> Path:
 def _exported(world: World) -> Path:
     path = world.folder / "export.jsonl"
     if not path.exists():
-        # Other threads may come here, and a child of this process.
+        # Other threads and a forked child may run this at the same time.
         own = world.folder / f"exported{os.getpid()}-{next(_numbers)}"
         with Index.open(own) as index:
             index.upsert("m9", "Prefers trains.", scope=JANE)
@@ -674,10 +674,10 @@ def _exported(world: World) -> Path:
 
 
 def caller(subject: str, member: str) -> Callable[[World, Any], Any]:
-    """Return what calls a member of an object with arguments of its kind, or reads it.
+    """Return a function that calls a member of an object with valid arguments, or reads it.
 
     Raises:
-        LookupError: a parameter is not known; says where to add it.
+        LookupError: a parameter is unknown; the message says where to add it.
     """
     name = subject.partition(" ")[0]
     cls = api.classes()[name]
@@ -704,7 +704,7 @@ def caller(subject: str, member: str) -> Callable[[World, Any], Any]:
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """An event loop that is made with its only worker thread, and is left as it is when the interpreter exits."""
+    """An event loop that starts its only worker thread at once, and is not closed when the interpreter exits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -713,11 +713,11 @@ class Loop(asyncio.SelectorEventLoop):
         self.set_default_executor(workers)
 
     def __del__(self, *_: Any) -> None:
-        """Another thread may be inside."""
+        """Do not close the loop: another thread may be running it."""
 
 
 class _Loops(threading.local):
-    """How a thread runs coroutines: each in an event loop of its own, or all in one that it was given."""
+    """Runs the coroutines of a thread: each in a new event loop, or all in the loop given to the thread."""
 
     kept: Loop | None = None
 
@@ -729,12 +729,12 @@ _loops = _Loops()
 
 
 def use_loop(loop: Loop) -> None:
-    """Let this thread run all coroutines in one event loop."""
+    """Let this thread run all its coroutines in one event loop."""
     _loops.kept = loop
 
 
 def finished(value: Any) -> Any:
-    """Await, enter or wait for what a method returned, where that is how it is used."""
+    """Await a coroutine, wait for a future or enter a context manager that a method returned; return other values."""
     if inspect.iscoroutine(value):
         return _loops.run(value)
     if isinstance(value, Future):

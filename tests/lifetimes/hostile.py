@@ -1,6 +1,6 @@
-"""Values that no caller should give, for every parameter of every public method: only typed errors may come out.
+"""Hostile values for every parameter of every public method: only typed errors may be raised.
 
-One parameter at a time is hostile, the others are right. A value that a method takes is fine, too.
+One parameter at a time is hostile, the others are valid. A method may also accept the value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.lifetimes import api
 from tests.lifetimes.arguments import DIM, JANE, VALUES, World, finished
 
 N_SOME = 8
-"""How many of the values a parameter gets, unless all are asked for."""
+"""The number of values that are tried per parameter, unless all are."""
 
 ALWAYS: dict[str, dict[str, Callable[[], Any]]] = {
     "search": {"text": lambda: "trains"},
@@ -30,14 +30,14 @@ ALWAYS: dict[str, dict[str, Callable[[], Any]]] = {
     "forget": {"user": lambda: "nobody", "tenant": lambda: "acme"},
     "verify_erased": {},
 }
-"""What a method is given besides what it requires, so that it comes to look at the rest."""
+"""Arguments besides the required ones, without which a method would not check the others."""
 
 SKIPPED = {"change", "row", "rows", "one"}
-"""Parameters of what parts of the package ask of each other, which callers cannot make."""
+"""Parameters that are internal to the package; callers cannot create their values."""
 
 
 def values() -> list[Any]:
-    """Return the hostile values. Made anew: some of them may be changed."""
+    """Return the hostile values, as new objects, since a call may change some of them."""
     cyclic: list[Any] = []
     cyclic.append(cyclic)
     return [
@@ -54,11 +54,11 @@ def values() -> list[Any]:
 
 
 NAMING = {"id", "ids", "exclude", "hit", "keys", "rankings", "scope", "within", "tenant"}
-"""Parameters that say which documents are meant."""
+"""Parameters that identify documents or scopes."""
 
 
 def almost_keys() -> list[Any]:
-    """Return what is taken for a key, a scope or an id by mistake: what every parameter of :data:`NAMING` gets, too."""
+    """Return values that resemble a key, a scope or an id; the parameters in :data:`NAMING` get them, too."""
     return [
         JANE, (JANE, "m1"), [JANE, JANE], [(JANE, "m1")], [(JANE, None)], [("m1", JANE)], [(JANE,)], ["m1", (JANE, 1)],
         [[(JANE, "m1"), "m1"]], [[("m1", JANE)]], [[JANE]], [[(JANE, "m1", 1)]],
@@ -67,7 +67,7 @@ def almost_keys() -> list[Any]:
 
 
 class Theirs(Exception):  # noqa: N818
-    """What the caller's own objects raise, and get back."""
+    """The error that the caller's own objects raise; it must reach the caller."""
 
 
 def _raising(*_: Any) -> Any:
@@ -75,7 +75,7 @@ def _raising(*_: Any) -> Any:
 
 
 class _Liar:
-    """Claims a length and gives nothing."""
+    """A sequence that has a length but raises for every item."""
 
     def __len__(self) -> int:
         return 3
@@ -90,7 +90,7 @@ class _Liar:
 def calls(
     subject: str, member: str, world: World, made: Any, *, everything: bool
 ) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield (what is given, the call) for a method of an object; nothing for a property."""
+    """Yield (description of the argument, call) for a method of an object; nothing for a property."""
     cls = api.classes()[subject.partition(" ")[0]]
     required = api.required(cls, member)
     if required is None or member in ("__eq__", "__hash__"):
@@ -100,7 +100,7 @@ def calls(
         return
     always = dict(ALWAYS.get(member, {}))
     if cls is scrubjay.ScopeView:
-        always.pop("scope", None)  # it has one
+        always.pop("scope", None)  # the view has one
     parameters = list(dict.fromkeys([*names, *always, *api.optional(cls, member)]))
     chance = random.Random(f"{subject}.{member}")
     for parameter in parameters:
@@ -141,18 +141,18 @@ def _call(
 
 
 def acceptable(error: BaseException) -> bool:
-    """Whether an error is one that a caller can make sense of: typed, and not a bare key."""
+    """Return whether an error is typed and has a message that a caller can understand, not a bare key."""
     if isinstance(error, (Theirs, IndexError)):
         return True
     if isinstance(error, KeyError):
         return isinstance(error, scrubjay.Error) or " " in str(error.args[0] if error.args else "")
     if isinstance(error, (scrubjay.Error, TypeError, ValueError)):
         return not isinstance(error, UnicodeError) or ": " in str(error)
-    return isinstance(error, FileNotFoundError)  # a path
+    return isinstance(error, FileNotFoundError)  # the hostile value was taken for a path
 
 
 def enter(world: World) -> None:
-    """Stand in the world's folder: relative paths lead there."""
+    """Change to the world's folder, so that relative paths stay within it."""
     os.chdir(world.folder)
 
 

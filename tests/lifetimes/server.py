@@ -2,7 +2,7 @@
 
     python -m tests.lifetimes.server [PART of case names...] [--share N]
 
-runs the cases whose names hold all the parts (of N one, the same each time), and prints those that failed.
+runs the cases whose names contain all the parts (one in N, always the same), and prints those that failed.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from tests.lifetimes import situations
 from tests.lifetimes.situations import Case
 
 MAX_SECONDS = 180.0
-"""After so long a case hangs. Most take a tenth of a second; the rest is for a machine on which others are busy."""
+"""A case that takes longer hangs. Most take a tenth of a second; the limit allows for a busy machine."""
 
 
 class Outcome(NamedTuple):
-    """How the process of a case ended."""
+    """The exit code and output of a case's process."""
 
     case: Case
-    code: int | None  # negative: by a signal; None: it hung
+    code: int | None  # negative: killed by a signal; None: it hung
     said: str
 
     @property
     def passed(self) -> bool:
-        """Whether it ended by itself with 0, without a word on standard error."""
+        """Whether the process exited with code 0 and wrote nothing to standard error."""
         return self.code == 0 and not self.said
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def run(cases: Iterable[Case], *, at_a_time: int = 3) -> Iterator[Outcome]:
-    """Run cases, each in a child of this process, several side by side; yield their outcomes as they end.
+    """Run cases in parallel, each in a child of this process; yield their outcomes as they end.
 
     This process must have no threads and no open index.
     """
@@ -68,7 +68,7 @@ def run(cases: Iterable[Case], *, at_a_time: int = 3) -> Iterator[Outcome]:
             continue
         for child, (case, folder, since) in list(running.items()):
             if time.monotonic() - since > MAX_SECONDS:
-                os.kill(child, signal.SIGABRT)  # faulthandler says where every thread stands
+                os.kill(child, signal.SIGABRT)  # faulthandler prints the stacks of all threads
                 time.sleep(0.2)
                 _kill(child)
                 del running[child]
@@ -93,7 +93,7 @@ def _outcome(case: Case, folder: Path, code: int | None) -> Outcome:
 
 
 def _be(case: Case, folder: Path) -> None:
-    """Become the process of a case. It ends as any program does."""
+    """Become the process of a case, which exits as any program does."""
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         opened = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, descriptor)
@@ -103,14 +103,14 @@ def _be(case: Case, folder: Path) -> None:
     faulthandler.enable(sys.stderr)
     try:
         situations.run(case, folder)
-    except Exception:  # noqa: BLE001 - which is shortened
+    except Exception:  # noqa: BLE001 - the traceback is shortened
         traceback.print_exc(limit=-3)
         raise SystemExit(1) from None
     raise SystemExit(0)
 
 
 def main() -> None:
-    """Run the cases that the arguments name."""
+    """Run the cases that the command line selects."""
     parser = argparse.ArgumentParser()
     parser.add_argument("part", nargs="*")
     parser.add_argument("--share", type=int, default=1)

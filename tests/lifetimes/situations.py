@@ -1,7 +1,7 @@
-"""The six situations. Each runs in a process of its own, which ends by itself afterwards; see `server.py`.
+"""The situations. Each case runs in its own process, which then exits normally; see `server.py`.
 
-A case is (situation, subject, member). It passes if every call gave a value or one of our errors, and the process ends
-with 0 and without a word on standard error.
+A case is (situation, subject, member). It passes if every call returns a value or raises a typed error, and the process
+exits with code 0 and writes nothing to standard error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import scrubjay
 from tests.lifetimes import api, hostile
 from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, Loop, World, caller, use_loop
 
-logging.getLogger("scrubjay").addHandler(logging.NullHandler())  # what is logged is no failure
+logging.getLogger("scrubjay").addHandler(logging.NullHandler())  # log messages are not failures
 
 TYPED = (scrubjay.Error, TypeError, ValueError, KeyError, IndexError)
-"""What a call may raise. KeyError and IndexError: of a look-up that found nothing."""
+"""Errors that a call may raise; KeyError and IndexError come from failed look-ups."""
 
 CLOSABLE = (
     "Index",
@@ -58,7 +58,7 @@ NATIVE = (
     "Hit",
 )
 
-STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
+STILL_ANSWER = {  # members that need neither memories nor the file, and work after close
     "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "open", "admin"},
     "AsyncIndex": {"close", "__repr__", "open", "index", "admin"},
     "AsyncMemory": {"close", "__repr__", "open", "memory", "admin", "feed", "files", "session"},
@@ -74,23 +74,23 @@ STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
 
 
 class Case(NamedTuple):
-    """One test."""
+    """One test case."""
 
     situation: str
     subject: str
-    member: str  # "*": all of them, one after the other
+    member: str  # "*": all members, one after the other
 
     def __str__(self) -> str:
         return f"{self.situation}: {self.subject}.{self.member}"
 
 
 def subjects() -> list[str]:
-    """Return what has a maker, by name."""
+    """Return the names of the subjects in MAKERS whose classes are public."""
     return [name for name in MAKERS if name.partition(" ")[0] in api.classes()]
 
 
 def all_cases() -> list[Case]:
-    """Return every case there is."""
+    """Return all cases."""
     cases = []
     for subject in subjects():
         members = list(api.members(api.classes()[subject.partition(" ")[0]]))
@@ -117,7 +117,7 @@ def all_cases() -> list[Case]:
 
 
 def run(case: Case, folder: Path) -> None:
-    """Run a case. Raises, or leaves by SystemExit, if it failed."""
+    """Run a case; raise an error or SystemExit if it failed."""
     _SITUATIONS[case.situation](case, World(folder))
 
 
@@ -128,14 +128,14 @@ _failures: list[str] = []
 
 
 def attempt(call: Callable[[], Any], *, expect: type[BaseException] | None = None) -> BaseException | None:
-    """Call; return the typed error that it raised. Anything else is noted as a failure."""
+    """Make a call; return its error, or None. An untyped error, or one other than `expect`, is noted as a failure."""
     try:
         call()
     except TYPED as error:
         if expect is not None and not isinstance(error, expect):
             _note(f"expected {expect.__name__}, got {type(error).__name__}: {error}")
         return error
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+    except BaseException as error:  # noqa: BLE001 - every error is judged
         _note("".join(traceback.format_exception(error)))
         return error
     if expect is not None:
@@ -148,7 +148,7 @@ def _note(failure: str) -> None:
 
 
 def report() -> None:
-    """Leave with 3 if anything failed, saying what."""
+    """Exit with code 3 if there are failures, and print them."""
     if _failures:
         sys.stderr.write("\n".join(dict.fromkeys(_failures))[:8000] + "\n")
         raise SystemExit(3)
@@ -214,7 +214,7 @@ def _exit(case: Case, world: World) -> None:
         _loop(call, threading.Event())
 
     for _ in range(3):
-        # Before 3.12 CPython frees, while it exits, the state of a thread that starts just then (gh-104690).
+        # On exit, CPython before 3.12 frees the state of a thread that is just starting (gh-104690).
         own = Loop() if sys.version_info < (3, 12) else None
         threading.Thread(target=loop, args=(own,), daemon=True).start()
     time.sleep(0.04)
@@ -256,7 +256,7 @@ def _waited(child: int, seconds: float) -> int | None:
         if pid:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.002)
-    os.kill(child, signal.SIGABRT)  # faulthandler says where it stands
+    os.kill(child, signal.SIGABRT)  # faulthandler prints its stack
     time.sleep(0.3)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -271,14 +271,14 @@ def _uninitialised(case: Case, world: World) -> None:
         try:
             made = cls.__new__(cls)  # type: ignore[call-overload]
         except TypeError:
-            assert issubclass(cls, tuple)  # there is none without its fields
+            assert issubclass(cls, tuple)  # a tuple cannot be created without its fields
             continue
         attempt(lambda call=call, made=made: call(world, made))
     report()
 
 
 def _closed(case: Case, world: World) -> None:
-    """The object was closed before."""
+    """The object was closed before the call."""
     made = MAKERS[case.subject](world)
     for close in world.closers:
         close()
@@ -354,7 +354,7 @@ CALLBACKS: dict[str, dict[str, Callable[[World, Any], Any]]] = {
         "stemmer": lambda _, engine: engine.upsert("s1", "entirely new vocabularies", scope=_JANE),
     },
 }
-"""By subject: callback -> what leads to it."""
+"""Subject -> callback -> the call that triggers it."""
 
 _JANE, _SEALED = scrubjay.Scope("acme", user="jane"), scrubjay.Scope("sealed", user="jane")
 
@@ -375,7 +375,7 @@ def _callback(case: Case, world: World) -> None:
         world.hooks.armed = None
         if not called:
             _note(f"the callback {name} was not called")
-        attempt(call)  # and it still answers
+        attempt(call)  # the object still works
         for close in world.closers:
             attempt(close)
         world.closers.clear()
@@ -384,7 +384,7 @@ def _callback(case: Case, world: World) -> None:
 
 
 def _note_progress(name: str) -> None:
-    """What was done, for a case that hangs afterwards; see `server.py`."""
+    """Print the finished callback, for the report of a case that hangs afterwards; see `server.py`."""
     sys.stdout.write(f"{name} done\n")
     sys.stdout.flush()
 
@@ -393,7 +393,7 @@ HOSTILE = ("Index", "Index in memory", "Admin", "Admin in memory", "Backend", "B
            "ScopeView in memory", "Memory", "Session", "Retriever", "Engine",
            "Scope", "Result", "Hits", "StaticEmbedder", "QueryCache", "ResultCache", "Counters", "Query", "WordLlama",
            "Recalled", "Retrieved", "Decay", "KeyFolder", "UserKeys")  # fmt: skip
-"""Not: what hands its arguments to a function of the caller's, or takes what only the package makes."""
+"""Without classes that pass their arguments to a caller's function, or take objects internal to the package."""
 
 
 def _place(error: BaseException) -> str:
@@ -402,16 +402,16 @@ def _place(error: BaseException) -> str:
 
 
 def _hostile(case: Case, world: World) -> None:
-    """Every parameter gets values that no caller should give."""
+    """Every parameter gets hostile values."""
     hostile.enter(world)
     everything = bool(os.environ.get("SCRUBJAY_ALL_HOSTILE"))
     made = MAKERS[case.subject](world)
     for what, call in hostile.calls(case.subject, case.member, world, made, everything=everything):
         sys.stdout.write(f"{what}\n")
-        sys.stdout.flush()  # the last line says what a process died of
+        sys.stdout.flush()  # the last line names the call that killed the process
         try:
             call()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        except BaseException as error:  # noqa: BLE001 - every error is judged
             if not hostile.acceptable(error):
                 _note(f"{what}: {type(error).__name__}: {str(error)[:120]} ({_place(error)})")
         if getattr(made, "is_closed", False) or case.member in ("close", "__enter__"):

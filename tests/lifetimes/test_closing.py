@@ -1,4 +1,4 @@
-"""`close` while others read: a typed error or the right answer, whoever closes, from wherever."""
+"""Closing during reads, from any thread or callback: readers get a typed error or the right answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ READS: dict[str, Callable[[Index], object]] = {
 
 @pytest.mark.parametrize("read", READS)
 def test_readers_get_closed_error(tmp_path: Path, read: str) -> None:
-    """In a process of its own: the failure was a segmentation fault."""
+    """Runs in its own process: the failure was a segmentation fault."""
     program = f"""
         import threading, time
         from pathlib import Path
@@ -103,7 +103,7 @@ def test_close_waits_for_the_statement_under_way_and_interrupts_it(tmp_path: Pat
     time.sleep(0.05)
     start = time.monotonic()
     index.close()
-    assert time.monotonic() - start < 60  # the statement would never end
+    assert time.monotonic() - start < 60  # without an interrupt the statement would never end
     thread.join(120)
     assert [type(error) for error in raised] == [ClosedError]
 
@@ -126,7 +126,7 @@ def test_a_cursor_that_is_left_half_way_delays_nobody(tmp_path: Path) -> None:
 
 
 def test_close_inside_of_a_call_into_sqlite_closes_afterwards(tmp_path: Path) -> None:
-    """As a finalizer may, which Python runs wherever memory is allocated."""
+    """A finalizer may close the index: Python runs it wherever memory is allocated."""
     index = opened(tmp_path / "index")
     store = Backend.of(index).engine.store  # type: ignore[union-attr]
     connection = store.reading_connection()
@@ -267,7 +267,7 @@ def test_a_connection_is_closed_with_its_thread(tmp_path: Path) -> None:
     thread.join()
     end = time.monotonic() + 60
     while len(Backend.of(index).engine.store._readers._all) != before and time.monotonic() < end:  # type: ignore[union-attr]
-        time.sleep(0.01)  # join() may come back before the thread has let go of its locals
+        time.sleep(0.01)  # join() may return before the locals are freed
         gc.collect()
     assert len(Backend.of(index).engine.store._readers._all) == before  # type: ignore[union-attr]
     index.close()

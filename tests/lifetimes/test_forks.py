@@ -1,4 +1,4 @@
-"""After a fork: the child's locks are free, an index on a file is the parent's, and a new one works."""
+"""After a fork, the child's locks are free; an index on a file belongs to the parent, and a new one works."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JANE = Scope("acme", user="jane")
 
 
 def in_child(work: Callable[[], object], seconds: float = 120) -> int | None:
-    """Run in a forked child; return its exit code, or None if it hung."""
+    """Run a function in a forked child; return its exit code, or None if it hung."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -45,7 +45,7 @@ def in_child(work: Callable[[], object], seconds: float = 120) -> int | None:
 
 
 class SlowToOpen(sqlite3.Connection):
-    """Stands between StoreConnection and SQLite: the open call goes on until it is waited for."""
+    """A connection whose open call takes 0.2 s; base class between StoreConnection and SQLite."""
 
     inside, opened = threading.Event(), threading.Event()
 
@@ -88,13 +88,13 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
         )
 
     assert in_child(work) == 0
-    assert owner.lock.locked() and not is_mine(owner.many[0])  # in the parent all is as it was
+    assert owner.lock.locked() and not is_mine(owner.many[0])  # nothing changed in the parent
     release.set()
     thread.join()
 
 
 def test_a_fork_waits_for_what_is_half_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrubjay.locks._MAX_WAIT_SECONDS", 300.0)  # others may be busy
+    monkeypatch.setattr("scrubjay.locks._MAX_WAIT_SECONDS", 300.0)  # the machine may be busy
     owner = Owner()
     pair = [0, 0]
     stop = threading.Event()
@@ -105,9 +105,7 @@ def test_a_fork_waits_for_what_is_half_changed(monkeypatch: pytest.MonkeyPatch) 
                 pair[0] += 1
                 time.sleep(0.001)
                 pair[1] += 1
-            time.sleep(
-                0.001
-            )  # a lock is not handed over: who takes it again at once may keep others from it for ever
+            time.sleep(0.001)  # locks are unfair: a thread that reacquires at once may starve the others
 
     thread = threading.Thread(target=change)
     thread.start()
@@ -123,7 +121,7 @@ def test_a_fork_waits_for_what_is_half_changed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_fork_waits_for_a_connection_that_is_being_opened(tmp_path: Path) -> None:
-    """SQLite's own locks, which its open call holds, would stay locked in the child."""
+    """The locks of SQLite that its open call holds would stay locked in the child."""
     path = tmp_path / "index"
     Index.open(path, durability="normal").close()
     thread = threading.Thread(target=lambda: SlowStoreConnection(str(path), check_same_thread=False).close())
@@ -164,7 +162,7 @@ def test_children_open_files_while_threads_of_their_parent_do(tmp_path: Path) ->
 
 
 def test_a_fork_waits_for_cursors_that_are_freed_half_way(tmp_path: Path) -> None:
-    """Freeing one resets its statement, within SQLite and its locks."""
+    """Freeing a cursor resets its statement, which takes locks of SQLite."""
     path = tmp_path / "index"
     Index.open(path, durability="normal").close()
     stop = threading.Event()
@@ -256,14 +254,14 @@ def test_an_index_on_a_file_belongs_to_the_parent(tmp_path: Path) -> None:
         stop.set()
         for thread in threads:
             thread.join()
-    cursor.close()  # and with it the state that it reads
-    assert len(index) == 305  # the parent sees what its children wrote
+    cursor.close()  # and the snapshot that it reads
+    assert len(index) == 305  # the parent sees its children's writes
     assert index.admin.check().clean
     index.close()
 
 
 def test_a_fork_waits_for_no_lock_in_vain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that wait for a connection hold other locks: taken in the other order, the fork's time would run out."""
+    """Threads that wait for a connection hold other locks; in the opposite order, the fork would time out."""
     monkeypatch.setattr(locks, "_MAX_WAIT_SECONDS", 40.0)
     index = Index.open(tmp_path / "index", durability="normal")
     index.upsert_many([{"id": i, "text": f"text {i}", "scope": JANE} for i in range(300)], progress=False)
@@ -274,7 +272,7 @@ def test_a_fork_waits_for_no_lock_in_vain(tmp_path: Path, monkeypatch: pytest.Mo
             index.get(7, scope=JANE)
             index.search("text", scope=JANE)
 
-    def write() -> None:  # as another process: what is read has to catch up
+    def write() -> None:  # as another process: the readers have to catch up
         with Index.open(tmp_path / "index", durability="normal") as own:
             own.upsert(os.getpid(), "of a child", scope=JANE)
 

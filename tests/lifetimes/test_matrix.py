@@ -1,7 +1,7 @@
 """Every public method in each situation: a typed error or the right answer, exit code 0, no signal, no hang.
 
-The default run takes a share of the cases, the same ones each time; `--long` takes all of them,
-as tests/long/run does. A single case again: `python -m tests.lifetimes.server "close: Index.get"`.
+The default run takes a fixed share of the cases; `--long` takes all of them, as tests/long/run does.
+To run a single case: `python -m tests.lifetimes.server "close: Index.get"`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.lifetimes.situations import all_cases
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARES = {"close": 10, "closed": 10, "exit": 16, "fork": 20, "callback": 10, "uninitialised": 8, "hostile": 8}
-"""Of how many cases the default run takes one."""
+"""The default run takes one case in this many."""
 
 
 def test_every_class_can_be_made() -> None:

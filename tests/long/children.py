@@ -1,4 +1,4 @@
-"""Processes of pytest over this source tree, for what runs tests in other environments or of other projects."""
+"""Runs pytest in a child process, for tests in other environments or of other projects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def run_pytest(
     cwd: Path = ROOT,
     variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run pytest, and return what it said.
+    """Run pytest, and return the finished process.
 
     Args:
-        arguments: further ones than those that every run has: quiet, no warnings, no cache.
-        folders: what can be imported; whatever PYTHONPATH holds here cannot.
-        python: of the environment.
-        cwd: where it runs.
-        variables: of the process, beside those that this one has.
+        arguments: arguments besides those of every run: quiet, no warnings, no cache.
+        folders: the PYTHONPATH of the process, in place of the one of this process.
+        python: the interpreter of the environment.
+        cwd: the working directory.
+        variables: environment variables of the process, besides those of this one.
     """
     return subprocess.run(
         [python, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", *arguments],

@@ -1,12 +1,12 @@
-"""Do the tables distribute by home on a Citus, and does the index answer there as over a file?
+"""Distributes the tables by home on Citus, and checks that the index answers there as over a file.
 
     python -m tests.long.citus [--url postgresql://...] [--user-homes N] [--seed N]
 
-Without an address a server of Debian's packages is started. The tables of an index and of a memory are made; each table
-that has a home is distributed by it, all in one place for each home (`colocate_with`), and those without one are kept
-whole on every worker. Then the same is written to the database and to a file, and their answers are compared. Where the
-extension is not there, it prints what it would have done and ends with 77. The address is of somebody who may make
-extensions, on the coordinator; its schema must be empty.
+Without an address, a server of Debian's packages is started. The tables of an index and of a memory are created; each
+table with a home is distributed by it, with all rows of a home in one place (`colocate_with`), and the others are
+reference tables on every worker. Then the same data is written to the database and to a file, and their answers are
+compared. If the extension is missing, the statements are only printed, and the exit code is 77. The address must name a
+user who may create extensions, on the coordinator; its schema must be empty.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["plan"]
 
 _PASSED_OVER = 77
 _FIRST = "sj_home"
-"""The table that the others lie beside."""
+"""The table with which the others are colocated."""
 
 
 def plan(connection: Any) -> list[str]:
-    """Return the statements that distribute the tables which are there, those that others lie beside first."""
+    """Return the statements that distribute the existing tables, in the order in which they depend on each other."""
     tables = connection.execute(
         "SELECT c.relname::text, EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'home') "
         "FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' "
@@ -49,7 +49,7 @@ def _is_there(connection: Any) -> bool:
 
 
 def _write(index: Index, memory: Memory, seed: int) -> list[Any]:
-    """Write and erase; return what is found."""
+    """Write and erase; return the results of searches and listings."""
     chance = random.Random(seed)
     scopes = [Scope("acme"), *(Scope("acme", user=f"u{i}") for i in range(12)), Scope("globex", user="joe")]
     for step in range(30):
@@ -72,7 +72,7 @@ def _write(index: Index, memory: Memory, seed: int) -> list[Any]:
 
 
 def main() -> int:
-    """Run it; 0: both answered alike."""
+    """Run the comparison; return 0 if both answered alike."""
     import psycopg
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

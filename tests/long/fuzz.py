@@ -1,10 +1,10 @@
-"""Run the fuzzers in turn until each has had its CPU time, and keep a tally; called again it goes on where it stopped.
+"""Run the fuzzers in turn until each has had its CPU time, and keep a tally; a later call continues from it.
 
     python -m tests.long.fuzz --build build/fuzz --state DIR [--minutes 20] [--only NAME,NAME] [--slice 60]
     python -m tests.long.fuzz --state DIR --coverage build/fuzz-coverage    # which lines the corpora reach
     python -m tests.long.fuzz --build build/fuzz --state DIR --minimise     # writes cpp/fuzz/corpus
 
-DIR/NAME/corpus grows from cpp/fuzz/corpus/NAME; DIR/NAME/findings holds inputs that ended a fuzzer; DIR/tally.json
+DIR/NAME/corpus grows from cpp/fuzz/corpus/NAME; DIR/NAME/findings holds inputs that crashed a fuzzer; DIR/tally.json
 holds CPU seconds and inputs by commit. The fuzzers need clang: `CC=clang CXX=clang++ cmake --preset fuzz`.
 """
 
@@ -22,19 +22,19 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "cpp" / "fuzz"
-MOST_FINDINGS = 5  # of one fuzzer: then it is left alone
-MOST_FILES, MOST_BYTES = 80, 40_000  # of one fuzzer's corpus in the repository
+MOST_FINDINGS = 5  # per fuzzer, after which it is not run any more
+MOST_FILES, MOST_BYTES = 80, 40_000  # of the corpus of one fuzzer in the repository
 
 
 def fuzzers() -> dict[str, int]:
-    """Return the longest input of each fuzzer."""
+    """Return the maximum length of the inputs of each fuzzer."""
     lines = (SOURCES / "fuzzers.txt").read_text().splitlines()
     pairs = [line.split() for line in lines if line and not line.startswith("#")]
     return {name: int(longest) for name, longest in pairs}
 
 
 def commit() -> str:
-    """Return the commit that is checked out, with a plus if files differ from it."""
+    """Return the commit that is checked out, with a plus sign if files differ from it."""
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty=+", "--exclude=*"],
         cwd=ROOT,
@@ -65,7 +65,7 @@ def _timed(command: list[str], log: Path) -> tuple[int, float]:
 
 
 class Tally:
-    """What every fuzzer has had, in a file."""
+    """The CPU time, inputs and findings of every fuzzer, in a file."""
 
     def __init__(self, state: Path) -> None:
         self.path = state / "tally.json"
@@ -91,7 +91,7 @@ class Tally:
 
 
 def run_slice(build: Path, state: Path, name: str, seconds: int, tally: Tally, seed: int) -> bool:
-    """Let a fuzzer run for some seconds; False if it found something."""
+    """Run a fuzzer for some seconds; return False if it found something."""
     folder = state / name
     corpus, findings = folder / "corpus", folder / "findings"
     for one in (corpus, findings):
@@ -134,9 +134,9 @@ def run_slice(build: Path, state: Path, name: str, seconds: int, tally: Tally, s
 
 
 def fuzz(build: Path, state: Path, names: list[str], minutes: float, slice_seconds: int, here: bool) -> Tally:
-    """Give each fuzzer its CPU minutes, slice by slice, those first that had least.
+    """Give each fuzzer its CPU minutes, slice by slice, those with the least time first.
 
-    With `here` only time on the commit that is checked out counts.
+    With `here`, only time on the checked-out commit counts.
     """
     tally = Tally(state)
     of_commit = commit() if here else None
@@ -163,7 +163,7 @@ def fuzz(build: Path, state: Path, names: list[str], minutes: float, slice_secon
 
 
 def coverage(build: Path, state: Path) -> dict[str, Any]:
-    """Replay all corpora; return lines and reached lines by folder of cpp/src, and by file."""
+    """Replay all corpora; return the numbers of lines and of covered lines by folder of cpp/src, and by file."""
     profiles, programs = [], []
     for name in fuzzers():
         corpora = [str(one) for one in (state / name / "corpus", SOURCES / "corpus" / name) if one.exists()]
@@ -210,7 +210,7 @@ def coverage(build: Path, state: Path) -> dict[str, Any]:
 
 
 def _llvm(tool: str) -> str:
-    """Return a tool's path; Debian keeps some under the version of clang alone."""
+    """Return the path of a tool; Debian installs some only under the version of clang."""
     found = shutil.which(tool)
     if found is None:
         version = subprocess.run(["clang", "-dumpversion"], capture_output=True, text=True, check=True).stdout
@@ -221,7 +221,7 @@ def _llvm(tool: str) -> str:
 
 
 def minimise(build: Path, state: Path, names: list[str]) -> None:
-    """Write what reaches everything that the corpora reach, the small inputs first, to cpp/fuzz/corpus."""
+    """Write inputs with the coverage of all corpora to cpp/fuzz/corpus, preferring small ones."""
     for name in names:
         merged = state / name / "merged"
         shutil.rmtree(merged, ignore_errors=True)
@@ -251,7 +251,7 @@ def minimise(build: Path, state: Path, names: list[str]) -> None:
 
 
 def main() -> int:
-    """Do what the command line says; the exit code says whether there are findings."""
+    """Run the command line; the exit code tells whether there are findings."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", type=Path)
     parser.add_argument("--state", type=Path, required=True)

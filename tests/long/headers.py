@@ -1,10 +1,10 @@
-"""Does every header of the core compile alone, whatever was included before it?
+"""Checks that every header of the core compiles alone, without includes before it.
 
     python -m tests.long.headers [--jobs N] [PART of paths...]
 
-compiles each cpp/src/**/*.hpp by itself (by c++ or $CXX) and prints those that fail; exit code 1 if any does.
-Left out are the parts of the kernels, which stand inside of a namespace of each SIMD level. Third-party headers come
-from a build tree (--build; any preset, configured).
+compiles each cpp/src/**/*.hpp by itself (with c++ or $CXX) and prints those that fail; exit code 1 if any does.
+The parts of the kernels are skipped, since they are included inside the namespace of each SIMD level. Third-party
+headers come from a build tree (--build; any preset, configured).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def headers(parts: Sequence[str] = ()) -> list[Path]:
 
 
 def compile_alone(header: Path, build: Path) -> str:
-    """Return what the compiler says of a header; nothing if it compiles."""
+    """Return the errors of the compiler for a header; "" if it compiles."""
     includes = [f"-I{SOURCES}", *(f"-isystem{path}" for path in third_party(build))]
     command = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra"]
     ended = subprocess.run(
@@ -50,7 +50,7 @@ def third_party(build: Path) -> list[Path]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile them; return 1 if one fails."""
+    """Compile the headers; return 1 if one fails."""
     parser = argparse.ArgumentParser()
     parser.add_argument("part", nargs="*")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "dev")

@@ -1,4 +1,4 @@
-"""The report of tests/long/run: DIR/report.json, and the same as text.
+"""Writes the report of tests/long/run: DIR/report.json, and the same as text.
 
 python tests/long/report.py DIR begin | end STAGE STATUS SECONDS [FIGURES] | finish
 """
@@ -19,7 +19,7 @@ PASSED_OVER = "77"
 
 
 def _last_words(log: Path) -> Any:
-    """Return the last line of a log that is JSON or begins with the seed; without one the last line."""
+    """Return the last line of a log that is JSON or begins with the seed; if there is none, the last line."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     for line in reversed(lines[-100:]):
         if line.startswith("{"):
@@ -72,7 +72,7 @@ def _text_of(stage: str, figures: Any) -> list[str]:
 
 
 def main(state: Path, what: str, *rest: str) -> int:
-    """Write what is known; `finish` returns 1 if a stage failed."""
+    """Update the report; `finish` returns 1 if a stage failed."""
     path = state / "report.json"
     if what == "begin":
         head = subprocess.run(

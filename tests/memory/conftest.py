@@ -1,7 +1,7 @@
-"""Runs the suites of memory once for each store: over a file, and over PostgreSQL where there is a server.
+"""Fixtures that run the suites of memory once for each store: over a file, and over PostgreSQL if there is a server.
 
-A test opens its memories by paths, as ever; over PostgreSQL each path stands for a database of its own. Some run over a
-database in which the users of a tenant are in homes of their own, too; with SCRUBJAY_TEST_USER_HOMES all do.
+Tests open their memories by paths in both cases; over PostgreSQL each path stands for a database of its own. Some also
+run over a database in which the users of a tenant are in homes of their own; with SCRUBJAY_TEST_USER_HOMES all do.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FILE_ONLY = {
     "test_schema": "is about the tables in the file",
     "test_stabilise": "has no store",
 }
-"""Modules of which nothing is about a database, and why."""
+"""Modules without a test that concerns a database -> reason."""
 OVER_BUCKETS = {"test_holds", "test_forgetting", "test_names_erased"}
-"""Modules that run over homes of users as well: about more than one home at a time."""
+"""Modules that also run over homes of users: they concern more than one home at a time."""
 OVER_SERVERS = {"test_forgetting", "test_overview"}
-"""Modules that run over homes of users in three databases as well, where a statement that is not about one home finds
-too little; with SCRUBJAY_TEST_SERVERS=1 all do."""
+"""Modules that also run over homes of users in three databases, where a statement that is not about one home finds too
+little; with SCRUBJAY_TEST_SERVERS=1 all do."""
 ABOUT_FILES = {
     "test_no_content_is_in_any_byte_after_any_write": "reads the bytes of a file; test_postgres_keys reads every row",
     "test_equal_contents_have_hashes_that_cannot_be_guessed": "reads the file",
@@ -66,11 +66,11 @@ ABOUT_FILES = {
     "test_a_memory_of_format_2_is_held_on": "is about golden files",
     "test_a_memory_of_format_1_is_migrated_with_its_history": "no database is of an older format",
 }
-"""Tests, and why."""
+"""Tests that concern only files -> reason."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test for each store, unless it is about files."""
+    """Run a test for each store, unless it concerns only files."""
     if "store" in metafunc.fixturenames:
         module = metafunc.module.__name__.rpartition(".")[2]
         is_about_files = module in FILE_ONLY or metafunc.function.__name__ in ABOUT_FILES
@@ -80,9 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         over_servers = module in OVER_SERVERS or os.environ.get("SCRUBJAY_TEST_SERVERS") == "1"
         if not is_about_files and over_servers:
             stores.append("servers")
-        keyed = os.environ.get(
-            "SCRUBJAY_TEST_KEYS"
-        )  # tenants are encrypted: in files (1), or in databases (postgres)
+        keyed = os.environ.get("SCRUBJAY_TEST_KEYS")  # encrypts tenants in files (1) or databases (postgres)
         if keyed is not None:
             stores = [store for store in stores if store == ("postgres" if keyed == "postgres" else "file")]
         metafunc.parametrize("store", stores, indirect=True)
@@ -94,10 +92,10 @@ OTHER_DATABASES = ("SCRUBJAY_TEST_USER_HOMES", "SCRUBJAY_TEST_OBJECTS", "SCRUBJA
 @pytest.fixture(autouse=True)
 def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the store of this run of a test, "file" or "postgres"."""
-    kind: str = getattr(request, "param", "file")  # a state machine has none
+    kind: str = getattr(request, "param", "file")  # state machines have no parameter
     if kind == "file":
         return kind
-    # A database of other homes, or whose images are elsewhere, is made anew.
+    # A database with other homes, or with images elsewhere, is created anew.
     emptied_ones = kind == "postgres" and not any(map(os.environ.get, OTHER_DATABASES))
     use_postgres(monkeypatch, emptied_ones=emptied_ones)
     if kind in ("buckets", "servers"):

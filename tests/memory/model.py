@@ -1,6 +1,6 @@
-"""What a memory is, in plain Python: lists, and rules as they are told, not as they are made fast.
+"""The reference model of a memory in plain Python: lists, and the rules as documented, without optimisation.
 
-Ids are those that the real memory gave; everything else the model finds out by itself.
+Ids are those that the real memory assigned; the model determines everything else itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def key_of(scope: Scope) -> Key:
 
 
 def seen_from(key: Key) -> list[Key]:
-    """What a scope sees: what is the tenant's, the user's, the agent's for all, and both's."""
+    """Return the keys visible from a scope: of the tenant, the user, the agent for all users, and of both."""
     tenant, user, agent = key
     return [(tenant, u, a) for u in {"", user} for a in {"", agent}]
 
@@ -43,9 +43,9 @@ class Entry:
     id: str = ""
     value: Any = None
     claims: list[tuple[int, int]] = field(default_factory=list)
-    """When a fact was said, and again while another one held: time and number of the telling."""
+    """(time, sequence number) of each statement of a fact: the first one, and those made while another fact held."""
     shared: Entry | None = None
-    """The tenant's fact that says it for all."""
+    """The tenant's fact that stands for it."""
 
 
 @dataclass
@@ -68,12 +68,12 @@ class Model:
     now: int
     entries: list[Entry] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
-    # (tenant, what was said) -> (run, user) -> entry
+    # (tenant, statement) -> (run, user) -> entry
     seen: dict[tuple[str, str], dict[tuple[str, str], Entry | None]] = field(default_factory=dict)
     n_told: int = 0
     prefer: str | None = None
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def in_force(self, entry: Entry) -> bool:
         if entry.status != "active" or entry.shared is not None or not self.lasts(entry, self.now):
@@ -85,7 +85,7 @@ class Model:
         return entry.until is None or moment < entry.until
 
     def slot(self, entry: Entry, statuses: tuple[str, ...] = ("active",)) -> list[Entry]:
-        """The facts that cannot hold at once with an entry, itself included."""
+        """Return the facts that cannot hold at the same time as an entry, including itself."""
         if not all(entry.topic):
             return [entry]
         return [
@@ -95,7 +95,7 @@ class Model:
         ]
 
     def prevailing(self, entry: Entry, moment: int, statuses: tuple[str, ...] = ("active",)) -> Entry | None:
-        """What holds in the slot of an entry: what was said last of what has not ended."""
+        """Return the fact that holds in the slot of an entry: the one said last among those that have not ended."""
         claims = [
             (claim, e)
             for e in self.slot(entry, statuses)
@@ -106,7 +106,7 @@ class Model:
         return max(claims, key=lambda one: one[0])[1] if claims else None
 
     def lives(self, entry: Entry) -> bool:
-        """Whether what an entry says holds now, or will when something else has ended."""
+        """Whether an entry holds now, or will hold when another one has ended."""
         if entry.status == "provisional":
             return True
         moments = [
@@ -126,7 +126,7 @@ class Model:
         return sorted(e.text for e in self.entries if e.kind in kinds and e.key in keys and self.in_force(e))
 
     def waiting(self, key: Key, kinds: tuple[str, ...]) -> list[str]:
-        """A tenant's facts that would be in force if they and all of their slot were confirmed."""
+        """Return a tenant's provisional facts that would be in force if they and all of their slot were confirmed."""
         keys, both = seen_from(key), ("active", "provisional")
         return sorted(
             e.text
@@ -137,13 +137,13 @@ class Model:
         )
 
     def known(self, key: Key) -> tuple[list[Any], list[Any]]:
-        """The values of what is known, by key."""
+        """Return the values of the policies and preferences in force, ordered by key."""
         counts: dict[str, Rule] = {}
         for rule in self.rules_in_force(key[0]):
             counts[rule.key] = rule
         for rule in self.rules_in_force(""):
             own = counts.get(rule.key)
-            # A global rule gives way to a tenant's; a newer global one takes its place, mandatory or not.
+            # A tenant's rule overrides a global one; a newer global one replaces an older one, mandatory or not.
             if own is None or own.tenant == "" or rule is self.mandatory(rule.key):
                 counts[rule.key] = rule
         wishes: dict[str, Entry] = {}
@@ -154,7 +154,7 @@ class Model:
         return [counts[k].value for k in sorted(counts)], [wishes[k].value for k in sorted(wishes)]
 
     def rules_in_force(self, tenant: str) -> list[Rule]:
-        """The confirmed versions of a tenant within their times, older ones first."""
+        """Return the confirmed versions of a tenant's policies within their times, older ones first."""
         return [
             rule
             for rule in self.rules
@@ -165,7 +165,7 @@ class Model:
         ]
 
     def mandatory(self, key: str) -> Rule | None:
-        """The newest global rule in force of a key, if it is mandatory."""
+        """Return the newest global rule in force with a key if it is mandatory."""
         newest = [rule for rule in self.rules_in_force("") if rule.key == key][-1:]
         return newest[0] if newest and newest[0].mandatory else None
 
@@ -184,7 +184,8 @@ class Model:
         run: str,
         prefer: str | None = None,
     ) -> Any:
-        """Return (status, entry) of a proposal; of several that say the same already it is the one with the id."""
+        """Return (status, entry) of a proposal; if several entries already say the same, the one with the id
+        `prefer`."""
         self.prefer = prefer
         if confidence < 0.7:
             return "rejected", None
@@ -229,7 +230,7 @@ class Model:
         ]
         for e in [e for e in same if not self.lasts(e, self.now)]:
             if e.status == "provisional" or self.prevailing(e, (e.until or 0) - 1) is e:
-                self.drop(e)  # it makes room; one that was superseded before its time was over stays
+                self.drop(e)  # makes room; a fact superseded before its time was over stays
         same = [e for e in same if self.lasts(e, self.now) and self.lives(e)]
         same.sort(key=lambda e: e.id != self.prefer)
         return same[0] if same else None
@@ -240,7 +241,7 @@ class Model:
         held.until = None if held.until is None or new.until is None else max(held.until, new.until)
         if held.status == "active":
             if not all(held.topic) and all(new.topic):
-                held.topic = new.topic  # what it lacked; it is said of the slot now
+                held.topic = new.topic  # a restatement adds the missing slot, and counts as said in it now
                 was = False
             if not was:
                 self.tell(held)
@@ -268,9 +269,7 @@ class Model:
     def promote(self, entry: Entry, by: str | None = None) -> bool:
         before = self._others_in_force(entry)
         self.n_told += 1
-        entry.claims = [
-            (entry.claims[0][0], self.n_told)
-        ]  # as late as it was said, behind what was said then
+        entry.claims = [(entry.claims[0][0], self.n_told)]  # when it was said, after others of that time
         entry.status, entry.decided = "active", by is not None
         replaced = self._ended(before)
         for copy in list(self.seen.get((entry.key[0], said(entry.text)), {}).values()):
@@ -286,7 +285,7 @@ class Model:
                     e.shared = entry
         return replaced
 
-    # ------------------------------------------------------------------ the rest
+    # ------------------------------------------------------------------ other kinds
 
     def episode(self, key: Key, text: str, until: int | None) -> Any:
         for entry in list(self.entries):
@@ -392,7 +391,7 @@ class Model:
         return len(gone)
 
     def drop(self, entry: Entry) -> None:
-        """What has expired is deleted; what it said for others they say themselves again."""
+        """Delete an expired entry; the entries that it stood for hold by themselves again."""
         self.entries.remove(entry)
         for e in self.entries:
             if e.shared is entry:

@@ -1,10 +1,10 @@
-"""Can the tests of memory fail? Each rule of it, a memory without that rule, and the test that must fail for it.
+"""Mutants of memory: for each of its rules, a memory without the rule, and the test that must then fail.
 
     python -m pytest --mutants tests/memory/test_mutants.py             # all of them (some minutes)
     python -m tests.memory.mutants                                      # the table
 
-As a plugin (`-p tests.memory.mutants`) it takes away the rule that SCRUBJAY_MEMORY_MUTANT names before any test runs:
-a piece of a function's source, or of the schema, is replaced by another.
+As a plugin (`-p tests.memory.mutants`) it removes the rule named by SCRUBJAY_MEMORY_MUTANT before any test runs: a
+piece of a function's source, or of the schema, is replaced by another.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BELIEVED = "tests/memory/test_believed.py"
 
 
 class Mutant(NamedTuple):
-    """A rule, where it stands ("schema" or "module:qualified.name"), what is replaced by what, and who notices."""
+    """A rule, its place ("schema" or "module:qualified.name"), the text replaced and its replacement, and the test."""
 
     rule: str
     where: str
@@ -232,7 +232,7 @@ MUTANTS: dict[str, Mutant] = {
         "the caller can set neither status nor scope",
         _M + "model.checking:classify",
         "if unknown:",
-        "given = {k: v for k, v in given.items() if k in names}\n        if False:",
+        "values = {k: v for k, v in values.items() if k in names}\n        if False:",
         f"{GATE}::test_a_mapping_cannot_set_what_the_gate_decides",
     ),
     "verify_fact": Mutant(
@@ -336,21 +336,21 @@ MUTANTS: dict[str, Mutant] = {
     "alone_new": Mutant(
         "what a batch says again is not inserted with what is new",
         _M + "gate.facts:stands_alone",
-        "return one.is_new and not one.topics",
-        "return not one.topics",
+        "proposal.is_new",
+        "True",
         "tests/memory/test_batches.py",
     ),
     "alone_replacing": Mutant(
         "what replaces another fact is not inserted with what concerns none",
         _M + "gate.facts:stands_alone",
-        "and not one.about_tenant and not one.candidate.replaces",
-        "and not one.about_tenant",
+        "and not proposal.candidate.replaces",
+        "",
         "tests/memory/test_batches.py",
     ),
     "alone_tenant": Mutant(
         "a tenant's own fact is not inserted with those that are believed at once",
         _M + "gate.facts:stands_alone",
-        "and not one.about_tenant",
+        "and not proposal.about_tenant",
         "",
         "tests/memory/test_batches.py",
     ),
@@ -414,8 +414,8 @@ MUTANTS: dict[str, Mutant] = {
     "for_a_time": Mutant(
         "what lasts only for a time ends nothing of its kind",
         _M + "model.projection:_contradict",
-        "if one.single is False or end is not None:",
-        "if one.single is False:",
+        "if statement.single is False or end is not None:",
+        "if statement.single is False:",
         f"{TRUTH}::test_what_lasts_only_for_a_time_ends_nothing_of_its_kind",
     ),
     "in_place": Mutant(
@@ -442,7 +442,7 @@ MUTANTS: dict[str, Mutant] = {
     "in_place_several": Mutant(
         "of several values a change that names none ends none",
         _M + "model.kinds:replaced",
-        "return found if len({one.value for one in found}) == 1 else []",
+        "return found if len({statement.value for statement in found}) == 1 else []",
         "return found",
         f"{TRUTH}::test_of_several_values_a_change_ends_what_it_names_or_none",
     ),
@@ -491,7 +491,7 @@ MUTANTS: dict[str, Mutant] = {
     "last_words": Mutant(
         "the last word of a predicate tells whether it changes",
         _M + "model.cardinality:_ruled",
-        "return None if _ends(said, _ENDS_OF_A_KIND) or",
+        "return None if _ends(phrase, _ENDS_OF_A_KIND) or",
         "return None if False and",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
@@ -512,8 +512,8 @@ MUTANTS: dict[str, Mutant] = {
     "head_of": Mutant(
         "the city of residence is a city",
         _M + "model.cardinality:_head",
-        "return head if rest else said",
-        "return said",
+        "return head if rest else phrase",
+        "return phrase",
         f"{TRUTH}::test_what_says_that_it_takes_a_place_takes_it",
     ),
     "last_weekend": Mutant(
@@ -582,14 +582,14 @@ MUTANTS: dict[str, Mutant] = {
     "ends_named": Mutant(
         "an end ends what it names alone",
         _M + "model.named:ended",
-        "found = found or _mentioned(said, known) or _most_shared(said, known)",
+        "found = found or _mentioned(statement, known) or _most_shared(statement, known)",
         "found = found or list(range(len(known)))",
         f"{TRUTH}::test_an_end_ends_what_it_names_and_nothing_else",
     ),
     "corrects_named": Mutant(
         "a correction takes the place of what it speaks of, not of the last",
         _M + "model.named:corrected",
-        "found = _mentioned(said, rest) or ([] if same or is_single else _most_shared(said, rest))",
+        "found = _mentioned(statement, rest) or ([] if same or is_single else _most_shared(statement, rest))",
         "found = [len(rest) - 1] if rest else []",
         f"{TRUTH}::test_a_correction_takes_the_place_of_what_it_speaks_of",
     ),
@@ -660,15 +660,15 @@ MUTANTS: dict[str, Mutant] = {
     "time_of_source": Mutant(
         "a fact holds from when its source says that it was said",
         _M + "model.proposal:_check_times",
-        "told = one.source.at if candidate.said_at is None else candidate.said_at",
-        "told = candidate.said_at",
+        "moment = proposal.source.at if candidate.said_at is None else candidate.said_at",
+        "moment = candidate.said_at",
         TIMES,
     ),
     "late_arrival": Mutant(
         "a fact of the past, told late, supersedes nothing",
         _M + "model.projection:_begin",
-        "return one.said_at if one.valid_from is None else one.valid_from",
-        "return one.said_at",
+        "return statement.said_at if statement.valid_from is None else statement.valid_from",
+        "return statement.said_at",
         TIMES,
     ),
     "ends": Mutant(
@@ -681,21 +681,21 @@ MUTANTS: dict[str, Mutant] = {
     "corrects": Mutant(
         "a correction takes the place of what it corrects for all of its time",
         _M + "model.projection:_spans",
-        'if one.relation != "corrects":',
+        'if statement.relation != "corrects":',
         "if True:",
         TIMES,
     ),
     "plans": Mutant(
         "a plan supersedes nothing before its day",
         _M + "model.projection:_spans",
-        'if one.relation != "plans" or one.valid_from is not None',
+        'if statement.relation != "plans" or statement.valid_from is not None',
         "if True",
         TIMES,
     ),
     "replaces": Mutant(
         "what a fact names as replaced ends",
         _M + "model.projection:_replace",
-        'if one.replaces and one.relation in ("asserts", "plans") and one.id in spans:',
+        'if statement.replaces and statement.relation in ("asserts", "plans") and statement.id in spans:',
         "if False:",
         TIMES,
     ),
@@ -709,8 +709,8 @@ MUTANTS: dict[str, Mutant] = {
     "believed_then": Mutant(
         "what was recorded later was not known before",
         _M + "model.projection:project",
-        "told = [one for one in statements if known_at is None or one.recorded_at <= known_at]",
-        "told = list(statements)",
+        "known = [statement for statement in statements if known_at is None or statement.recorded_at <= known_at]",
+        "known = list(statements)",
         TIMES,
     ),
     "recall_in_force": Mutant(
@@ -730,14 +730,14 @@ MUTANTS: dict[str, Mutant] = {
     "same_value": Mutant(
         "the same value in other words is the same fact",
         _M + "gate.facts:Facts._living",
-        'if one.value_hash is not None and about and candidate.relation == "asserts":',
+        'if proposal.value_hash is not None and about and candidate.relation == "asserts":',
         "if False:",
         TIMES,
     ),
     "gains": Mutant(
         "a fact gains the subject and predicate that it lacked",
         _M + "gate.facts:Facts._restate",
-        "if not held.topic and one.topic:",
+        "if not held.topic and proposal.topic:",
         "if False:",
         TIMES,
     ),
@@ -794,7 +794,7 @@ MUTANTS: dict[str, Mutant] = {
     "judge_before": Mutant(
         "the judge is asked while nobody waits",
         _M + "ledger.asking:Asking.gather",
-        "if not one.is_decided:",
+        "if not proposal.is_decided:",
         "if False:",
         f"{FACTS}::test_the_judge_is_asked_while_nobody_waits",
     ),
@@ -823,15 +823,15 @@ MUTANTS: dict[str, Mutant] = {
     "effective_until": Mutant(
         "nor after it, also if nobody writes anything",
         _M + "read.rules:Rules.known",
-        "kept.since <= now < kept.until",
-        "kept.since <= now",
+        "cached.since <= now < cached.until",
+        "cached.since <= now",
         f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
     ),
     "clock_back": Mutant(
         "a clock may be set back",
         _M + "read.rules:Rules.known",
-        "kept.since <= now < kept.until",
-        "now < kept.until",
+        "cached.since <= now < cached.until",
+        "now < cached.until",
         f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
     ),
     "preference_ttl": Mutant(
@@ -844,7 +844,7 @@ MUTANTS: dict[str, Mutant] = {
     "known_fresh": Mutant(
         "every change is seen at once, whoever made it",
         _M + "read.rules:Rules.known",
-        "if version is not None and kept.version == version:",
+        "if version is not None and cached.version == version:",
         "if True:",
         f"{KNOWN}::test_every_change_is_seen_at_once_by_everybody",
     ),
@@ -874,13 +874,13 @@ MUTANTS: dict[str, Mutant] = {
         "an update embeds anew",
         _M + "lifecycle.editing:Editing.update",
         "embedded = self._context.embed_texts([_text(candidate)])[0]",
-        "embedded = self._context.embed_texts([seen.text])[0]",
+        "embedded = self._context.embed_texts([current.text])[0]",
         f"{RECORDS}::test_an_update_is_embedded_and_indexed_anew",
     ),
     "lost_update": Mutant(
         "no update is lost",
         _M + "lifecycle.editing:Editing.update",
-        "if held is None or _said(held) != _said(seen):",
+        "if held is None or _without_hashes(held) != _without_hashes(current):",
         "if False:",
         f"{RACES}::test_an_update_does_not_undo_another",
     ),
@@ -1059,7 +1059,7 @@ MUTANTS: dict[str, Mutant] = {
     "forget_logs": Mutant(
         "and histories",
         _M + "lifecycle.erasure:_erase_rows",
-        'connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)',
+        'connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", bound)',
         "pass",
         f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
     ),
@@ -1285,7 +1285,7 @@ MUTANTS: dict[str, Mutant] = {
     "class_left_out_of_known": Mutant(
         "policies and preferences of a class are left out",
         _M + "read.rules:_without",
-        "tuple(one for one in known.preferences if one.sensitivity not in classes)",
+        "tuple(record for record in known.preferences if record.sensitivity not in classes)",
         "known.preferences",
         f"{CLASSES}::test_every_kind_has_a_class_and_can_be_left_out",
     ),
@@ -1320,8 +1320,8 @@ MUTANTS: dict[str, Mutant] = {
     "value_text": Mutant(
         "a value without a text is shown as JSON",
         _M + "model.values:with_text",
-        'given.text if given.text != "" else text_of(value)',
-        "given.text",
+        'untyped.text if untyped.text != "" else text_of(value)',
+        "untyped.text",
         f"{VALUES}::test_a_value_of_any_json_type_comes_back",
     ),
     "value_size": Mutant(
@@ -1334,7 +1334,7 @@ MUTANTS: dict[str, Mutant] = {
     "validates": Mutant(
         "a value that does not fit is rejected",
         _M + "model.proposal:prepared",
-        "one.unfit = fault(settings.validate, one.candidate)",
+        "proposal.unfit = fault(settings.validate, proposal.candidate)",
         "pass",
         f"{VALUES}::test_a_value_that_does_not_fit_is_rejected_with_the_reason",
     ),
@@ -1376,14 +1376,14 @@ MUTANTS: dict[str, Mutant] = {
     "own_goes_first": Mutant(
         "a tenant's policy goes before a global one",
         _M + "model.ruling:prevailing",
-        "or one.key not in own",
+        "or policy.key not in own",
         "or True",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
     ),
     "mandatory": Mutant(
         "a mandatory global policy goes before a tenant's",
         _M + "model.ruling:prevailing",
-        "if one.mandatory or",
+        "if policy.mandatory or",
         "if",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
     ),
@@ -1537,7 +1537,7 @@ def source_of(mutant: Mutant) -> tuple[Any, Any, str, str]:
 
 
 def finds_its_place(mutant: Mutant) -> bool:
-    """Whether there is something to replace."""
+    """Whether the text to be replaced exists."""
     if mutant.where == "schema":
         tables: Any = importlib.import_module("scrubjay.memory.ledger.schema")
         return any(mutant.old in statement for statement in tables.TABLES)
@@ -1545,7 +1545,7 @@ def finds_its_place(mutant: Mutant) -> bool:
 
 
 def apply(name: str) -> None:
-    """Take a rule away, for good in this process."""
+    """Remove a rule, permanently in this process."""
     mutant = MUTANTS[name]
     assert finds_its_place(mutant), name
     if mutant.where == "schema":
@@ -1558,7 +1558,7 @@ def apply(name: str) -> None:
     exec(compile(code, f"mutant {name}", "exec"), module.__dict__, made)
     old = getattr(owner, last)
     setattr(owner, last, made[last])
-    for importer in list(sys.modules.values()):  # who has it by name
+    for importer in list(sys.modules.values()):  # modules that imported it by name
         if getattr(importer, "__name__", "").startswith("scrubjay.") and vars(importer).get(last) is old:
             setattr(importer, last, made[last])
 

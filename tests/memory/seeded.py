@@ -1,6 +1,6 @@
 """A pytest plugin that imports one module with one change: `-p tests.memory.seeded`, SCRUBJAY_SEEDED=JSON.
 
-The variable holds [module, before, after]; `before` has to occur exactly once in the module's source.
+The variable contains [module, before, after]; `before` must occur exactly once in the module's source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class Seeded(importlib.machinery.SourceFileLoader):
-    """Loads a module from its source as it is after the change."""
+    """Loads a module from its changed source."""
 
     def __init__(self, name: str, path: str, before: str, after: str) -> None:
         super().__init__(name, path)

@@ -1,4 +1,4 @@
-"""What the tests of memory share: a few scopes, a clock that stands still, a memory in a temporary file."""
+"""Shared setup for the tests of memory: scopes, a clock that stands still, a memory in a temporary file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from scrubjay import Scope
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
 from scrubjay.memory.model.documents import holding
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -25,7 +25,7 @@ ONE_AT_A_TIME = DefaultJudge(single=["likes", "ships", "ships on", "sells", "sai
 
 
 class Clock:
-    """Microseconds since 1970, as the test says."""
+    """A clock set by the test, in microseconds since 1970."""
 
     def __init__(self, now: int = START) -> None:
         self.now = now
@@ -34,17 +34,17 @@ class Clock:
         return self.now
 
     def pass_days(self, days: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += int(days * DAY)
 
 
 def address_of(path: Path) -> str:
-    """Return what another process opens instead of a path: the same, or the database that it stands for."""
+    """Return the address for another process: the path, or the database for which it stands."""
     return os.environ.get(f"SCRUBJAY_TEST_DATABASE {path}", str(path))
 
 
 def is_gone(memory: Memory, scope: Scope, *texts: str) -> bool:
-    """Whether nothing of a scope is left, nor a text: in the bytes of a file, or in any row of a database."""
+    """Whether neither rows nor texts of a scope remain in the bytes of a file, or in any row of a database."""
     report = memory.admin.verify_erased(scope, texts)
     assert report.files is not None and report.files.n_bytes > 0
     if memory.index.path is not None:
@@ -69,31 +69,31 @@ def is_gone(memory: Memory, scope: Scope, *texts: str) -> bool:
 
 
 def open_memory(path: Path, clock: Clock | None = None, **options: Any) -> Memory:
-    """Open a memory as the tests use it: found by keywords, quickly written. `path` may stand for a database, also in
-    a process that a test starts (see conftest.py)."""
+    """Open a memory for tests: keyword search, fast writes. `path` may stand for a database, also in a process
+    started by a test (see conftest.py)."""
     return Memory.open(
         address_of(path), clock=clock, durability="normal", **{"judge": ONE_AT_A_TIME, **options}
     )
 
 
 def lives(memory: Memory, where: str, scope: Scope = JANE, run: str = "r", **options: Any) -> Outcome:
-    """Propose where Jane lives: contents of one subject and predicate."""
+    """Propose where Jane lives: facts of one slot."""
     candidate = FactCandidate(f"Jane lives in {where}", "Jane", "lives in", **options)
     return memory.propose(candidate, scope=scope, source=run)
 
 
 def texts(memory: Memory, query: str, scope: Scope, **options: Any) -> list[str]:
-    """Return what is recalled, in alphabetical order."""
+    """Return the recalled texts in alphabetical order."""
     return sorted(memory.recall(query, scope, k=100, **options).texts)
 
 
 def by_ann(run: str) -> Provenance:
-    """Return a source that names who observed it: without a user it is independent of those that name others."""
+    """Return a source with an author: without a user it is independent of sources with other authors."""
     return Provenance(run, author="ann")
 
 
 def documents_now(memory: Memory, scope: Scope, text: str = "", **options: Any) -> list[str]:
-    """Return the texts of the documents of what is in force now, in alphabetical order, found by a raw search."""
+    """Return the texts of the documents in force now, in alphabetical order, from a raw search."""
     found = memory.documents.search(
         text, scope=scope, k=100, filter=holding(memory._parts.context.clock()), **options
     )
@@ -101,11 +101,11 @@ def documents_now(memory: Memory, scope: Scope, text: str = "", **options: Any) 
 
 
 OF_RECORDS = "what NOT IN ('expired', 'forgotten')"
-"""The rows of memory_log that go with their records."""
+"""Condition for the rows of memory_log that are deleted with their records."""
 
 
 def row_count(memory: Memory, table: str, condition: str = "1 = 1") -> int:
-    """Return how many rows a table has."""
+    """Return the number of rows of a table that meet a condition."""
     (n,) = (
         memory._parts.context.store.reading_connection()
         .execute(f"SELECT count(*) FROM {table} WHERE {condition}")

@@ -1,4 +1,4 @@
-"""Arguments of a memory's verbs that are refused at once, with their name, what was expected and what was given."""
+"""Invalid arguments of a memory's methods are refused at once, with the name, the expected and the given value."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_option_that_is_refused_makes_no_file(
 @pytest.mark.parametrize("name", ["line", "count", "summarise"])
 def test_what_is_no_function_is_refused_at_once(tmp_path: Path, name: str) -> None:
     with (
-        open_memory(tmp_path / "m.scrubjay") as memory,  # that has nothing to recall
+        open_memory(tmp_path / "m.scrubjay") as memory,  # with nothing to recall
         pytest.raises(TypeError, match=f"{name}: expected a function, got str"),
     ):
         memory.assemble("x", JANE, **{name: "x"})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What is promised of a prompt, whatever the records hold: budget, reserved slots, order, prefix, nothing cut."""
+"""Promises about a prompt that hold for any records: budget, reserved slots, order, prefix, nothing cut."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from scrubjay import payload
 from scrubjay.errors import BudgetError
-from scrubjay.memory.ledger.drafts import Draft
-from scrubjay.memory.read.assembled import Assembled, Limits
+from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.read.assembly import arrange, brief
-from scrubjay.memory.read.pieces import TITLES, Piece, Reserved, Turn
+from scrubjay.memory.read.assembly_result import Assembled, Limits
+from scrubjay.memory.read.prompt_parts import TITLES, Piece, Reserved, Turn
 from scrubjay.memory.runs.session import prompt_data
 from scrubjay.retrieval.context import count_roughly
 
@@ -62,7 +62,7 @@ LIMITS = st.builds(
 
 
 def items(assembled: Assembled, name: str) -> list[str]:
-    """The items of a block, as a reader sees them: each begins with a hyphen at the beginning of a line."""
+    """Return the items of a block as a reader sees them: each begins with a hyphen at the beginning of a line."""
     text = next((block.text for block in assembled.blocks if block.name == name), "")
     return re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
 
@@ -76,7 +76,7 @@ def made(parts: dict, limits: Limits) -> Assembled | None:
     try:
         return arranged(parts, limits)
     except BudgetError as error:
-        # Said only where it is true, and the budget that it names does.
+        # The error is raised only if it is true, and the budget that it names is sufficient.
         assert error.needed > limits.budget_tokens == error.budget
         enough = Limits(
             error.needed, limits.item_tokens, limits.turn_tokens, limits.brief_tokens, limits.count
@@ -136,7 +136,7 @@ def test_whole_records_go_least_relevant_first(parts: dict, limits: Limits) -> N
 
 @given(parts=PARTS, limits=LIMITS)
 def test_one_more_record_would_not_fit(parts: dict, limits: Limits) -> None:
-    """The longest beginning of the ranking is kept, not just any that fits."""
+    """The longest prefix of the ranking is included, not just any that fits."""
     if limits.count is not count_roughly and limits.count is not len:
         return
     found = made(parts, limits)
@@ -196,7 +196,7 @@ def test_the_same_records_give_the_same_prompt(parts: dict, limits: Limits) -> N
     assert first == second
     if first is not None and second is not None:
         assert first.sha256 == second.sha256
-        # Replays hand over only what was kept, and get the same bytes.
+        # A replay passes only the included records, and gets the same bytes.
         kept = set(first.ids("memories"))
         again = {**parts, "ranked": [piece for piece in parts["ranked"] if piece.id in kept]}
         assert arranged(again, limits).text == first.text

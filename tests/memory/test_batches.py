@@ -1,4 +1,4 @@
-"""Is what is proposed together what is proposed one by one?"""
+"""Proposing a batch must give the same result as proposing one by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FACT = FactCandidate
 
 
 def proposals(known: str) -> list[tuple[Any, Scope, str]]:
-    """Facts that stand alone, beside all that does not; `known`: the id of one that is known before."""
+    """Return facts that stand alone, and others that do not; `known`: the id of a fact that is known before."""
     alone = [(f"Jane saw bird {n}.", JANE, f"r{n % 3}") for n in range(23)]
     return [
         *alone,
@@ -47,7 +47,7 @@ def proposals(known: str) -> list[tuple[Any, Scope, str]]:
 
 
 def told(memory: Memory, outcomes: list[Any]) -> Any:
-    """All that can be asked about, with names in place of ids in the order of their writing."""
+    """Return everything that can be queried, with ids replaced by names in the order of their writing."""
     names: dict[str | None, Any] = {None: None}
     with memory._parts.context.reading() as connection:
         facts = connection.execute("SELECT * FROM memory_fact ORDER BY rowid").fetchall()
@@ -90,7 +90,7 @@ def opened(path: Path) -> tuple[Memory, str]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
-    """In any order, since nothing is inserted together any more once a document was changed."""
+    """The order does not matter: facts are no longer inserted together once a document has changed."""
     order = list(range(len(proposals(""))))
     if seed:
         Random(seed).shuffle(order)
@@ -104,7 +104,7 @@ def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
 
 
 def test_what_comes_back_in_a_batch_is_known_in_it(tmp_path: Path) -> None:
-    """A revocation before the proposals brings a fact back that one of them says again."""
+    """A revocation before the proposals brings a fact back that one of them restates."""
     with open_memory(tmp_path / "m.scrubjay", Clock()) as memory:
         oslo = memory.propose(_FACT("Lives in Oslo.", "Jane", "lives in", said_at=START / 1e6 - 9), JANE, "r")
         rome = memory.propose(_FACT("Lives in Rome.", "Jane", "lives in"), JANE, "r")

@@ -1,7 +1,7 @@
-"""Does `known_at` answer what was believed then, whatever was said, said again, edited or taken back since?
+"""`known_at` must answer what was believed at that time, whatever was said, restated, edited or retracted since.
 
-The slow twin is the memory itself: what it answers on a day is written down on that day, for all days of the world, and
-asked for again in the end.
+The slow twin is the memory itself: its answers on a day, for all days of the world, are recorded on that day, and
+queried again at the end.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 
 START = datetime(2027, 1, 15, 8, tzinfo=timezone.utc)  # the clock's
 ABOUT_NOW = {"uses", "last_used_at", "faded", "updated_at", "sensitivity"}
-"""Fields that are no belief: of the row as it is now, and the class by which texts are withheld."""
+"""Fields that are not beliefs: present values of the row, and the sensitivity by which texts are hidden."""
 SHOWN = [field.name for field in fields(Fact) if field.name not in {"id", "superseded_by", *ABOUT_NOW}]
-_ERASED = {"provenance": None, "evidence": None}  # of a tenant's facts, with who observed them
+_ERASED = {"provenance": None, "evidence": None}  # of a tenant's facts, together with their observers
 DAYS = [-8, 0, 5, 11, 17, 23, 29, 40, 65, 78, 90]
 N_DAYS = 30
 
@@ -43,17 +43,17 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def day(n: float) -> datetime:
-    """Return the n-th day from the beginning of the clock."""
+    """Return the n-th day after the clock's start."""
     return START + timedelta(days=n)
 
 
 def first_name(id: str | None) -> str | None:
-    """Return the id that a fact had before it was edited and has since; its versions are numbered behind it."""
+    """Return the unchanging id of a fact that may have been edited; its versions have a numbered suffix."""
     return None if id is None else id.partition(".")[0]
 
 
 def shown(records: Sequence[Any]) -> Shown:
-    """Return what a user sees of facts that are believed, by their ids."""
+    """Return the fields that a user sees of believed facts, by id."""
     believed = [record for record in records if record.status != "provisional"]
     found = {
         str(first_name(record.id)): {
@@ -68,12 +68,12 @@ def shown(records: Sequence[Any]) -> Shown:
 
 
 def told(memory: Memory, scope: Scope, **times: Any) -> Shown:
-    """Return what is believed."""
+    """Return the believed facts."""
     return shown(memory.list(scope, kinds=["fact"], **times))
 
 
 def agree(memory: Memory, scope: Scope, known_at: datetime, as_of: datetime) -> None:
-    """Check that every way of asking believes what a list does."""
+    """Check that every kind of query believes the same as a list."""
     times = {"known_at": known_at, "as_of": as_of}
     listed: list[Any] = [
         one for one in memory.list(scope, kinds=["fact"], **times) if one.status != "provisional"
@@ -93,7 +93,7 @@ def agree(memory: Memory, scope: Scope, known_at: datetime, as_of: datetime) -> 
 
 
 def difference(before: Shown, after: Shown) -> list[Any]:
-    """Return what differs between two answers, for people."""
+    """Return the difference between two answers, for people."""
     return [
         (id, "was" if id in before else "is", "alone") if id not in before or id not in after
         else (id, {n: (v, after[id][n]) for n, v in before[id].items() if after[id][n] != v})
@@ -102,14 +102,14 @@ def difference(before: Shown, after: Shown) -> list[Any]:
 
 
 class Life:
-    """A random life of a memory, one deed a day."""
+    """A random life of a memory, one action a day."""
 
     def __init__(self, memory: Memory, clock: Clock, rng: random.Random) -> None:
         self.memory, self.clock, self.rng = memory, clock, rng
         self.n = 0
 
     def live(self) -> str | None:
-        """Do something; return whose past an erasure took away, if it did: "joe", "jane"."""
+        """Perform an action; return the user whose past an erasure removed, if it did: "joe", "jane"."""
         self.n += 1
         self.clock.pass_days(1)
         deeds: list[tuple[int, Callable[[], str | None]]] = [
@@ -131,7 +131,7 @@ class Life:
         return self.rng.choice(found) if found else None
 
     def say(self) -> None:
-        """Of one of few things, with more or less besides: often it is known, and gains what it lacked."""
+        """Say one of few facts, with more or less detail: often it is known, and gains what it lacked."""
         predicate, value = (
             self.any_of("lives in", "lives in", "likes", "works at"),
             self.any_of("oak", "ash", "elm"),
@@ -191,7 +191,7 @@ class Life:
         try:
             self.memory.update(fact.id, scope=scope, by="joe", **changes)
         except ConflictError:
-            pass  # another one says that already
+            pass  # another fact has this content already
         except ValueError as error:
             assert "valid_until" in str(error)
 
@@ -226,7 +226,7 @@ def test_what_was_believed_on_a_day_is_believed_of_it(memory: Memory, clock: Clo
     written: dict[Scope, list[tuple[datetime, dict[int, Shown]]]] = {JANE: [], JOE: [], ACME: []}
     for n in range(1, N_DAYS + 1):
         erased = life.live()
-        if erased is not None:  # with what is said of it
+        if erased is not None:  # with everything said about it
             for scope in (JANE, ACME, JOE) if erased == "joe" else (JANE,):
                 written[scope] = [] if scope != JANE or erased == "jane" else written[scope]
         for scope, days in written.items():

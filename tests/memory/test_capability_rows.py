@@ -86,20 +86,20 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memory(path: Path) -> Iterator[Memory]:
-    """A memory that is searched by words."""
+    """A memory with keyword search."""
     with Memory.open(path) as memory:
         yield memory
 
 
 def indexed(texts: list[str], **options: Any) -> Index:
-    """Return an index of these texts of jane's, whose ids are their numbers."""
+    """Return an index of these texts in jane's scope; ids are their positions."""
     index = Index(**options)
     index.upsert_many([{"id": number, "text": text} for number, text in enumerate(texts)], scope=JANE)
     return index
 
 
 def directions(*texts: str) -> Callable[..., Any]:
-    """Return an embedder for which each of these texts has a direction of its own; anything else has the first."""
+    """Return an embedder that gives each of these texts its own direction, and the first one to any other text."""
     import numpy as np
 
     def embed(given: list[str]) -> Any:
@@ -118,7 +118,7 @@ def test_row_1_the_staging_key_is_first_among_facts_that_look_like_it() -> None:
     index = indexed(KEYS, embedder=scrubjay.embedders.default())
     assert index.search(ASKED, scope=JANE)[0].text == "User's staging API key prefix is sk-stg-0041."
     by_words = index.search(ASKED, scope=JANE, query=Query(mode="keyword"))
-    assert 1 in by_words.ids[:3]  # "what", "did" and "for" count for little
+    assert 1 in by_words.ids[:3]  # "what", "did" and "for" weigh little
 
 
 def test_row_2_ten_thousand_memories_do_not_bury_the_answer() -> None:
@@ -142,9 +142,7 @@ def test_row_3_facts_are_extracted_when_a_turn_completes(memory: Memory) -> None
     with memory.session(JANE, "turn-1") as session:
         session.user("User's staging API key prefix is sk-stg-0041.")
         session.model("Noted.")
-    done = memory.distil_later("turn-1", extractor, JANE).result(
-        30
-    )  # on a thread, not in the way of the answer
+    done = memory.distil_later("turn-1", extractor, JANE).result(30)  # on a thread: the answer does not wait
     assert [one.status for one in done.outcomes] == ["written"]
     assert "sk-stg-0041" in memory.recall(ASKED, JANE).texts[0]
 
@@ -164,7 +162,7 @@ def test_row_4_node_distance_mentions_and_breadth_first() -> None:
         index.upsert(id, text, scope=JANE, metadata={"links": links})
     near = Query(RRF(), links=Links(["jane"], hops=2))
     assert index.search("Who runs the cluster?", scope=JANE, query=near)[0].id == "max"
-    assert index.search(None, scope=JANE, query=near).ids.tolist() == ["lin", "max"]  # the nearer first
+    assert index.search(None, scope=JANE, query=near).ids.tolist() == ["lin", "max"]  # nearest first
     often = Query(RRF(), links=Links(mentions=True))
     assert index.search("Who runs the cluster?", scope=JANE, query=often)[0].id == "max"
 
@@ -320,8 +318,8 @@ def test_row_15_a_cache_counted_in_entries_with_a_rate_and_a_way_past_it() -> No
     stats = retriever.cache_stats()["results"]
     assert (stats.hits, stats.misses, stats.entries, stats.hit_rate) == (1, 2, 2, pytest.approx(1 / 3))
     assert not retriever.search("deadline", scope=JANE, anew=True).cached
-    assert retriever.cache_stats()["results"].hits == 1  # the cache was not asked
-    retriever.search("other", scope=JANE)  # and the meeting, used longest ago, makes room
+    assert retriever.cache_stats()["results"].hits == 1  # the cache was bypassed
+    retriever.search("other", scope=JANE)  # evicts the meeting, the least recently used
     assert retriever.search("deadline", scope=JANE).cached
     assert not retriever.search("meeting", scope=JANE).cached
     assert retriever.cache_stats()["results"].entries == 2
@@ -388,7 +386,7 @@ def test_row_20_a_preference_of_a_whole_tenant(memory: Memory) -> None:
     candidate = PreferenceCandidate("date_format", "DD/MM/YYYY", source="inferred", confidence=0.85)
     assert memory.propose(candidate, scope=ACME, source="r").status == "written"
     assert memory.known(JOE)["date_format"].text == "DD/MM/YYYY"
-    memory.prefer("date_format", "ISO", scope=JANE)  # one's own goes first
+    memory.prefer("date_format", "ISO", scope=JANE)  # a user's own preference overrides it
     assert [memory.known(who)["date_format"].text for who in (JANE, JOE)] == ["ISO", "DD/MM/YYYY"]
 
 
@@ -462,7 +460,7 @@ def test_row_25_a_superseded_fact_is_an_event_for_projections(memory: Memory) ->
     )
     assert ("superseded", first.id, second.id) in seen
     told = [(event.what, event.record, event.detail) for event in memory.feed.changes(cursor, scope=JANE)]
-    assert told == seen  # and a projection that was away reads it from its cursor
+    assert told == seen  # and a projection that was offline reads it from its cursor
 
 
 def test_row_26_a_fact_of_the_tenant_needs_two_independent_sources(memory: Memory) -> None:
@@ -514,7 +512,7 @@ def test_row_29_traces_are_searched_by_their_text_and_hold_costs(memory: Memory)
     events = memory.replay("run_a1b2c3", JANE).events
     assert events[-1].data == {"token_cost": 4643, "latency_ms": 830}
     assert memory.recall("order 4711", JANE).texts == []  # never ranked among memories
-    forensic = indexed([event.content for event in events])  # ranking a run is a search of one's own
+    forensic = indexed([event.content for event in events])  # ranking a run takes an index of its own
     assert forensic.search("which order?", scope=JANE).texts == ["Refund order 4711, please"]
 
 
@@ -605,7 +603,7 @@ def test_row_33_sensitivity_retention_and_legal_hold(memory: Memory) -> None:
 def test_row_34_one_store_serves_chat_agent_and_human(
     path: Path, memory: Memory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    memory.index.upsert("x1", "Jane's cat is called Miso", scope=JANE)  # what servers and adapters write
+    memory.index.upsert("x1", "Jane's cat is called Miso", scope=JANE)  # as servers and adapters write
     memory.propose("Jane's boat is called Argo", scope=JANE, source="chat")
     assert memory.recall("cat", JANE).texts == ["Jane's cat is called Miso"]
     of_jane = ["--tenant", "acme", "--user", "jane"]
@@ -680,13 +678,13 @@ def test_row_39_keywords_for_the_words_and_a_search_query_for_the_meaning() -> N
     answer = {
         "keywords": ["Oslo", "trip"],
         "searchQuery": "Jane travels to Norway",
-    }  # what the course's model says
+    }  # the course's model answers this
     retriever = Retriever(index, lambda question: answer, query=Query(RRF()))
     embedded.clear()
     found = {hit.id: hit for hit in retriever.search("where to?", scope=JANE)}
     assert embedded == ["where to?", "Jane travels to Norway"]
     assert found[1].lexical_rank == 1 and 1 in found[1].queries
-    assert found[2].lexical_rank is None  # the words of the search query are for its meaning only
+    assert found[2].lexical_rank is None  # the search query is used for its meaning only
 
 
 def test_row_40_the_rewriter_reads_the_history_of_the_messages(memory: Memory, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Consolidation merges what says the same and nothing else, can be undone, and sweeps come by themselves if wanted."""
+"""Consolidation merges duplicates and nothing else, can be undone, and periodic sweeps run if configured."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_differs_stays(memory: Memory, one: str, other: str, options: Any) 
 
 
 def test_a_group_is_alike_in_all_its_pairs(memory: Memory) -> None:
-    """No chain: what is like the next one only would drift from the first to something else."""
+    """Groups are not chains: if each fact were only like the next, a group would drift from its first member."""
     words = "jane drinks one two three four five six seven eight nine ten".split()
     for i in range(6):
         say(memory, " ".join(words[i : i + 7]))

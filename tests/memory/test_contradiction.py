@@ -1,4 +1,4 @@
-"""What contradicts, ends or repeats what: a statement that nobody contradicted is never lost."""
+"""Contradiction, ends and repetition among statements: a statement that nothing contradicts is never lost."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ TAKES_ITS_PLACE = [
 def test_of_one_kind_the_later_one_holds(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
-    """In any order of telling, if they say when."""
+    """The order of arrival does not matter if they state their times."""
     one = {"value": old or None, "said_at": "2024-01-01"}
     two = {"value": new or None, "said_at": "2024-02-01"}
     told(memory, first, predicate, **one)
@@ -183,7 +183,7 @@ IN_ITS_PLACE = [
 def test_what_says_that_it_takes_a_place_takes_it(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
-    """In any order of telling."""
+    """The order of arrival does not matter."""
     one = (first, predicate, {"value": old, "said_at": "2024-01-01"})
     two = (second, predicate, {"value": new, "said_at": "2024-06-01"})
     for order in ((one, two), (two, one)):
@@ -283,7 +283,7 @@ def test_what_says_more_takes_the_place_of_what_said_less(memory: Memory, predic
     )
     richer = "Noor lives in Oslo, near the opera"
     new = told(memory, richer, predicate, value="Oslo", said_at="2024-02-01")
-    assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than what was known")
+    assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than a known fact")
     assert memory.recall("opera", JANE).texts == [richer] and held(memory) == [richer]
     record: Any = memory.get(new.id or "", scope=JANE)
     assert record.sensitivity == "private", "its class is not lost"

@@ -1,4 +1,4 @@
-"""A memory that is copied from a file into a database and back is the same memory."""
+"""A memory copied from a file into a database and back is the same memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.cli import main
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.exchange import moving
+from scrubjay.memory.exchange import record_copy
 from tests.data.keys import provider
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, GLOBEX, JANE, JOE, Clock, lives, open_memory
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def fill(memory: Memory) -> None:
-    """Let there be rows in every table, and documents of other collections."""
+    """Create rows in every table, and documents of other collections."""
     memory.admin.global_policy("tone", "Be polite.", by="root")
     memory.policy("refunds", "Never promise one.", tenant="acme", by="legal")
     lives(memory, "Oslo")
@@ -55,7 +55,7 @@ def fill(memory: Memory) -> None:
 
 
 def shown(memory: Memory) -> dict[str, Any]:
-    """Everything that a memory says."""
+    """Return all answers of a memory."""
     found: dict[str, Any] = {}
     for scope in SCOPES:
         found[repr(scope)] = (
@@ -103,7 +103,7 @@ def test_a_memory_goes_into_a_database_and_back(
     with open_memory(back, Clock()) as memory:
         assert shown(memory) == expected
         assert memory.admin.check() == memory.index.admin.check().problems == []
-        # Its rules hold again, and it goes on.
+        # Its rules are enforced again, and it can be written.
         with (
             pytest.raises(Exception, match="append-only"),
             memory._parts.context.changing("trying") as change,
@@ -131,7 +131,7 @@ def test_a_copy_that_was_cut_short_goes_on_and_another_memory_is_refused(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = new_url()
-    write = moving._write
+    write = record_copy._write
 
     def fail_at_globex(target: Any, tenant: str, *arguments: Any) -> int:
         if tenant == "globex":
@@ -139,7 +139,7 @@ def test_a_copy_that_was_cut_short_goes_on_and_another_memory_is_refused(
         return write(target, tenant, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(moving, "_write", fail_at_globex)
+        patched.setattr(record_copy, "_write", fail_at_globex)
         assert main(["copy", str(path), url, "--no-progress"]) != 0
     capsys.readouterr()
     facts = copied(capsys, path, url)

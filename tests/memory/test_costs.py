@@ -1,4 +1,4 @@
-"""Does the work of a call stay what it is when a scope grows?"""
+"""The cost of a call must not grow with its scope."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory.ledger import asking as module
-from scrubjay.memory.read import kept as keeping
+from scrubjay.memory.ledger import preparation as module
+from scrubjay.memory.read import row_cache as keeping
 from scrubjay.store.sqlite import connections
 from scrubjay.store.sqlite.connections import StoreConnection
 from tests.memory.setting import JANE, JOE, open_memory
@@ -23,7 +23,7 @@ def memory(tmp_path: Path) -> Memory:
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What this thread sends to SQLite; images are written by another."""
+    """The statements that this thread sends to SQLite; another thread writes images."""
     sent: list[str] = []
     call, here = StoreConnection.call, threading.get_ident()
     functions = (
@@ -43,8 +43,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_each_of_several_proposals_sends_one_statement(memory: Memory, statements: list[str]) -> None:
-    """Is its document there: all else is asked once for all, and rows are written together (1, 4, 16 or 64 of them)."""
-    memory.propose("Jane sails.", scope=JANE, source="r")  # the first write settles what the index is made of
+    """It checks for an existing document; all else is queried once for all, and rows are written 1, 4, 16 or 64 at a
+    time."""
+    memory.propose("Jane sails.", scope=JANE, source="r")  # the first write settles the index's configuration
     counts = []
     for n in (10, 30):
         statements.clear()
@@ -67,7 +68,7 @@ def test_a_turn_sends_few_statements(memory: Memory, statements: list[str]) -> N
 
 @pytest.mark.parametrize("kind", ["fact", "episode"])
 def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
-    """Not by reading the scope: writing n facts one by one would cost n^2."""
+    """Reading the scope instead would cost n^2 for n facts written one by one."""
     with memory._parts.context.reading() as connection:
         plan = connection.execute(
             "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind] + "(?, ?)", ("acme", "jane", "", b"", b"1")
@@ -85,7 +86,7 @@ def test_a_duplicate_is_embedded_no_more(memory: Memory) -> None:
 
 
 def test_the_records_of_an_answer_are_read_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten records cost one statement, and yet each is as it is when it is asked for."""
+    """Ten records cost one statement, yet each is current when it is accessed."""
     memory.propose_all([(f"Jane sails on lake {n}.", JANE, "r") for n in range(10)])
     found = memory.recall("Jane sails on which lake?", JANE)
     asked: list[str] = []
@@ -101,6 +102,6 @@ def test_the_records_of_an_answer_are_read_together(memory: Memory, monkeypatch:
     assert [record.id for record in records if record is not None] == found.ids
     memory.revoke(found[3].id, reason="no lake", scope=JANE)
     assert [hit.record is None for hit in found] == [n == 3 for n in range(10)]
-    assert asked == ["fact", "fact"]  # again, as something was written
+    assert asked == ["fact", "fact"]  # again, because something was written
     memory.propose("Joe sails.", scope=JOE, source="r")
     assert found[0].record == records[0]

@@ -1,4 +1,4 @@
-"""The rule that an answer needs is in every prompt; a search for it finds few."""
+"""The rule that an answer needs is in every prompt; a search finds it rarely."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay import embedders
 
 
 def test_rules_are_delivered_where_a_search_finds_few(judged_data: Path, tmp_path: Path) -> None:
-    """A sample; `python -m benchmarks.memory` counts all."""
+    """This is a sample; `python -m benchmarks.memory` counts all."""
     users, cases = delivery.cases_of(judged_data)
     groups = {case.group for case in cases}
     if groups != {"paraphrase", "triggered", "standing"}:

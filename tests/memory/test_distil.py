@@ -1,4 +1,4 @@
-"""A run becomes memories as a whole or not at all, once, off the request path, by whichever process comes first."""
+"""A run is distilled completely or not at all, once, off the request path, by the process that comes first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 from scrubjay import RetrievalError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.retrieval import Retriever
 from tests.memory.setting import address_of
 
@@ -32,7 +32,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 class Scripted:
-    """Finds what its script says whenever a phrase occurs, and counts how often it was asked."""
+    """Finds the candidates of its script wherever a phrase occurs, and counts its calls."""
 
     name = "scripted"
 
@@ -105,7 +105,7 @@ def test_it_is_done_once_and_goes_on_where_it_stopped(memory: Memory) -> None:
     assert [one.status for one in third.outcomes] == ["superseded"]
     assert [said.seq for said in extractor.read[1].context] == [1]
     assert contents(memory) == ["Jane lives in Oslo."]
-    # What was superseded since is not brought back by asking for the same run again.
+    # Distilling the same run again does not bring back what was superseded since.
     memory.distil("r1", extractor, scope=JANE)
     assert contents(memory) == ["Jane lives in Oslo."]
 
@@ -204,7 +204,7 @@ def test_an_extractor_that_fails_leaves_nothing(memory: Memory) -> None:
         memory.distil("r1", fails, scope=JANE)
     with pytest.raises(TypeError, match="extractor: expected"):
         memory.distil("r1", lambda _: 7, scope=JANE)
-    with pytest.raises((TypeError, ValueError)):  # the second candidate is none: the first is not kept either
+    with pytest.raises((TypeError, ValueError)):  # the second candidate is invalid: neither is kept
         memory.distil("r1", lambda _: [FactCandidate("x"), FactCandidate(7)], scope=JANE)  # type: ignore[arg-type]
     assert contents(memory) == []
     assert memory.distil("r1", Scripted(SCRIPT), scope=JANE).fresh
@@ -310,7 +310,7 @@ def test_a_killed_process_leaves_whole_runs(memory: Memory, tmp_path: Path) -> N
         process.wait()
         process.stdout.close()
         living = contents(memory)
-        # The facts of one run, all five, have taken the place of those of the run before.
+        # All five facts of one run have replaced those of the run before.
         latest = int(living[0].split()[1])
         assert living == [f"Fact {latest} {i}." for i in range(5)] and latest - done in (0, 1)
         assert sorted(hit.text for hit in memory.recall("Fact", JANE, k=50)) == living
@@ -336,7 +336,7 @@ def test_bad_arguments_are_named(memory: Memory, make, error: type[Exception], s
 
 
 def test_what_an_old_conversation_says_holds_from_its_own_day(memory: Memory) -> None:
-    """A conversation that is brought in late supersedes nothing that was said since."""
+    """A conversation imported late supersedes nothing that was said since."""
     memory.propose(
         SCRIPT["Oslo"], scope=JANE, source=Provenance("r0", at=datetime(2024, 1, 1, tzinfo=timezone.utc))
     )

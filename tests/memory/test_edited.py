@@ -1,4 +1,4 @@
-"""An edit is a correction: the new text is so for all of the fact's time, and what was known before stays known."""
+"""An edit is a correction: the new text holds for all of the fact's time, and what was known before stays known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def edited(memory: Memory, clock: Clock, scope: Scope = JANE) -> tuple[str, list[float]]:
-    """A fact told, edited on the second and on the fourth day; its id, and a moment of each of the three states."""
+    """Write a fact, edit it on the second and on the fourth day; return its id, and a moment in each of the three
+    states."""
     subject = "Jane" if scope == JANE else scope.tenant
     outcome = memory.propose(
         FactCandidate(f"{subject} is in Brno", subject, "lives in"), scope=scope, source="r"
@@ -126,7 +127,7 @@ def test_an_edit_after_a_sweep_takes_no_number_that_is_taken(tmp_path: Path) -> 
     clock = Clock()
     with open_memory(tmp_path / "m.scrubjay", clock, history_days=30, retention_days=10) as memory:
         id, _ = edited(memory, clock)
-        clock.pass_days(28.5)  # the version of the second day goes, that of the fourth stays
+        clock.pass_days(28.5)  # deletes the version of the second day, not that of the fourth
         memory.admin.sweep()
         assert len(memory.history("Jane", "lives in", JANE)) == 2
         memory.update(id, scope=JANE, content="Jane is in Bergen")

@@ -1,4 +1,4 @@
-"""Is nothing refused, nothing lost and everything embedded in the end, whenever a memory's embedder is away?"""
+"""If a memory's embedder is unavailable, nothing is refused or lost, and everything is embedded in the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.memory.setting import ACME, JANE, JOE, ONE_AT_A_TIME, documents_now, 
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is embedded in the background: the tests say when."""
+    """Disable background embedding: the tests trigger it."""
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
 
@@ -48,7 +48,7 @@ def documents(memory: Memory) -> list[Record]:
 
 
 def check(memory: Memory) -> None:
-    """Rows, documents and vectors agree, and what is pending is what has no vector."""
+    """Check that rows, documents and vectors agree, and that documents are pending if they have no vector."""
     assert memory.admin.check() == []
     for one in documents(memory):
         assert one.pending == (one.vector is None), one
@@ -75,19 +75,17 @@ def test_what_is_proposed_meanwhile_is_found_by_words_and_embedded_later(memory:
 def test_what_changes_a_pending_record_leaves_it_pending(memory: Memory) -> None:
     flaky(memory).is_up = False
     outcome = lives(memory, "Oslo", confidence=0.8)
-    again = lives(
-        memory, "Oslo", run="r2", confidence=0.9
-    )  # writes its document anew, with the text that it has
+    again = lives(memory, "Oslo", run="r2", confidence=0.9)  # rewrites its document with the same text
     assert again.status == "deduplicated" and documents(memory)[0].pending
     memory.update(str(outcome.id), scope=JANE, content="Jane lives in Bergen")
     check(memory)
     assert documents(memory)[0].pending
     flaky(memory).is_up = True
-    assert memory.documents.admin.backfill().embedded == 2  # what it said before the edit is kept, too
+    assert memory.documents.admin.backfill().embedded == 2  # the version from before the edit, too
     flaky(memory).is_up = False
     lives_in_bergen = FactCandidate("Jane lives in Bergen", "Jane", "lives in", confidence=1.0)
     memory.propose(lives_in_bergen, scope=JANE, source="r3")
-    assert not documents(memory)[0].pending  # the vector of the same text is kept
+    assert not documents(memory)[0].pending  # the vector of an unchanged text is kept
     check(memory)
 
 

@@ -1,4 +1,4 @@
-"""A record that is longer than a prompt takes of one: the part that answers stands there."""
+"""A record longer than a prompt's limit is replaced by the part that answers the question."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_part_that_answers_is_in_the_prompt(memory: Memory) -> None:
     (note,) = made.pieces["memories"]
     assert ANSWER in made.text and made.trace.excerpts == (note.id,) == ("minutes",)
     assert made.trace.dropped == () and made.trace.to_dict()["excerpts"] == ["minutes"]
-    assert note.text.startswith("… ") and " … (" in note.text  # the date and the tier stand after it
+    assert note.text.startswith("… ") and " … (" in note.text  # followed by the date and the tier
     assert made.limits.count(f"- {note.text}\n") <= made.limits.item_tokens < made.limits.count(LONG)
 
 

@@ -1,4 +1,4 @@
-"""A model's answer is material: what is not as it should be is left out, and nothing reaches beyond its fields."""
+"""A model's answer is only material: invalid items are left out, and nothing reaches beyond its fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scrubjay.memory.intake.extractors import (
     name_of,
     read_answer,
 )
-from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.transcripts import Transcript, Utterance
 from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.retrieval.rewriting import Conversation
 
@@ -33,7 +33,7 @@ TRANSCRIPT = Transcript("r1", (SAID,), (Utterance(1, 1, AT, "user", "Jane", "Hel
 
 
 class Endpoint:
-    """What a model behind HTTP says, and what it was asked."""
+    """A fake model behind HTTP: its answers, and the requests it got."""
 
     status = 200
 
@@ -145,7 +145,7 @@ def test_what_is_malformed_is_counted_and_left_out(endpoint: Endpoint) -> None:
     found = as_extraction(OpenAIExtractor("m", base_url=endpoint.url), TRANSCRIPT)
     assert [one.candidate for one in found.found] == [
         FactCandidate("Jane sails.", "Jane", "sails", 1.0),
-        FactCandidate("a str"),  # a text is a fact without a slot, and so is an object without one
+        FactCandidate("a str"),  # a text, or an object without a slot, is a fact without a slot
         FactCandidate("x"),
     ]
     assert found.n_malformed == 9 and found.retracted == ()
@@ -216,7 +216,7 @@ def test_an_answer_says_when_and_how_a_fact_is_so(endpoint: Endpoint) -> None:
             },
             {**said, "value": ["Bern"], "relation": None, "valid_from": 2019, "valid_until": "unknown"},
             {**said, "valid_from": "2019-04-30T12:00:00+02:00"},
-            {**said, "valid_from": "some day"},  # it would supersede what it must not
+            {**said, "valid_from": "some day"},  # without its time it would supersede later facts
             {**said, "valid_until": "2019-13"},
             {**said, "relation": "denies"},
         ],
@@ -296,9 +296,7 @@ def test_an_extractor_hears_what_was_said_before(endpoint: Endpoint) -> None:
     assert first == second == transcript.before() and first.summary == "They plan\na trip."
     assert first.turns == tuple((one.author, one.text) for one in before[-8:])
     assert transcript.before(2).turns == (("User", "word 11"), ("Model", "word 12"))
-    assert (
-        transcript.before(0).turns == () and len(transcript.before(99).turns) == 11
-    )  # the tool's is no turn
+    assert transcript.before(0).turns == () and len(transcript.before(99).turns) == 11  # without the tool's
     as_extraction(OpenAIExtractor("m", base_url=endpoint.url), transcript)
     asked = endpoint.asked[0]["messages"][0]["content"]
     assert "Before: (in short) They plan a trip. / [1] 2023-05-08 User: word 1 / " in asked

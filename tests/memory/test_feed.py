@@ -1,4 +1,4 @@
-"""The feed of changes: one order, nothing missed, nothing of others, nothing said of what is forgotten."""
+"""The change feed: one order, nothing missed, nothing of other scopes, no content of forgotten records."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_every_kind_is_in_it(memory: Memory, clock: Clock) -> None:
     assert [e.what for e in memory.feed.changes(scope=GLOBEX)] == [
         "proposed",
         "confirmed",
-    ]  # of the global one
+    ]  # of the global policy
 
 
 @pytest.mark.parametrize("how", ["again", "update"])
@@ -169,7 +169,7 @@ def test_what_only_a_forgotten_user_said_of_the_tenant_is_told_to_the_tenant(mem
     assert ("promoted", shared) in whats(memory, scope=ACME)
     seen = memory.feed.cursor
     memory.forget(JANE)
-    assert whats(memory, seen, ACME) == []  # ann said it, too
+    assert whats(memory, seen, ACME) == []  # ann said it as well
     assert [e.scope for e in memory.feed.changes(seen, scope=JANE)] == [JANE]
 
 
@@ -187,7 +187,7 @@ def test_names_that_are_forgotten_are_not_in_the_feed(memory: Memory, tmp_path: 
 
 
 def test_who_follows_and_who_reads_it_later_have_the_same_records(memory: Memory, clock: Clock) -> None:
-    """A mirror that only knows the feed: whose records there are, after a random history and at any batch size."""
+    """A mirror fed only by the feed has the same records, after a random history and at any batch size."""
     rng = random.Random(5)
     scopes = [one for one in EVERYWHERE if one.user]
     live: dict[str, Scope] = {}
@@ -300,7 +300,7 @@ def fails(*_: Any) -> None:
 
 
 def test_a_write_stands_though_its_hooks_cannot_be_told(memory: Memory, caplog: Any) -> None:
-    """The server's clock, by which changes are numbered over PostgreSQL, was set back behind what a hook has seen."""
+    """The server's clock, which numbers changes over PostgreSQL, was set back behind what a hook has seen."""
     told: list[Any] = []
     memory.feed.on_change(told.append, scope=JANE)
     (follower,) = memory._parts.context.changes._hooks

@@ -1,4 +1,4 @@
-"""Memory in files: nothing is lost on the way out and back, and a person's edits are taken for what they are."""
+"""Memory in files: exports are lossless, and edits made by hand are recognised."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def tables(memory: Memory) -> dict[str, Any]:
-    """All rows of all tables, without the numbers that a file gives."""
+    """Return all rows of all tables, without the numbers that a file assigns."""
     found = {}
     for table, order in TABLES.items():
         cursor = memory._parts.context.store.reading_connection().execute(
@@ -63,7 +63,7 @@ def tables(memory: Memory) -> dict[str, Any]:
 
 
 def fill(memory: Memory, clock: Clock) -> None:
-    """Something of everything: every kind, status, relation, value, both times."""
+    """Write records of every kind, status and relation, with values and both times."""
     rng = random.Random(1)
     for n in range(40):
         clock.pass_days(0.3)
@@ -268,7 +268,7 @@ def test_a_file_that_is_not_in_utf_8_is_refused_by_name(memory: Memory, tmp_path
 
 
 def test_what_an_editor_saved_with_a_mark_is_read(memory: Memory, tmp_path: Path) -> None:
-    """Editors of Windows put U+FEFF first."""
+    """Editors on Windows write U+FEFF first."""
     memory.propose("Jane sails", scope=JANE, source="r")
     for name in ("export", "export_markdown"):
         getattr(memory.files, name)(tmp_path / name, scope=JANE)
@@ -350,7 +350,7 @@ def test_policies_of_a_tenant_get_versions(memory: Memory, tmp_path: Path) -> No
     assert len(done.updated) == len(done.revoked) == 1
     assert [(one.version, one.text, one.status) for one in memory.policies("acme", "refunds")] == [
         (1, "never", "active"),
-        (2, "sometimes", "provisional"),  # somebody has to confirm it
+        (2, "sometimes", "provisional"),  # needs a confirmation
     ]
     assert [one.status for one in memory.policies("acme", "hours")] == ["revoked"]
 
@@ -368,7 +368,7 @@ def test_what_does_not_fit_is_said(memory: Memory, tmp_path: Path) -> None:
     memory.add("Jane sings", scope=JANE)
     memory.add("Jane dances", scope=JANE)
     clash = taken(memory, tmp_path, written(memory, tmp_path).replace("Jane sings <", "Jane dances <"))
-    assert "says that already" in clash.left_alone[0] and clash.updated == []
+    assert "already has this content" in clash.left_alone[0] and clash.updated == []
 
 
 @settings(max_examples=300, deadline=None)

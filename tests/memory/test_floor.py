@@ -1,4 +1,4 @@
-"""Does a prompt stay empty where nothing answers, and hold what answers?"""
+"""A prompt must be empty if nothing answers the question, and contain the answer otherwise."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from scrubjay import Relevance, Retriever, Scope, embedders
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.lines import over_floor
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_lines import over_floor
+from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.retrieval.rewriting import Conversation
 from tests.memory.setting import ACME, JANE, open_memory
 
@@ -88,7 +88,7 @@ class _Found:
     ("tiers", "floor", "n_inside"),
     [
         (["high", "low", "none"], "standard", 2),
-        (["low", "high", "none"], "high", 2),  # the best need not be first
+        (["low", "high", "none"], "high", 2),  # the most relevant record need not be first
         (["standard", "low"], "high", 0),
         (["low", "low", "none"], "standard", 0),
         (["low", "none"], "low", 1),
@@ -144,7 +144,7 @@ def test_best_first_and_last(memory: Memory) -> None:
 
 
 def fiscal_lines(path: Path, *, single: bool) -> dict[str, str]:
-    """What a prompt says of a slot of which the tenant and the user say different things."""
+    """Return a prompt's lines about a slot in which the tenant and the user have different facts."""
     with open_memory(path / "m.scrubjay") as memory:
         shared = memory.propose(
             FactCandidate("The fiscal year starts in April.", "acme", "fiscal year start", single=single),
@@ -226,7 +226,7 @@ def test_a_rewriter_sees_the_conversation(tmp_path: Path) -> None:
         assert question == "what's his name again?" and conversation is not None
         assert conversation.turns[0] == ("user", "I have to write to my manager.")
         assert conversation.summary == "3 turns."
-        # Another conversation is another question to the cache; without one there is none.
+        # Another conversation is another cache key; there is none without a conversation.
         memory.recall("what's his name again?", JANE)
         memory.recall("what's his name again?", JANE)
         memory.recall("what's his name again?", JANE, conversation=conversation._replace(summary=""))

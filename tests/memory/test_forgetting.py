@@ -1,4 +1,4 @@
-"""What is forgotten is gone: of every kind, in every collection, from the file's bytes; and what is left says so."""
+"""Forgotten data is gone: of every kind, in every collection, from the file's bytes; deletion events remain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.memory import Decay, EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.ledger.drafts import Draft
+from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.ledger.trace import Traces
 from tests.memory.setting import (
     ACME,
@@ -45,7 +45,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def fill(memory: Memory, scope: Scope, word: str) -> None:
-    """Something of everything, with a word in it that is nowhere else."""
+    """Write records of every kind that contain a word that occurs nowhere else."""
     source = Provenance(f"run {word}", turn=1, author=f"author {word}", place=f"place {word}")
     fact = FactCandidate(
         f"fact {word} one", word, "is", evidence=f"evidence {word}", metadata={"m": f"meta {word}"}
@@ -113,7 +113,7 @@ GLOBEX_JANE = Scope("globex", user="jane")
 
 
 def everything(memory: Memory, scope: Scope) -> Any:
-    """All that can be asked from a scope."""
+    """Return all answers for a scope."""
     sides = [memory.index, memory.index.collection("side"), memory.documents]
     return (
         memory.list(scope, hidden=True),
@@ -150,7 +150,7 @@ def test_an_agent_of_a_user(memory: Memory) -> None:
         fill(memory, scope, word)
     memory.forget("jane", tenant="acme", agent="coder")
     assert texts(memory, "fact", JANE) == ["fact zanzibar two"]
-    assert len(memory.known(JANE).preferences) == 1  # a preference is the user's, not the agent's
+    assert len(memory.known(JANE).preferences) == 1  # it belongs to the user, not to the agent
     memory.forget(JANE)
     assert memory.admin.verify_erased(JANE).clean
 
@@ -182,7 +182,7 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
             id = memory.propose(candidate, scope=scope, source=source).id or ""
         return id
 
-    shared = said("ships", (JOE, "run of joe"), (JANE, "run of jane"))  # promoted by what she said
+    shared = said("ships", (JOE, "run of joe"), (JANE, "run of jane"))  # promoted by jane's observation
     own = said("builds", (JANE, "run of jane"))
     confirmed = said("sells", (ACME, "import"))
     memory.confirm(confirmed, by="boss", scope=ACME)
@@ -193,14 +193,14 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
     assert why is not None and "jane" not in str(why) and why.provenance.run == "forgotten"
     memory.admin.compact()
     assert is_gone(memory, JANE, "run of jane")
-    assert said("builds", (JOE, "r9")) and texts(memory, "builds", JANE) == []  # hers counts no more
-    memory.forget(JOE)  # nobody is left who said that Acme ships; that it sells somebody confirmed
+    assert said("builds", (JOE, "r9")) and texts(memory, "builds", JANE) == []  # jane's observation is gone
+    memory.forget(JOE)  # that Acme ships has no observer left; that it sells was confirmed
     assert texts(memory, "acme", CODER) == ["Acme sells"]
     assert memory.get(shared, scope=ACME, hidden=True) is None
 
 
 def test_only_memory_knows_of_it_afterwards(memory: Memory, tmp_path: Path) -> None:
-    """A second memory and a plain index over the file, both of which had everything in memory."""
+    """A second memory and a plain index over the file, both with everything loaded."""
     fill(memory, JANE, "zanzibar")
     path = tmp_path / "m.scrubjay"
     with open_memory(path, Clock()) as other, Index.open(path) as plain:
@@ -311,14 +311,14 @@ def test_old_unused_weak_facts_sink_and_expire(memory: Memory, clock: Clock) -> 
     assert memory.recall("tea weak", JANE).ids[0] == weak
     assert aged(memory, clock, 200).faded == 0
     assert aged(memory, clock, 50).faded == 1  # 0.7 * 2 ** (-250 / 180) < 0.3
-    assert memory.recall("tea weak", JANE).ids == [sure, weak]  # though it fits better
+    assert memory.recall("tea weak", JANE).ids == [sure, weak]  # although it matches better
     assert memory.recall("tea weak", JANE, k=1).ids == [sure]
     assert memory.recall("weak", JANE).ids == [weak]
     assert memory.get(weak, scope=JANE).faded  # type: ignore[union-attr]
     swept = aged(memory, clock, 450)  # 0.7 * 2 ** (-700 / 180) < 0.05
     assert (swept.expired, swept.faded) == (1, 0)
     assert memory.recall("tea weak", JANE).ids == [sure] and memory.get(weak, scope=JANE, hidden=True) is None
-    assert aged(memory, clock, 100_000).expired == 0  # what is sure stays
+    assert aged(memory, clock, 100_000).expired == 0  # facts of high confidence stay
 
 
 def test_what_is_used_does_not_fade(memory: Memory, clock: Clock) -> None:
@@ -389,7 +389,7 @@ def test_it_needs_a_file(tmp_path: Path) -> None:
         memory = Memory(index)
         lives(memory, "Oslo")
         memory.close()
-        assert len(index.collection("memory")) == 1  # the index is the caller's, and open
+        assert len(index.collection("memory")) == 1  # the index belongs to the caller, and stays open
     text = tmp_path / "text"
     text.write_text("no database, but long enough to be looked at" * 9)
     with pytest.raises(scrubjay.StoreFormatError):
@@ -397,7 +397,7 @@ def test_it_needs_a_file(tmp_path: Path) -> None:
 
 
 def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> None:
-    """An expired record that is said anew goes with its log: nobody would find that when its user is forgotten."""
+    """A restated expired record is deleted with its log: an erasure of its user would not find the log any more."""
     said: list[Any] = [
         FactCandidate("Jane lives in Oslo", "Jane", "lives in", ttl=10),
         EpisodeCandidate("Moved to Oslo", "done", ttl=10),
@@ -414,7 +414,7 @@ def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> N
     stale = memory.add("Jane works in Bergen", scope=JANE, ttl=10)
     other = memory.add("Jane works in Oslo", scope=JANE)
     clock.now += 60_000_000
-    memory.update(other.id, scope=JANE, content="Jane works in Bergen")  # in the place of what has expired
+    memory.update(other.id, scope=JANE, content="Jane works in Bergen")  # replaces the expired one
     assert memory.get(stale.id, scope=JANE) is None
     connection = memory._parts.context.store.reading_connection()
     assert row_count(memory, "memory_log") > 0

@@ -1,4 +1,4 @@
-"""What gets into memory, where, and with which status? Each rule of the gate, and what a hostile caller may try."""
+"""The gate: what is accepted, where, and with which status; each rule, and attempts of a hostile caller."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_policy_is_provisional_until_somebody_confirms_it(memory: Memory) -> N
     assert outcome.status == "written" and not outcome.active and "confirm" in outcome.reason
     assert memory.known(JANE).policies == ()
     with pytest.raises(KeyError, match="no such record in this scope"):
-        memory.confirm(outcome.id or "", by="jane", scope=JANE)  # nobody confirms for all in a user's scope
+        memory.confirm(outcome.id or "", by="jane", scope=JANE)  # a user's scope cannot confirm for all
     assert memory.known(JANE).policies == ()
     memory.confirm(outcome.id or "", by="legal", scope=ACME)
     assert [(p.text, p.decided_by, p.status) for p in memory.known(JANE).policies] == [
@@ -81,7 +81,7 @@ def test_a_policy_is_never_promoted_by_being_said_often(memory: Memory) -> None:
 
 
 def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memory: Memory) -> None:
-    for number in range(12):  # ids are random: a wrong order would come right once in a while
+    for number in range(12):  # ids are random: a wrong order would be right by chance sometimes
         for told in (f"Acme sells oak {number}", f"Acme sells ash {number}"):
             outcome = memory.propose(FactCandidate(told, "Acme", "sells"), scope=ACME, source="r1")
             assert not outcome.active
@@ -220,9 +220,9 @@ def test_a_tenants_fact_waits_for_a_second_independent_run(memory: Memory) -> No
     first = memory.propose(SHIPS, scope=ACME, source="r1")
     assert first.status == "written" and not first.active
     assert visible_to(memory) == [] and memory.get(first.id or "", scope=ACME) is None
-    again = memory.propose(SHIPS, scope=ACME, source="r1")  # the same run is no second witness
+    again = memory.propose(SHIPS, scope=ACME, source="r1")  # the same run is not a second observer
     assert again.status == "deduplicated" and not again.active and visible_to(memory) == []
-    nobody = memory.propose(SHIPS, scope=ACME, source="r2")  # another run of nobody in particular neither
+    nobody = memory.propose(SHIPS, scope=ACME, source="r2")  # nor is another run without a named author
     assert nobody.status == "deduplicated" and not nobody.active and visible_to(memory) == []
     second = memory.propose(SHIPS, scope=ACME, source=by_ann("r2"))
     assert not second.active, "it is the run that said it already"
@@ -235,13 +235,13 @@ def test_a_tenants_fact_waits_for_a_second_independent_run(memory: Memory) -> No
 def test_said_by_a_user_it_stays_with_them_until_another_user_says_it(memory: Memory) -> None:
     own = memory.propose(SHIPS, scope=JANE, source="r1")
     assert own.active and JOE not in visible_to(memory) and ACME not in visible_to(memory)
-    for run in ("r2", "r3"):  # however often she says it
+    for run in ("r2", "r3"):  # repetition by one user does not count
         assert memory.propose(SHIPS, scope=JANE, source=run).id == own.id
     assert JOE not in visible_to(memory)
-    same_run = memory.propose(SHIPS, scope=JOE, source="r1")  # another user, but jane's r1 counts once
+    same_run = memory.propose(SHIPS, scope=JOE, source="r1")  # another user; jane's r1 counts once
     assert same_run.active
     assert [hit.scope for hit in memory.recall("ships", JOE)] == [ACME]
-    assert [hit.scope for hit in memory.recall("ships", JANE)] == [ACME]  # not her copy beside it
+    assert [hit.scope for hit in memory.recall("ships", JANE)] == [ACME]  # without her own copy
     assert memory.get(own.id or "", scope=JANE) is None
     assert memory.get(own.id or "", scope=JANE, hidden=True).superseded_by == same_run.id  # type: ignore[union-attr]
 
@@ -332,7 +332,7 @@ def test_what_is_over_is_not_learnt(memory: Memory, when: Any) -> None:
     ]
     for candidate in candidates:
         outcome = memory.propose(candidate, scope=JANE, source="r1")
-        assert outcome.status == "rejected" and "expected a time to come" in outcome.reason
+        assert outcome.status == "rejected" and "expected a future time" in outcome.reason
     assert memory.list(JANE, hidden=True) == []
 
 
@@ -419,7 +419,7 @@ def test_the_same_is_remembered_once_in_a_scope(memory: Memory) -> None:
         outcome = memory.propose(again, scope=JANE, source="r2")
         assert (outcome.status, outcome.id) == ("deduplicated", first.id)
     assert memory.propose("Jane lives in Oslo?", scope=JANE, source="r2").status == "written"
-    assert lives(memory, "Oslo", scope=JOE).status == "written"  # another scope knows nothing of it
+    assert lives(memory, "Oslo", scope=JOE).status == "written"  # another scope does not know it
     assert row_count(memory, "memory_fact") == 3
 
 
@@ -438,7 +438,7 @@ def test_what_is_said_again_is_surer_and_lasts_longer(memory: Memory, clock: Clo
     clock.now += 50_000_000
     assert texts(memory, "Oslo", JANE) == ["Jane lives in Oslo"]
     assert memory.recall("Oslo", JANE)[0].metadata["confidence"] == 0.9
-    lives(memory, "Oslo", confidence=0.7, ttl=10, run="r3")  # neither less sure, nor shorter
+    lives(memory, "Oslo", confidence=0.7, ttl=10, run="r3")  # lowers neither confidence nor expiry
     clock.now += 49_000_000
     assert len(memory.recall("Oslo", JANE)) == 1
     clock.now += 2_000_000
@@ -491,7 +491,7 @@ def test_what_was_inferred_never_replaces_what_was_said(memory: Memory, stated: 
     memory.prefer("tone", "briefer", scope=JANE, source="inferred")
     assert memory.prefer("tone", "long", scope=JANE, source=stated).status == "superseded"
     outcome = memory.prefer("tone", "brief", scope=JANE, source="inferred")
-    assert outcome.status == "rejected" and "not replaced" in outcome.reason
+    assert outcome.status == "rejected" and "does not replace" in outcome.reason
     assert [p.text for p in memory.known(JANE).preferences] == ["long"]
 
 

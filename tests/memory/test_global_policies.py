@@ -1,4 +1,4 @@
-"""Policies of all tenants: who writes them, which counts, and that nobody else can change them."""
+"""Policies of all tenants: who writes them, their precedence, and that nobody else can change them."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _numbers(memory: Memory) -> Any:
 
 
 def test_no_key_is_asked_for(tmp_path: Path) -> None:
-    """Neither when one is written, nor when one is read; and a tenant whose key was destroyed knows nothing."""
+    """Writing and reading a global policy need no key; a tenant whose key was destroyed sees no policies."""
     asked: list[str] = []
 
     def provider(tenant: str) -> bytes | None:
@@ -223,14 +223,14 @@ def test_a_backup_has_them(memory: Memory, clock: Clock, tmp_path: Path) -> None
 
 
 def test_numbers_of_policies_go_on_after_an_upgrade(tmp_path: Path) -> None:
-    """A record keeps the number of the policies that it was written under: no other policy may get it."""
+    """A record keeps the number of the policies under which it was written: no other policy may get it."""
     path = tmp_path / "m.scrubjay"
     with open_memory(path) as memory:
         memory.policy("a", 1, tenant="acme", by="x")
         memory.policy("b", 1, tenant="globex", by="x")
         memory.forget(tenant="globex")
     connection = sqlite3.connect(path)
-    with connection:  # the tables are of this format, but for what the file says
+    with connection:  # the tables have the present format; only the recorded format changes
         connection.execute("UPDATE memory_meta SET value = 1 WHERE name = 'format'")
     connection.close()
     with open_memory(path) as memory:

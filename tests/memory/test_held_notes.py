@@ -1,4 +1,4 @@
-"""A legal hold keeps the notes that it holds, whichever way something would replace, change or delete them."""
+"""A legal hold keeps the held notes, whichever way they would be replaced, changed or deleted."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ def test_what_is_new_or_of_others_is_written(memory: Memory) -> None:
     assert not index.delete("n8", scope=JANE) and index.delete_many(["n8"], scope=JANE) == 0
     assert index.delete_many(filter={"kind": "house"}, scope=JANE) == 0
     assert index.patch("n8", scope=JANE, metadata={"a": 1}) is None
-    for scope in (JOE, ACME):  # what is the tenant's own is not the user's
+    for scope in (JOE, ACME):  # a hold on a user does not cover the tenant's own notes
         index.upsert("n1", "rewritten", scope=scope)
         assert index.delete("n1", scope=scope)
     assert index.erase(ACME, exact=True) == 1 and index.erase(JOE) == 1 and index.erase(GLOBEX) == 0
     assert sorted(str(record.id) for record in index.list(JANE, exact=True)) == ["n1", "n2", "n3"]
     with pytest.raises(HeldError):
-        index.delete("n3", scope=JANE)  # written since
+        index.delete("n3", scope=JANE)  # written after the hold was set
 
 
 def test_a_hold_on_the_tenant_holds_all_within(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""A legal hold keeps what it holds, and nothing else, from everything that destroys."""
+"""A legal hold protects the held data, and nothing else, from everything that destroys."""
 
 from __future__ import annotations
 

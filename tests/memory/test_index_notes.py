@@ -1,4 +1,4 @@
-"""What Index, adapters and importers write to a memory's file is recalled as notes, and passes for nothing else."""
+"""Documents that Index, adapters and importers wrote to a memory's file are recalled as notes, and only as notes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_what_an_index_wrote_is_recalled(path: Path) -> None:
-    """The example of two worlds in one file."""
+    """The example of an index and a memory in one file."""
     with Memory.open(path, embedder=EMBEDDER) as memory:
         memory.propose("Jane lives in Oslo", scope=JANE, source="r1")
         memory.session(JANE, "r").user("hi")
@@ -111,7 +111,7 @@ def test_scopes_hold_for_notes(path: Path) -> None:
 
 
 def test_a_note_cannot_pass_for_a_fact(path: Path) -> None:
-    """Not by its metadata, nor by its id."""
+    """Neither its metadata nor its id makes it one."""
     with open_memory(path) as memory:
         fact = lives(memory, "Oslo")
         forged = {"kind": "fact", "record": fact.id, "confidence": 1.0, "faded": False}
@@ -164,7 +164,7 @@ def test_notes_change_where_they_were_written(path: Path) -> None:
         memory.index.upsert("n", "an oak", scope=JANE)
         hit = memory.recall("oak", JANE)[0]
         memory.index.upsert("n", "a beech", scope=JANE)
-        assert hit.record is not None and hit.record.text == "a beech"  # as it is now
+        assert hit.record is not None and hit.record.text == "a beech"  # its present state
         assert memory.recall("oak", JANE).ids == [] and memory.recall("beech", JANE).ids == ["n"]
         memory.index.delete("n", scope=JANE)
         assert hit.record is None and memory.recall("beech", JANE).ids == []
@@ -245,7 +245,7 @@ def test_a_scope_without_notes_is_searched_once(path: Path) -> None:
 
 
 def test_the_first_note_of_a_scope_is_seen_whoever_writes_it(path: Path) -> None:
-    """Though it is kept that there is none, until something but traces is written."""
+    """The absence of notes is cached until something other than traces is written."""
     with open_memory(path) as memory:
         lives(memory, "Oslo")
         session = memory.session(JANE, "r1")
@@ -379,7 +379,7 @@ def test_the_merge_is_that_of_its_twin(
     }
     assert [places[id(one.hit)] for one in found] == merging.merged(facts, notes)
     assert [one.is_note for one in found] == [places[id(one.hit)][0] == 1 for one in found]
-    for side, hits in ((False, facts), (True, notes)):  # the order of each ranking stays
+    for side, hits in ((False, facts), (True, notes)):  # the order of each ranking is unchanged
         assert [one.hit for one in found if one.is_note is side] == hits
 
 

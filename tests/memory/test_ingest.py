@@ -1,4 +1,4 @@
-"""Notes: memory says what the files say, after every ingestion, whatever happened to files and processes."""
+"""Notes: after every ingestion memory agrees with the files, whatever happened to files and processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scrubjay import Scope
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.intake.extractors import Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from tests.memory.setting import address_of
 
 JANE = Scope("acme", user="jane")
@@ -87,7 +87,7 @@ def test_passages_that_change_places_are_kept(memory: Memory, notes: Path) -> No
         (notes / f"{name}.md").write_text(text)
     assert memory.ingest(notes, scope=JANE).written == 3
     assert contents(memory) == before
-    (notes / "a.md").write_text("three")  # two files say it
+    (notes / "a.md").write_text("three")  # now in two files
     memory.ingest(notes, scope=JANE)
     (notes / "b.md").write_text("")
     memory.ingest(notes, scope=JANE)
@@ -113,7 +113,7 @@ def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Pat
     again = memory.ingest(notes, scope=JANE)
     assert {file: why.split(" (")[0] for file, why in again.skipped.items()} == {
         "deep/data.CSV": "is neither Markdown nor plain text",
-        "latin.md": "is no UTF-8",
+        "latin.md": "is not UTF-8",
         "plan.pdf": "is neither Markdown nor plain text",
     }
     assert (again.files, again.unchanged, again.revoked) == (read.files, read.written, 0)
@@ -122,7 +122,7 @@ def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Pat
     outside = notes.parent / "outside.md"
     (notes / "plan.md").rename(outside)
     (notes / "plan.md").symlink_to(outside)
-    gone = memory.ingest(notes, scope=JANE)  # it is no note of this folder any more
+    gone = memory.ingest(notes, scope=JANE)  # it does not belong to this folder any more
     assert gone.revoked == 1 and gone.skipped["plan.md"] == "is a link to a file outside of the folder"
 
 
@@ -211,7 +211,7 @@ def test_memory_says_what_the_files_say(states: list[dict[str, list[str]]], tmp_
             with Memory.open(folder / f"fresh{len(list(folder.iterdir()))}.scrubjay") as fresh:
                 fresh.ingest(notes, scope=JANE)
                 expected = contents(fresh)
-            # Of passages that differ only in case or a full stop either may be the one that is kept.
+            # Of passages that differ only in case or a full stop either may be kept.
             assert sorted(text.rstrip(".") for text in living) == sorted(
                 text.rstrip(".") for text in expected
             )
@@ -271,7 +271,11 @@ def test_a_killed_ingestion_is_simply_run_again(memory: Memory, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
-        (lambda m, f: m.ingest(f / "nothing", scope=JANE), FileNotFoundError, "folder: expected a folder"),
+        (
+            lambda m, f: m.ingest(f / "nothing", scope=JANE),
+            FileNotFoundError,
+            "folder: expected an existing folder",
+        ),
         (lambda m, f: m.ingest(f, scope=None), TypeError, "scope: expected"),
         (lambda m, f: m.ingest(f, scope=JANE, name="a/b"), ValueError, "name: expected"),
         (lambda m, f: m.ingest(f, scope=JANE, name=""), ValueError, "name: expected"),

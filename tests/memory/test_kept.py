@@ -1,4 +1,4 @@
-"""Is a record that is read again, and was kept, always what the store has?"""
+"""A cached record must always equal the store's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from scrubjay import Index
 from scrubjay.errors import ClosedError
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
-from scrubjay.memory.read import kept as module
+from scrubjay.memory.read import row_cache as module
 from tests.memory.setting import JANE, Clock, address_of, lives, open_memory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def memory(path: Path, clock: Clock) -> Iterator[Memory]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The values of each query of rows: whose they are, over a database, and their ids."""
+    """The parameters of each query of rows: the owners, over a database, and the ids."""
     asked: list[list[str]] = []
     original = module.rows_where
 
@@ -64,7 +64,7 @@ CHANGES: dict[str, Callable[[Memory, str], object]] = {
     "restated": lambda memory, id: lives(memory, "Oslo", evidence="so she said", value="Oslo"),
     "superseded": lambda memory, id: lives(memory, "Bern"),
 }
-"""What may happen to a record -> how."""
+"""Kind of change of a record -> function that makes it."""
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -115,7 +115,7 @@ def test_another_index_on_the_file_in_this_process_is_another_writer(
     assert hit.record is not None
     with open_memory(path, clock) as other:
         other.revoke(id, reason="r", scope=JANE)
-    if not _is_database(path):  # of which another index is told a little later
+    if not _is_database(path):  # where another index learns of it with a delay
         assert hit.record is None
 
 
@@ -140,7 +140,7 @@ def test_only_what_is_not_known_is_read(memory: Memory, read: list[list[str]]) -
 
 
 def test_a_change_while_rows_are_read_is_not_missed(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows are of before, whenever the change is committed."""
+    """The rows read are from before the change, whenever it is committed."""
     id = lives(memory, "Oslo").id or ""
     hit = memory.recall("Jane lives in Oslo", JANE)[0]
     original = module.rows_where
@@ -202,7 +202,7 @@ def test_time_alone_changes_what_is_kept(memory: Memory, clock: Clock) -> None:
     assert sorted(hit.text for hit in found if hit.record) == ["Jane lives in Rome"]
     clock.now += 2_000_000
     assert not any(hit.record for hit in found)
-    clock.now -= 6_000_000  # it was set back
+    clock.now -= 6_000_000  # set back
     assert [hit.record is not None for hit in found] == [hit.text.endswith("air") for hit in found]
 
 
@@ -259,7 +259,7 @@ def test_a_closed_memory_gives_no_records(memory: Memory) -> None:
 
 
 def test_a_store_that_writes_something_else_is_noticed(path: Path, store: str) -> None:
-    """Notes are written by a connection of their own."""
+    """A separate connection writes the notes."""
     if store != "file":
         pytest.skip("commits are not told apart in a database")
     with Index.open(path) as index, Memory(index) as memory:

@@ -1,8 +1,8 @@
-"""What if the process dies in the middle? After every step of every operation all of it is there, or nothing.
+"""Kills at every step of every operation must leave all of the operation, or nothing.
 
-A child does one operation and kills itself (SIGKILL) right before its n-th statement that writes, for n = 1, 2, ...
-until it gets through; then the file is opened again, and is to be what it was before, or what it is when nobody is
-killed.
+A child does one operation and kills itself (SIGKILL) right before its n-th writing statement, for n = 1, 2, ... until
+it completes; then the file is opened again, and must be in its state from before, or in the state after an
+uninterrupted operation.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ SHIPS = FactCandidate("Acme ships on Fridays", "acme", "ships")
 
 
 def prepare(path: Path) -> None:
-    """What all operations begin with."""
+    """Create the state from which all operations start."""
     fill(lambda **options: open_memory(path, Clock(), **options))
 
 
 def fill(opened: Callable[..., Memory]) -> None:
-    """Write that to a memory which is opened for it."""
+    """Write that state to the memory that `opened` returns."""
     with opened() as memory:
         lives(memory, "Oslo")
         memory.prefer("tone", "brief", scope=JANE)
@@ -91,12 +91,12 @@ OPERATIONS: dict[str, Callable[[Memory], Any]] = {
 
 
 def later() -> Clock:
-    """The time of the operations: an episode has expired by then, and a fact has faded."""
+    """Return the time of the operations: an episode has expired, and a fact has faded."""
     return Clock(Clock().now + 300 * DAY)
 
 
 def state(path: Path) -> str:
-    """Return everything that a file holds, ids left out, after holding documents against rows."""
+    """Return the content of a file without ids, after comparing documents with rows."""
     with open_memory(path, later()) as memory:
         assert (
             memory.documents.admin.check().clean
@@ -128,7 +128,7 @@ def state(path: Path) -> str:
 
 
 def killed_child(path: Path, operation: Callable[[Memory], Any], step: int) -> bool:
-    """Run an operation in a child that kills itself before its statement `step`; False if it got through."""
+    """Run an operation in a child that kills itself before its statement `step`; return False if it completed."""
     child = os.fork()
     if child == 0:
         try:
@@ -144,7 +144,7 @@ def killed_child(path: Path, operation: Callable[[Memory], Any], step: int) -> b
 
             memory._parts.context.store._writer.set_trace_callback(trace)
             operation(memory)
-        except BaseException as error:  # noqa: BLE001 - the parent shall see it
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             os._exit(1)
         os._exit(0)
@@ -157,7 +157,7 @@ def killed_child(path: Path, operation: Callable[[Memory], Any], step: int) -> b
 
 
 def copy(source: Path, target: Path) -> Path:
-    """Return a fresh copy of a file that nobody has open."""
+    """Return a fresh copy of a file that is not open."""
     for old in target.parent.glob(target.name + "*"):
         old.unlink()
     shutil.copy(source, target)
@@ -215,7 +215,7 @@ def test_killed_while_the_tables_are_made(tmp_path: Path) -> None:
             try:
                 open_and_die(path, step)
             finally:
-                os._exit(1)  # whatever it raised: the child must not go on with the tests
+                os._exit(1)  # on any error: the child must not continue with the tests
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), step
     with open_memory(path) as memory:
@@ -225,7 +225,7 @@ def test_killed_while_the_tables_are_made(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: str) -> None:
-    """A statement fails as on a full disk: the operation is a StoreError, and the open memory goes on as before."""
+    """A statement fails as on a full disk: the operation raises StoreError, and the open memory works as before."""
     prepared = tmp_path / "prepared.scrubjay"
     prepare(prepared)
     before = state(copy(prepared, tmp_path / "before.scrubjay"))
@@ -259,7 +259,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: st
 
 
 def everybody(memory: Memory) -> Any:
-    """What is seen without opening the file again."""
+    """Return what is visible without opening the file again."""
     return [
         (
             memory.list(scope, hidden=True),

@@ -1,4 +1,4 @@
-"""What holds for a scope: all of it, in order, at once, however it was changed and by whom."""
+"""`known` returns everything in force for a scope, in order, at once, whoever changed it and however."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_every_change_is_seen_at_once_by_everybody(tmp_path: Path, clock: Clock)
         assert rules(one) == rules(two) == ["never"]
         two.update(tone.id or "", scope=JANE, text="long")
         assert wishes(one) == wishes(two) == ["long"]
-        one.propose("Jane sails", scope=JANE, source="r1")  # has nothing to do with it
+        one.propose("Jane sails", scope=JANE, source="r1")  # unrelated
         assert wishes(two) == ["long"]
         two.revoke(rule.id or "", reason="x", scope=ACME)
         one.delete(tone.id or "", scope=JANE)
@@ -159,7 +159,7 @@ def test_the_same_answer_is_the_same_object_until_something_changes(memory: Memo
 
 
 def test_readers_in_threads_while_somebody_writes(memory: Memory) -> None:
-    """Each answer is of one moment: both halves of a pair of preferences, written together, are equal."""
+    """Each answer is from one moment: both halves of a pair of preferences, written together, are equal."""
     done = threading.Event()
     wrong: list[object] = []
 

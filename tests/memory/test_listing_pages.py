@@ -1,4 +1,4 @@
-"""Are pages of records the listing, cut, whatever is written and deleted between them, and is no more read for one?"""
+"""Pages of records must be the cut listing, whatever is written or deleted in between, and read no more than needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.memory.setting import ACME, JANE, JANES_CODER, JOE, Clock
 
 
 def fill(memory: Memory, clock: Clock) -> None:
-    """Records of all kinds and scopes, some of them written at one time."""
+    """Write records of all kinds and scopes, some of them at the same time."""
     for n in range(4):
         memory.propose_all(
             [

@@ -1,7 +1,7 @@
-"""Does a memory behave like the model of it, over any sequence of calls, reopenings, second processes and kills?
+"""A memory must behave like its model over any sequence of calls, reopenings, second processes and kills.
 
 No sequence makes a record visible outside its scope, or visible while it is provisional, revoked, expired, superseded
-or not yet in force, or present after it was erased: the invariant asks every scope for everything after every step.
+or not yet in force, or present after it was erased: the invariant queries every scope for everything after every step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ values = st.one_of(contents, st.sampled_from([1, 1.0, True, {"max": 1}, {"max": 
 
 
 class MemoryMachine(RuleBasedStateMachine):
-    """`model` says what everybody sees; every answer of the memory is held against it."""
+    """`model` predicts what every scope sees; every answer of the memory is compared with it."""
 
     path: Path
 
@@ -158,7 +158,7 @@ class MemoryMachine(RuleBasedStateMachine):
         return every[number % len(every)] if every else None
 
     def _notice_what_expired(self) -> None:
-        """What has expired may be deleted at any time."""
+        """Expired records may be deleted at any time."""
         for e in list(self.model.entries):
             is_over = not self.model.lasts(e, self.clock.now)
             if is_over and self.memory.get(e.id, scope=self._owners(e)[0], hidden=True) is None:
@@ -166,7 +166,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @staticmethod
     def _owners(one: Entry | Rule) -> list[Scope]:
-        """Who may change it."""
+        """Return the scopes that may change it."""
         if isinstance(one, Rule):
             return [Scope(one.tenant)] if one.tenant else []
         tenant, user, agent = one.key
@@ -235,7 +235,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def update(self, number: int, text: str) -> None:
         one = self._pick(number)
         if not isinstance(one, Entry) or one.kind == "fact" or not self.model.in_force(one):
-            return  # facts would contradict each other; test_supersession has that
+            return  # facts would contradict each other, which test_supersession covers
         twins = [
             e
             for e in self.model.entries
@@ -279,14 +279,14 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def another_takes_over(self) -> None:
-        """Two memories over one file: the next calls go to the other, later perhaps back."""
+        """Use two memories over one file: the next calls go to the other, later perhaps back."""
         self.others.append(self.memory)
         self.memory = self._open() if len(self.others) < 2 else self.others.pop(0)
 
     @precondition(lambda self: hasattr(self, "path"))
     @rule()
     def killed(self) -> None:
-        """What a killed process leaves: the files as they are, without closing."""
+        """Simulate a killed process: copy the files as they are, without closing."""
         copy = Path(tempfile.mkdtemp(dir=self.folder)) / "m.scrubjay"
         for end in ("", "-wal"):
             source = self.path.with_name(self.path.name + end)

@@ -19,10 +19,10 @@ JOE = ["--tenant", "acme", "--user", "joe"]
 
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], store: str):
-    """Run a command on the file or database; return its exit code, its output (JSON read) and what it complained of."""
+    """Run a command on the file or database; return its exit code, its output (JSON parsed) and its error output."""
 
     if store == "postgres":
-        Memory.open(tmp_path / "m.scrubjay").close()  # a command makes no database
+        Memory.open(tmp_path / "m.scrubjay").close()  # a command creates no database
 
     def run(command: str, *rest: str, code: int = 0) -> Any:
         given = [command, address_of(tmp_path / "m.scrubjay"), *rest, "--embedder", "none"]

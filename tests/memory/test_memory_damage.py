@@ -1,4 +1,4 @@
-"""What a memory whose rows are damaged answers: the rest of them, and the damage by its name."""
+"""A memory with damaged rows answers with the rest of them, and names the damage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def forge(path: Path, *statements: str) -> None:
-    """Change rows past their rules."""
+    """Change rows past the rules of the schema."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA ignore_check_constraints = ON")
     for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
@@ -46,7 +46,7 @@ def forge(path: Path, *statements: str) -> None:
 
 
 def of(memory: Memory, kind: str) -> str:
-    """The id of a record, whatever became of it."""
+    """Return the id of a record, whatever its status."""
     return str(
         memory._parts.context.store.reading_connection()
         .execute(f"SELECT id FROM memory_{kind} ORDER BY rowid")

@@ -1,4 +1,4 @@
-"""Memory of encrypted tenants: nothing it says is in the clear, everything works, a lost key loses its tenant."""
+"""Memory of encrypted tenants: no content is in the clear, everything works, a lost key loses its tenant."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GLOBEX_JANE = Scope("globex", user="jane")
 
 
 class Provider:
-    """Keys that a test changes; by default every tenant has one."""
+    """Keys that a test can change; by default every tenant has one."""
 
     def __init__(self) -> None:
         self.keys: dict[str, bytes | Exception | None] = {}
@@ -68,7 +68,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def in_the_files(path: Path, words: list[str]) -> list[str]:
-    """Return which words stand in any byte of any file, in UTF-8 or UTF-16, in upper or lower case."""
+    """Return the words that occur in any byte of any file, in UTF-8 or UTF-16, in any case."""
     data = b"".join(file.read_bytes() for file in sorted(path.parent.iterdir())).lower()
     return [
         word for word in words if word.lower().encode() in data or word.lower().encode("utf-16-le") in data
@@ -90,7 +90,7 @@ def write_preferences(memory: Memory, s: Callable[[], str]) -> None:
 
 
 def write_facts(memory: Memory, s: Callable[[], str]) -> None:
-    for _ in range(2):  # the second supersedes
+    for _ in range(2):  # the second one supersedes the first
         candidate = FactCandidate(
             f"Jane lives in {s()}",
             "Jane sub93842",
@@ -165,7 +165,7 @@ def test_no_content_is_in_any_byte_after_any_write(path: Path, provider: Provide
             found = in_the_files(path, said + GIVEN)
             if sealed:
                 assert found == [], write.__name__
-            else:  # what is looked for is really written
+            else:  # the words are really written
                 assert set(said[n_before:]) <= set(found), write.__name__
         report = memory.admin.verify_erased(GLOBEX, said + GIVEN)
         assert report.clean == sealed
@@ -194,7 +194,7 @@ def test_equal_contents_have_hashes_that_cannot_be_guessed(path: Path, provider:
 
 
 def test_the_tests_of_memory_pass_with_keys(store: str) -> None:
-    """A few, which reach every table; those that make no memory, or start a program without keys, are left out."""
+    """Run a few suites, which reach every table, except tests that open no memory, or start a program without keys."""
     pass_with_keys(store, ["gate", "records", "forgetting", "session"] if store == "file" else ["session"])
 
 
@@ -313,7 +313,7 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
 
 
 def fill(memory: Memory, scope: Scope = JANE) -> dict[str, str]:
-    """Write something of every kind in the clear; ids by what they are."""
+    """Write a record of every kind in the clear; return the ids by name."""
     tenant = Scope(scope.tenant)
     ids = {
         "oslo": lives(memory, "Oslo", scope=scope, evidence="sekret evidence").id,
@@ -334,7 +334,7 @@ def fill(memory: Memory, scope: Scope = JANE) -> dict[str, str]:
 
 
 def still_works(memory: Memory, ids: dict[str, str], scope: Scope = JANE) -> None:
-    """Everything that :func:`fill` wrote is known again, and has its effects."""
+    """Check that everything written by :func:`fill` is known again, and has its effects."""
     tenant = Scope(scope.tenant)
     assert lives(memory, "Oslo", scope=scope).id == ids["oslo"]
     task = EpisodeCandidate("sekret task", "other end")
@@ -342,7 +342,7 @@ def still_works(memory: Memory, ids: dict[str, str], scope: Scope = JANE) -> Non
     assert memory.prefer("tone", "sekret tone", scope=scope).id == ids["preference"]
     assert memory.policy("refunds", "sekret rule", tenant=tenant.tenant).id == ids["policy"]
     dog = memory.propose(FactCandidate("sekret dog", tenant.tenant, "has"), scope=tenant, source=by_ann("r2"))
-    assert (dog.id, dog.active) == (ids["waiting"], True)  # promoted by the observation from before
+    assert (dog.id, dog.active) == (ids["waiting"], True)  # promoted by the earlier observation
     assert lives(memory, "Rome", scope=scope).superseded == ids["oslo"]
     why = memory.why(ids["sold"], scope=scope)
     assert why is not None
@@ -377,13 +377,13 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
     with open_memory(path, keys=provider, encryption=mode) as memory:
         if how == "first write":
             still_works(memory, ids)
-            memory.index.admin.encrypt("acme")  # the documents that were not written to
+            memory.index.admin.encrypt("acme")  # the documents that were not rewritten
         now = (
             memory._parts.context.store.reading_connection()
             .execute("SELECT name, sql FROM sqlite_master")
             .fetchall()
         )
-        assert set(schema) <= set(now)  # triggers and all
+        assert set(schema) <= set(now)  # including triggers
         assert sealed_cells(memory, "acme") == []
         assert len(sealed_cells(memory, "globex")) == 10
         memory.forget(tenant="globex")
@@ -394,7 +394,7 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
 
 
 def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
-    """Return the cells of a tenant that are in the clear and should not be."""
+    """Return a tenant's cells that are in the clear although they should be sealed."""
     record_tables = ("policy", "preference", "fact", "episode")
     columns = {
         "policy": "text",
@@ -440,9 +440,7 @@ def test_the_first_write_of_any_kind_after_the_key_seals_all_that_was_there(
         with open_memory(file) as memory:
             ids = fill(memory)
         with open_memory(file, keys=provider, encryption="mixed") as memory:
-            assert [one.text for one in memory.known(JANE).preferences] == [
-                "sekret tone"
-            ]  # readable as it is
+            assert [one.text for one in memory.known(JANE).preferences] == ["sekret tone"]  # still readable
             assert texts(memory, "Oslo", JANE) == ["Jane lives in Oslo"]
             write(memory, ids)
             assert sealed_cells(memory, "acme") == []
@@ -473,7 +471,7 @@ def test_a_write_that_fails_seals_nothing_and_keeps_the_rules(path: Path, provid
 
 
 def killed_before(path: Path, provider: Provider, step: int) -> bool:
-    """Write the first time with keys in a child that kills itself before a statement; False if it got through."""
+    """Write with keys for the first time, in a child that kills itself before a statement; False if it completed."""
     child = os.fork()
     if child == 0:
         try:
@@ -603,7 +601,7 @@ def test_without_the_key_nothing_is_read_or_written_and_others_go_on(path: Path,
             ):
                 with pytest.raises(EncryptionError):
                     ask(memory)
-            recalled = memory.recall("Oslo", JANE)  # a retrieval that cannot search says so
+            recalled = memory.recall("Oslo", JANE)  # a retrieval that cannot search reports it
             assert (recalled.texts, recalled.mode, recalled.degraded != ()) == ([], "none", True)
             assert texts(memory, "Oslo", GLOBEX_JANE) == ["Jane lives in Oslo"]
             assert lives(memory, "Oslo", scope=GLOBEX_JANE).status == "deduplicated"
@@ -655,7 +653,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
             assert row_count(memory, "memory_sealed", "tenant = 'acme'") == 0
         assert memory.index.admin.encrypted_tenants() == ["globex"]
     provider.keys["acme"] = b"f" * 32
-    with open_memory(path, keys=provider) as memory:  # begins anew
+    with open_memory(path, keys=provider) as memory:  # starts over with a new key
         assert lives(memory, "Oslo").status == "written"
 
 
@@ -675,7 +673,7 @@ def test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept(
 def test_a_page_of_changes_is_full_though_some_are_of_a_tenant_whose_key_was_destroyed(
     path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page shorter than asked is the last: who reads on to the end, as a hook does, must not stop before it."""
+    """A short page is the last one: a reader that pages to the end, such as a hook, must not stop before it."""
     monkeypatch.setattr("scrubjay.store.keys.encryption.KEY_SECONDS", 0.0)
     with open_memory(path, keys=provider) as memory:
         for number in range(4):
@@ -695,9 +693,7 @@ def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
     path: Path, provider: Provider
 ) -> None:
     with open_memory(path, keys=provider) as memory:
-        with memory.session(
-            JOE, "chat"
-        ) as session:  # nothing else of acme is in a table with a tenant's name
+        with memory.session(JOE, "chat") as session:  # no other table with a tenant's name has rows of acme
             session.user("sekret words")
         memory.prefer("tone", "sekret", scope=JANE)
         memory.forget("jane", tenant="acme")
@@ -713,7 +709,7 @@ def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
 
 
 def forge(path: Path, *changes: str) -> None:
-    """Change the file past the memory, and past the rules of its schema."""
+    """Change the file without the memory, and past the rules of its schema."""
     with sqlite3.connect(path) as file:
         for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             file.execute(f"DROP TRIGGER {name}")

@@ -1,4 +1,4 @@
-"""Has every method of a memory that may wait an async twin that blocks no event loop?"""
+"""Every blocking method of a memory must have an async twin that does not block the event loop."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MORE = {(AsyncFeed, "follow")}
 
 
 def methods(cls: type) -> Iterator[str]:
-    """Yield the public methods."""
+    """Yield the names of public methods."""
     for name in dir(cls):
         static = inspect.getattr_static(cls, name)
         if not name.startswith("_") and callable(getattr(cls, name)) and not isinstance(static, property):

@@ -1,4 +1,4 @@
-"""Does each rule of memory have a test that fails without it? (One pytest run for each: `--mutants`.)"""
+"""Each rule of memory must have a test that fails without it. (One pytest run for each: `--mutants`.)"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Mutant(NamedTuple):
-    """A rule, where it is kept, what the line becomes without it, and the test that fails then."""
+    """A rule, its module, the line with and without it, and the test that must then fail."""
 
     rule: str
     module: str
@@ -30,7 +30,7 @@ MUTANTS = [
     Mutant(
         "a retraction ends only what it names",
         "intake.distil",
-        "if not gone.content and gone.value is None:",
+        "if not retraction.content and retraction.value is None:",
         "if True:",
         "test_distil.py::test_a_retraction_ends_only_what_it_names",
     ),
@@ -86,29 +86,29 @@ MUTANTS = [
     Mutant(
         "the least relevant goes first",
         "read.assembly",
-        'block_of("memories", place(lines[:n_items]), place(kept[:n_items]))',
-        'block_of("memories", place(lines[-n_items:]), place(kept[-n_items:]))',
+        'block_of("memories", place(lines[:n_items]), place(fitting[:n_items]))',
+        'block_of("memories", place(lines[-n_items:]), place(fitting[-n_items:]))',
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
         "as much as fits is kept",
         "read.assembly",
-        "n_items = _most(len(kept), fits)",
-        "n_items = len(kept) if fits(len(kept)) else 0 if fits(0) else None",
+        "n_items = _most(len(fitting), fits)",
+        "n_items = len(fitting) if fits(len(fitting)) else 0 if fits(0) else None",
         "test_assembly.py::test_one_more_record_would_not_fit",
     ),
     Mutant(
         "no record is cut",
         "read.pieces",
-        '"\\n  ".join(said.splitlines())',
-        '"\\n  ".join(said.splitlines()[:1])',
+        '"\\n  ".join(labelled.splitlines())',
+        '"\\n  ".join(labelled.splitlines()[:1])',
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
         "no record passes for another",
         "read.pieces",
-        '"\\n  ".join(said.splitlines())',
-        '"\\n".join(said.splitlines())',
+        '"\\n  ".join(labelled.splitlines())',
+        '"\\n".join(labelled.splitlines())',
         "test_assembly.py::test_no_record_passes",
     ),
     Mutant(
@@ -128,8 +128,8 @@ MUTANTS = [
     Mutant(
         "the prefix follows its records",
         "read.prompts",
-        "if kept is not None and kept[0] is known:",
-        "if kept is not None:",
+        "if cached is not None and cached[0] is known:",
+        "if cached is not None:",
         "test_session.py::test_a_prompt_has_rules",
     ),
     Mutant(
@@ -219,8 +219,8 @@ MUTANTS = [
     Mutant(
         "what was retracted is in no prompt",
         "runs.session",
-        "and event.seq not in gone][-n:]",
-        "][-n:]",
+        "and event.seq not in retracted]",
+        "]",
         "test_session.py::test_a_retracted_turn",
     ),
     Mutant(
@@ -247,14 +247,14 @@ MUTANTS = [
     Mutant(
         "what was retracted is not distilled",
         "intake.stabilise",
-        "or event.seq in gone:",
+        "or event.seq in retracted:",
         "or False:",
         "test_distil.py::test_what_was_taken_back",
     ),
     Mutant(
         "what was taken back is not distilled",
         "intake.stabilise",
-        "kept = _without_last_turn(kept, author)",
+        "utterances = _without_last_turn(utterances, author)",
         "pass",
         "test_distil.py::test_what_was_taken_back_is_not",
     ),
@@ -289,8 +289,8 @@ MUTANTS = [
     Mutant(
         "a retraction ends what was known",
         "intake.distil",
-        "    for gone in extraction.retracted:\n",
-        "    for gone in ():\n",
+        "    for retraction in extraction.retracted:\n",
+        "    for retraction in ():\n",
         "test_distil.py::test_a_retraction_ends",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""Names of users and tenants that are erased: none is left in any byte, and every process learns of the erasure."""
+"""Erased names of users and tenants: none is left in any byte, and every process learns of the erasure."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def everywhere(path: Path, name: str) -> list[str]:
-    """Return in which forms a name is in the files, or in the rows of the database that the path stands for, found in
-    another way than by the library."""
+    """Return the forms in which a name occurs in the files, or in the rows of the database for which the path stands;
+    found independently of the library."""
     raw = name.encode()
     forms = {
         "utf-8": raw,
@@ -50,7 +50,7 @@ def everywhere(path: Path, name: str) -> list[str]:
 
 
 def dumped(address: str) -> list[bytes]:
-    """Return every table of a database as bytes: its texts as they are, and its bytes."""
+    """Return every table of a database as bytes: texts encoded, and bytes."""
     psycopg = pytest.importorskip("psycopg")
     contents = []
     with psycopg.connect(as_superuser(address), autocommit=True) as connection:
@@ -64,7 +64,7 @@ def dumped(address: str) -> list[bytes]:
 
 
 def fill(memory: Memory) -> None:
-    """Let the name stand wherever it can."""
+    """Write the name wherever it can occur."""
     lives(memory, "Oslo", scope=JANE)
     lives(memory, "Oslo", scope=Scope(TENANT, user=NAME, agent="bot"))
     lives(memory, "Rome", scope=JOE)
@@ -122,7 +122,7 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
             == memory.documents.admin.check().problems
             == []
         )
-        # the same name again is somebody new
+        # A new user of the same name is unrelated to the erased one.
         memory.prefer("tone", "Answer at length.", scope=JANE)
         lives(memory, "Paris", scope=JANE)
         for one in (memory, other):
@@ -157,7 +157,7 @@ def test_without_the_option_names_stay_in_events(path: Path) -> None:
         memory.admin.compact()
         assert not memory.admin.verify_erased(JANE, names=[NAME]).clean
         assert memory.admin.deletions(TENANT)[-1].scope == JANE
-        # what was forgotten with its name can lose it later
+        # A name that an erasure kept can be removed later.
         memory.forget(NAME, tenant=TENANT, names=True)
         memory.admin.compact()
         assert memory.admin.verify_erased(JANE, names=[NAME]).clean
@@ -218,7 +218,7 @@ def test_an_erased_name_is_looked_for_again_after_eviction(path: Path) -> None:
 
 
 def test_what_was_said_before_a_name_went_is_not_kept_after(path: Path) -> None:
-    from scrubjay.memory.ledger.drafts import Draft
+    from scrubjay.memory.ledger.event_drafts import Draft
     from scrubjay.memory.ledger.trace import Traces
 
     with open_memory(path) as memory:

@@ -1,4 +1,4 @@
-"""Which passages of which files are notes, and where they stand."""
+"""Selection of the files and passages that become notes, and the line numbers of passages."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def test_a_folder_is_read_without_what_is_no_note(tmp_path: Path) -> None:
         "code.py": "is neither Markdown nor plain text (.md, .markdown, .txt)",
         "link.md": "is a link to a file outside of the folder",
     }
-    assert list(found.skipped) == ["latin.md"] and "is no UTF-8" in found.skipped["latin.md"]
+    assert list(found.skipped) == ["latin.md"] and "is not UTF-8" in found.skipped["latin.md"]
     assert found.by_file["trips/2026.markdown"][1].place == "trips/2026.markdown:3"
     assert read_notes(notes / "b.md").by_file["b.md"][0].place == "b.md:2"
-    with pytest.raises(FileNotFoundError, match="folder: expected a folder"):
+    with pytest.raises(FileNotFoundError, match="folder: expected an existing folder"):
         read_notes(tmp_path / "nothing")
 
 

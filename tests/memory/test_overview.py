@@ -1,4 +1,4 @@
-"""Does an overview, which the database counts, say what listing every record says?"""
+"""An overview, counted by the database, must equal the result of listing every record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPES = [JANE, JOE, ACME, Scope("acme", user="jane", agent="coder"), GLOBEX]
 
 
 def listed(memory: Memory, scope: Scope, limit: int) -> Summary:
-    """The same by reading every record and every change."""
+    """Return the same by reading every record and every change."""
     counts: dict[str, dict[str, int]] = {}
     changed: set[datetime] = set()
     for record in memory.list(scope, hidden=True):
@@ -51,7 +51,7 @@ def listed(memory: Memory, scope: Scope, limit: int) -> Summary:
 
 
 def said(rng: random.Random, clock: Clock) -> Any:
-    """A candidate of any kind, about few things, at many times."""
+    """Return a candidate of any kind, about few subjects, at many times."""
 
     def moment(least: int = -40, most: int = 40) -> datetime:
         return datetime.fromtimestamp((clock.now + rng.randint(least, most) * DAY) / 1e6, timezone.utc)
@@ -161,4 +161,4 @@ def test_of_a_destroyed_key_nothing_is_left(tmp_path: Path) -> None:
         memory.index.admin.forget_keys()
         left = Overview.of(memory).summary(JANE, 10)
         assert left == listed(memory, JANE, 10)
-        assert (left.counts, left.runs) == ({"policy": {"active": 1}}, 0)  # the global one is nobody's
+        assert (left.counts, left.runs) == ({"policy": {"active": 1}}, 0)  # the global one, which nobody owns

@@ -1,4 +1,4 @@
-"""Are long records of a memory embedded in passages, whenever and by whatever they are embedded?"""
+"""Long records of a memory must be embedded in passages, whenever and by whatever they are embedded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASKED = "whom do we inform when saving our data goes wrong again and again?"
 
 
 def upkeep(n_sentences: int) -> str:
-    """A long text with one sentence about something else in its middle."""
+    """Return a long text with one sentence about another subject in its middle."""
     said = [
         f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}."
         for i in range(n_sentences)
@@ -34,7 +34,7 @@ def upkeep(n_sentences: int) -> str:
 
 
 class Letters(Flaky):
-    """Counts letters; of texts longer than 60 characters passages are embedded, unless told otherwise."""
+    """Counts letters; embeds texts longer than 60 characters in passages, unless configured otherwise."""
 
     def __init__(self, name: str = "letters", passage_chars: int | None = 60) -> None:
         super().__init__(name, "abcde")
@@ -43,7 +43,7 @@ class Letters(Flaky):
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is embedded in the background: the tests say when."""
+    """Disable background embedding: the tests trigger it."""
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
 
@@ -68,7 +68,7 @@ def tell(memory: Memory, contents: list[str], summaries: list[str]) -> None:
 
 
 def held(memory: Memory) -> dict[str, Any]:
-    """What the documents have, by their texts: None, a vector, or vectors and where their passages are."""
+    """Return the embeddings of the documents by text: None, a vector, or vectors with the spans of their passages."""
     found = {}
     for record in memory.documents.scroll(scope=JANE, exact=True, vectors=True):
         assert not record.pending
@@ -115,11 +115,11 @@ def test_changed_confirmed_imported_and_reindexed_records_keep_their_passages(tm
         (expected,) = held(memory).values()
         assert [list(span) for span in expected[1]] == [[0, 30], [31, 61], [62, 92]]
         memory.propose(FactCandidate(long, "Jane", "wrote", confidence=1.0), scope=JANE, source="r2")
-        assert held(memory) == {long: expected}  # written anew with the vectors that it had
+        assert held(memory) == {long: expected}  # rewritten with the same vectors
         memory.update(str(outcome.id), scope=JANE, metadata={"n": 1})
         assert held(memory) == {long: expected}
         memory.update(str(outcome.id), scope=JANE, content=f"dddd. {long}")
-        both = held(memory)  # what it said before stays, too
+        both = held(memory)  # including the version from before the edit
         assert set(both) == {long, f"dddd. {long}"} and both[long] == expected
         assert len(both[f"dddd. {long}"][1]) > 2
         memory.files.export(tmp_path / "all.jsonl", scope=JANE)

@@ -1,4 +1,4 @@
-"""Does a prompt say that a plan is one, and for which day?"""
+"""A prompt must say that a plan is a plan, and for which day."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.memory.setting import JANE
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    """A memory that is searched by words."""
+    """A memory with keyword search."""
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         yield memory
 

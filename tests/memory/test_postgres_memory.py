@@ -1,4 +1,4 @@
-"""A memory over PostgreSQL where that differs from one in a file: several writers at once, homes, the feed, kills."""
+"""Memory over PostgreSQL where it differs from a file: concurrent writers, homes, the feed, kills."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from scrubjay import Index, OwnedCollectionError, Scope, StoreBusyError
 from scrubjay.memory import Decay, Memory
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.order import SETTLED
 from scrubjay.store.postgres.scope_reading import ScopeReader
-from scrubjay.store.rows.stored import RowRefusedError
+from scrubjay.store.postgres.write_order import SETTLED
+from scrubjay.store.rows.values import RowRefusedError
 from tests.data.postgres import as_superuser, new_url
 from tests.memory.setting import ACME, DAY, GLOBEX, JANE, JOE, ONE_AT_A_TIME, Clock, lives, row_count
 from tests.memory.test_kills import OPERATIONS, fill
@@ -62,7 +62,7 @@ def test_raw_writes_are_refused_as_in_a_file(memory: Memory, url: str) -> None:
 
 
 class MemoryOverPostgres(MemoryMachine):
-    """The same machine; a database cannot be copied as a file can, so a kill is the end of every connection."""
+    """The same machine; a database cannot be copied like a file, so a kill ends every connection."""
 
     url: str
     user_homes = 0
@@ -74,14 +74,14 @@ class MemoryOverPostgres(MemoryMachine):
             "durability": "normal",
             "max_stale": 0,
             "user_homes": self.user_homes,
-        }  # the next call may go to another one
+        }  # the next call may use another process
         decay = Decay(sink_below=0, expire_below=0)
         return Memory.open(self.url, clock=self.clock, judge=ONE_AT_A_TIME, decay=decay, **options)
 
     @precondition(lambda self: hasattr(self, "path"))
     @rule()
     def killed(self) -> None:
-        """What a killed process leaves: the rows."""
+        """Simulate a killed process: only the rows remain."""
         for memory in [self.memory, *self.others]:
             memory.close()
         self.others = []
@@ -150,7 +150,7 @@ def test_two_processes_lose_nothing_and_decide_each_supersession_once(url: str, 
 
 
 def test_processes_that_open_the_first_memory_at_once(url: str) -> None:
-    """Those that waited for the one that made the tables see them."""
+    """Processes that waited while another created the tables see them."""
     Index.open(url, collection="memory").close()
     waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND pid = ANY(%s)"
     mine = "SELECT pid FROM pg_stat_activity WHERE application_name = 'opener'"
@@ -181,7 +181,7 @@ def test_a_process_that_opens_beside_the_first_one_takes_its_documents_for_those
     count = ScopeReader.count
 
     def first_count(self: ScopeReader, *arguments: Any, **options: Any) -> int:
-        monkeypatch.undo()  # between the two questions of the one that opens
+        monkeypatch.undo()  # between the two queries of the opening process
         with Memory.open(url) as first:
             assert lives(first, "Oslo").status == "written"
         return count(self, *arguments, **options)
@@ -204,7 +204,7 @@ def test_tenants_do_not_wait_for_each_other(url: str, memory: Memory) -> None:
 
 
 def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Memory) -> None:
-    """Of two tenants at once: the one whose number is smaller commits last."""
+    """Two tenants write at once: the one with the smaller number commits last."""
     told: list[str] = []
     with Memory.open(url, durability="normal") as other:
         other.prefer("a", "x", scope=GLOBEX)
@@ -222,10 +222,10 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         slow.start()
         assert started.wait(30)
         lives(memory, "Oslo")
-        assert memory.admin.changes(first.cursor) == []  # one before it is under way
+        assert memory.admin.changes(first.cursor) == []  # an earlier change is in progress
         assert [event.what for event in memory.feed.changes(scope=JANE)] == [
             "proposed"
-        ]  # it is of another tenant
+        ]  # the change in progress belongs to another tenant
         cursor = memory.feed.cursor
         go.set()
         slow.join()
@@ -235,7 +235,8 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
 
 
 def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> None:
-    """A transaction may take its lock and its numbers just after the look: they have to be later than that time."""
+    """A transaction may take its lock and its numbers just after the query: they must be later than the time
+    returned."""
     slow = SETTLED.replace("FROM pg_locks WHERE", "FROM (SELECT p.* FROM pg_sleep(0.3), pg_locks p) l WHERE")
     assert slow != SETTLED
     with psycopg.connect(url, autocommit=True) as connection:
@@ -247,7 +248,7 @@ def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> No
 
 
 def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> None:
-    """Memory erases the documents of the index beside its own: by a transaction of another collection."""
+    """Memory also erases documents of the index beside it, in a transaction of another collection."""
     with Index.open(url, max_stale=60) as other:
         memory.index.upsert(1, "oak", scope=JANE)
         assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 1
@@ -288,7 +289,7 @@ def test_every_character_comes_back(memory: Memory, text: str) -> None:
 
 
 def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> bool:
-    """Run an operation in a child that kills itself before it sends for the `step`-th time; False if it got through."""
+    """Run an operation in a child that kills itself before its `step`-th send; return False if it completed."""
     child = os.fork()
     if child == 0:
         try:
@@ -298,7 +299,7 @@ def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> boo
                 def counting(method: Any) -> Any:
                     def count(self: Any, *arguments: Any, **named: Any) -> Any:
                         nonlocal n_left
-                        n_left -= threading.get_ident() == own  # the feed asks whenever it likes
+                        n_left -= threading.get_ident() == own  # the feed queries at any time
                         if n_left == 0:
                             os.kill(os.getpid(), signal.SIGKILL)
                         return method(self, *arguments, **named)
@@ -308,7 +309,7 @@ def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> boo
                 for name in ("ask_each", "run"):
                     setattr(Batch, name, counting(getattr(Batch, name)))
                 operation(memory)
-        except BaseException as error:  # noqa: BLE001 - the parent shall see it
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             sys.stderr.write(f"{type(error).__name__}: {error}\n")
             os._exit(1)
         os._exit(0)
@@ -321,7 +322,7 @@ def killed_child(url: str, operation: Callable[[Memory], Any], step: int) -> boo
 
 
 def state(url: str) -> list[Any]:
-    """Return what a database holds, without ids and numbers."""
+    """Return the content of a database, without ids and numbers."""
     with Memory.open(url, clock=later(), judge=ONE_AT_A_TIME) as memory:
         assert memory.admin.check() == [] and memory.documents.admin.check().clean
         assert memory.index.admin.check().clean
@@ -408,7 +409,7 @@ def test_home_begins_every_key_and_nothing_computes(url: str, memory: Memory) ->
 def test_a_rule_of_the_tables_refuses_a_row(memory: Memory) -> None:
     lives(memory, "Oslo")
     with (
-        pytest.raises(RowRefusedError, match="a rule of the tables"),
+        pytest.raises(RowRefusedError, match="a constraint of the tables"),
         memory._parts.context.changing("trying", of=["acme"]) as change,
     ):
         change.connection.execute("UPDATE memory_fact SET confidence = 9 WHERE tenant = ?", ("acme",))

@@ -1,4 +1,4 @@
-"""Does the projection keep every statement that was not contradicted, in any order of telling, at every date?"""
+"""The projection must keep every statement that was not contradicted, in any order of arrival, at every date."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def tellings(draw: st.DrawFn, single: bool) -> list[Statement]:
 
 
 def values_at(statements: list[Statement], day: int) -> set[str]:
-    """What holds on a day, by the projection."""
+    """Return the values that hold on a day, by the projection."""
     value = {one.id: one.value for one in statements}
     return {value[id] for id in in_force(statements, valid_at=day)}
 
 
 def holds(one: Statement, day: int) -> bool:
-    """Whether a statement's own dates admit a day."""
+    """Whether a statement's own dates include a day."""
     assert one.valid_from is not None
     return one.valid_from <= day and (one.valid_until is None or day < one.valid_until)
 
@@ -125,7 +125,7 @@ def test_a_statement_said_again_returns_after_what_came_between() -> None:
 
 @given(st.booleans(), st.permutations([1, 4, 9]))
 def test_what_is_said_again_is_told_in_any_order(single: bool, days: list[int]) -> None:
-    """The first telling is the statement, whichever came first; the others affirm it."""
+    """The first statement stands for all, whichever arrived first; the others affirm it."""
     at, *again = days
     said = Statement(
         "s",
@@ -184,7 +184,7 @@ def test_the_lists_of_predicates() -> None:
 @pytest.mark.skipif(not JUDGED.exists(), reason="the judged sequences are not here")
 @pytest.mark.parametrize("told", [True, False])
 def test_judged_sequences(told: bool) -> None:
-    """At least 98% of what holds is in force, and at most 2% (10% where cardinality is not told) of what does not."""
+    """At least 98% of what holds is in force, and at most 2% (10% where cardinality is not stated) of what does not."""
     counts = {(tag, want): [0, 0] for tag in ("end", "date") for want in ("true", "false")}
     for line in JUDGED.read_text().splitlines():
         sequence = json.loads(line)
@@ -211,7 +211,7 @@ def test_judged_sequences(told: bool) -> None:
 
 
 def _kept(statements: list[Statement], moment: int) -> set[str]:
-    """What is in force, and what another that is in force says again."""
+    """Return the statements in force, and those that repeat one in force."""
     held = project(statements)
     there = {one.id: one for one in statements if held[one.id].at(moment)}
     again = {

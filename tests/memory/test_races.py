@@ -1,4 +1,4 @@
-"""What if everybody does the same at the same moment, in threads and in processes?"""
+"""Concurrent calls that do the same at the same moment, in threads and in processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N_THREADS, N_PROCESSES, N_ROUNDS = 8, 2, 6
 
 
 def together(jobs: list[Callable[[], Any]]) -> list[Any]:
-    """Run jobs on threads of their own, all begun at once."""
+    """Run jobs on separate threads, all started at once."""
     barrier = threading.Barrier(len(jobs))
     results: list[Any] = [None] * len(jobs)
 
@@ -30,7 +30,7 @@ def together(jobs: list[Callable[[], Any]]) -> list[Any]:
         barrier.wait()
         try:
             results[number] = jobs[number]()
-        except BaseException as error:  # noqa: BLE001 - the test shall see it
+        except BaseException as error:  # noqa: BLE001 - reported to the test
             results[number] = error
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(len(jobs))]
@@ -65,7 +65,7 @@ def test_eight_threads_propose_the_same(tmp_path: Path, kind: str) -> None:
 
 
 def propose_all(path: Path, go: Path) -> None:
-    """In a process of its own: propose what the others propose, from four threads."""
+    """Propose, in a separate process and from four threads, what the other processes propose."""
     with open_memory(path, busy_timeout=60) as memory:
         while not go.exists():
             pass
@@ -142,7 +142,7 @@ def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
 
 
 def test_a_forgotten_user_is_gone_whoever_still_writes(tmp_path: Path) -> None:
-    """What is written after the forgetting is there, what was written before is not; nothing is half there."""
+    """Records written after the erasure exist, those written before do not; none exists partially."""
     with open_memory(tmp_path / "m.scrubjay", busy_timeout=60) as memory:
 
         def write(i: int) -> None:
@@ -168,7 +168,7 @@ def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:
             [lambda i=i: memory.update(id, scope=JANE, content=f"tea {i}") for i in range(N_THREADS)]  # type: ignore[misc]
         )
         done = [result for result in results if not isinstance(result, BaseException)]
-        assert done and all("changed by somebody else" in str(r) for r in results if r not in done)
+        assert done and all("changed in the meantime" in str(r) for r in results if r not in done)
         found = memory.get(id, scope=JANE)
         assert found is not None and found.text in {record.text for record in done}
         assert texts(memory, "tea", JANE) == [found.text] and memory.documents.admin.check().clean
@@ -178,7 +178,7 @@ def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:
 
 
 def test_an_update_does_not_undo_another(tmp_path: Path) -> None:
-    """Somebody else changes the record while the new text is being embedded."""
+    """Another writer changes the record while the new text is being embedded."""
 
     class Meddling:
         name, dim = "meddling", 2
@@ -197,11 +197,11 @@ def test_an_update_does_not_undo_another(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay", embedder=embedder) as memory:
         id = memory.propose("tea", scope=JANE, source="r").id or ""
         embedder.meddle = lambda: memory.update(id, scope=JANE, content="tea of another", confidence=0.8)
-        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+        with pytest.raises(scrubjay.ConflictError, match="changed in the meantime"):
             memory.update(id, scope=JANE, content="tea of mine")
         assert texts(memory, "tea", JANE) == ["tea of another"]
         embedder.meddle = lambda: memory.delete(id, scope=JANE)
-        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+        with pytest.raises(scrubjay.ConflictError, match="changed in the meantime"):
             memory.update(id, scope=JANE, content="tea of mine")
         assert memory.list(JANE, hidden=True) == [] and len(memory.documents) == 0
 

@@ -46,7 +46,7 @@ def _change(index: Index) -> None:
 
 @pytest.fixture
 def filled(tmp_path: Path) -> tuple[Path, str]:
-    """A file with one fact, and the id of its document."""
+    """Return a file with one fact, and the id of its document."""
     path = tmp_path / "m.scrubjay"
     with open_memory(path, Clock()) as memory:
         lives(memory, "Oslo")
@@ -68,7 +68,7 @@ def test_every_verb_that_writes_is_refused(filled: tuple[Path, str], write: str,
 
 
 def test_a_way_round_the_gate_is_closed(tmp_path: Path) -> None:
-    """The example of a document that no record stood behind, and that broke prompts."""
+    """The example of a document without a record, which broke prompts."""
     path = tmp_path / "m.scrubjay"
     with open_memory(path) as memory:
         lives(memory, "Oslo")
@@ -145,7 +145,7 @@ def test_a_collection_of_this_name_without_a_memory_is_anybodys(tmp_path: Path) 
     with Index.open(tmp_path / "m.scrubjay") as index:
         index.collection("memory").upsert("m1", "not of a memory", scope=JANE)
         assert index.collection("memory").delete("m1", scope=JANE)
-        with Memory(index) as memory:  # from now on it is the memory's
+        with Memory(index) as memory:  # from now on it belongs to the memory
             lives(memory, "Oslo")
         with pytest.raises(OwnedCollectionError):
             index.collection("memory").upsert("m1", "not of a memory", scope=JANE)

@@ -1,4 +1,4 @@
-"""Records one by one: read and changed by whose they are, never stale, and with a history."""
+"""Single records: visible and changeable by scope, never stale, and with a history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.ledger.rows import find_row
 from scrubjay.memory.model.rows import belongs_to, is_visible
-from scrubjay.memory.read.recalled import FoundRows
+from scrubjay.memory.read.recall_result import FoundRows
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -87,7 +87,7 @@ def test_a_record_comes_back_as_it_was_given(memory: Memory) -> None:
 
 
 def test_what_a_scope_sees_and_what_it_may_change(memory: Memory) -> None:
-    """By the rule of the index for seeing; nobody changes what others share but its owner."""
+    """Visibility follows the rule of the index; only its owner changes a shared record."""
     ids: dict[Scope, str] = {}
     for scope in EVERYWHERE:
         if scope.user or scope.agent:
@@ -159,7 +159,7 @@ def test_an_update_is_embedded_and_indexed_anew(tmp_path: Path) -> None:
         assert memory.recall("x", JANE, filter={"state": "CA"}).ids == [id]
         (hit,) = memory.recall("Jane lives in Zzyzx", JANE, query=Query(mode="vector"), kinds=["fact"])
         assert hit.hit.similarity == pytest.approx(1.0, abs=1e-3)
-        memory.update(trip, scope=JANE, outcome="success", steps=["again"])  # the text stays, and its vector
+        memory.update(trip, scope=JANE, outcome="success", steps=["again"])  # text and vector are unchanged
         (hit,) = memory.recall("Booked a train", JANE, query=Query(mode="vector"), kinds=["episode"])
         assert hit.metadata["outcome"] == "success" and hit.hit.similarity == pytest.approx(1.0, abs=1e-3)
         record = hit.record
@@ -181,8 +181,8 @@ def test_what_an_update_may_not_do(memory: Memory) -> None:
         (id, {"scope": ACME}, TypeError, "scope"),
         (id, {"metadata": {"record": "x"}}, ValueError, "metadata: expected other names"),
         (id, {}, ValueError, "changes: expected some of"),
-        (id, {"ttl": -1}, ValueError, "expires_at: expected a time to come"),
-        (other, {"content": "jane lives in oslo."}, scrubjay.ConflictError, "says that already"),
+        (id, {"ttl": -1}, ValueError, "expires_at: expected a future time"),
+        (other, {"content": "jane lives in oslo."}, scrubjay.ConflictError, "already has this content"),
         (tone, {"key": "food"}, ValueError, "key: expected a field of a preference"),
         (tone, {"confidence": 0.4}, ValueError, "a preference needs 0.5"),
         (tone, {"source": "x"}, ValueError, "source: expected one of"),
@@ -281,7 +281,7 @@ def test_kinds_task_types_and_filters(memory: Memory) -> None:
     assert len(memory.recall("trains", JANE)) == 4
     assert {hit.kind for hit in memory.recall("trains", JANE, kinds=["fact"])} == {"fact"}
     assert texts(memory, "trains", JANE, kinds=["episode"], task_type="mail") == ["a task about trains: mail"]
-    assert len(memory.recall("trains", JANE, task_type="mail")) == 3  # facts have none
+    assert len(memory.recall("trains", JANE, task_type="mail")) == 3  # facts have no task type
     assert texts(memory, "trains", JANE, filter={"source": "web"}) == ["trains to Oslo"]
     assert texts(memory, "trains", JANE, filter={"confidence": {"$lt": 0.9}}) == ["trains to Rome"]
     assert texts(memory, "trains", JANE, kinds=["fact"], filter={"subject": "trains"}) == ["trains to Rome"]
@@ -318,7 +318,7 @@ def test_records_are_listed_by_what_they_are_about_and_where_they_come_from(memo
     memory.propose(PreferenceCandidate("tone", "brief"), scope=JANE, source="r2")
     about = memory.list(JANE, subject=" jane ")
     assert {record.text for record in about} == {"Jane lives in Oslo", "Jane sails"}
-    promoted = memory.list(JANE, run="r2")  # what did this run leave?
+    promoted = memory.list(JANE, run="r2")  # the records of this run
     assert {record.text for record in promoted} == {"brief", "Jane sails", "Ann sails"}
     assert [record.text for record in memory.list(JANE, subject="Jane", run="r2")] == ["Jane sails"]
     assert memory.list(JOE, subject="Jane") == memory.list(JANE, run="r3") == []
@@ -327,7 +327,7 @@ def test_records_are_listed_by_what_they_are_about_and_where_they_come_from(memo
 
 
 def test_rows_of_an_answer_are_those_that_its_scope_sees(memory: Memory) -> None:
-    """Whatever a document says whose record it is: the row is held to the scope that asks."""
+    """Whatever record a document names, the row is checked against the scope of the caller."""
     ids = {scope: memory.add("likes tea", scope=scope).id or "" for scope in (JANE, JOE, CODER, JANES_CODER)}
     for asking in EVERYWHERE:
         found = FoundRows(memory._parts.recall.kept, [], asking)

@@ -1,4 +1,4 @@
-"""Relative dates of other languages: what each phrase means, and what must not be taken for one."""
+"""Relative dates in other languages: the meaning of each phrase, and phrases that are not dates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("dateparser")
 from scrubjay import Index, MissingExtraError, Scope
 from scrubjay.memory import Memory
 from scrubjay.memory.intake.relative_dates import LANGUAGES, language_of, phrases_of
-from scrubjay.memory.intake.stabilise import stabilise, with_dates
+from scrubjay.memory.intake.transcripts import stabilise, with_dates
 from scrubjay.memory.ledger.trace import TraceEvent
 
 DAY = date(2023, 5, 8)  # a Monday
@@ -184,7 +184,7 @@ def test_a_phrase_gets_its_date(language: str, said: str, phrase: str, meant: st
     assert with_dates(said, DAY, [language]) == said.replace(phrase, f"{phrase} ({meant})", 1)
     (found,) = phrases_of(said, language)
     assert phrase.endswith(said[found.start : found.end])
-    assert with_dates(said, DAY) == said  # English alone knows none of them
+    assert with_dates(said, DAY) == said  # English alone recognises none of them
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_what_is_no_language(tmp_path: Path) -> None:
 
 
 def test_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is missed only where it was asked for."""
+    """Its absence matters only if it is requested."""
     from scrubjay.memory.intake import relative_dates
 
     relative_dates._locale.cache_clear()

@@ -1,4 +1,4 @@
-"""Which rules hold in the file itself, whoever writes to it? Each is tried past all code, by plain SQL."""
+"""Rules that hold in the file itself, whoever writes to it: each is tried with plain SQL."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_two_rows_that_exclude_each_other(
         "UPDATE memory_policy SET tenant = 'globex'",
         "UPDATE memory_policy SET source_run = 'other'",
         "UPDATE memory_policy SET detail = '{}'",
-        "UPDATE memory_policy SET status = 'active'",  # nobody confirmed it
+        "UPDATE memory_policy SET status = 'active'",  # not confirmed
         "DELETE FROM memory_policy",
     ],
 )
@@ -176,7 +176,7 @@ def test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody(file:
     file.execute(promote)
     file.execute("ROLLBACK")
     file.execute("DELETE FROM memory_observation")
-    for run, author in (("r1", None), ("r2", None), ("r3", "ann")):  # what names nobody is one source
+    for run, author in (("r1", None), ("r2", None), ("r3", "ann")):  # those without an author are one source
         with pytest.raises(sqlite3.IntegrityError, match="two independent sources"):
             file.execute(promote)
         observe(run, "", author)
@@ -191,7 +191,7 @@ def test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody(file:
 def test_what_was_revoked_stays_so(file: sqlite3.Connection, status: str) -> None:
     insert(file, "fact")
     file.execute("UPDATE memory_fact SET status = 'superseded', superseded_by = 'fact_2'")
-    file.execute("UPDATE memory_fact SET status = 'active'")  # what had interrupted it is over
+    file.execute("UPDATE memory_fact SET status = 'active'")  # the fact that interrupted it is over
     with pytest.raises(sqlite3.IntegrityError):
         file.execute("UPDATE memory_fact SET status = 'provisional'")
     file.execute("UPDATE memory_fact SET status = 'revoked'")
@@ -337,7 +337,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         assert memory.admin.check() == [] and memory.admin.reindex() == 0 and len(slots) == 2
     with Index.open(path) as index:
         documents = index.collection("memory")
-        engine = Backend.of(documents).engine  # below what refuses a raw write
+        engine = Backend.of(documents).engine  # below the check that refuses raw writes
         if harm == "dropped":
             index.admin.drop_collection("memory")
         elif harm == "erased":
@@ -345,7 +345,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         elif harm == "changed":
             hit = documents.search("Oslo", scope=JANE)[0]
             engine.upsert(hit.id, "Jane lives in Rome", scope=JANE)
-        elif harm == "copied":  # the id of her document, in the scope of somebody else
+        elif harm == "copied":  # the id of jane's document, in another user's scope
             hit = documents.search("Oslo", scope=JANE)[0]
             said = payload.encode(hit.metadata, None)
             engine.upsert(hit.id, hit.text, scope=JOE, payload=said)

@@ -1,4 +1,4 @@
-"""What the documents promise that we implement: their own examples, each as its reader would try it."""
+"""Examples from the documents that we promise to implement, as their readers would try them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_two_names_of_runs_are_not_two_sources(memory: Memory) -> None:
 
 
 def test_one_query_joins_a_rule_and_a_wish(memory: Memory) -> None:
-    """The guide's join: a policy's least confidence, and whether the user allows personalization."""
+    """The guide's join: a policy's minimum confidence, and whether the user allows personalization."""
     memory.policy("fact_retrieval", {"min_confidence": 0.9}, tenant="acme", by="legal")
     memory.prefer("privacy", {"allow_personalization": True}, scope=JANE)
     memory.prefer("privacy", {"allow_personalization": False}, scope=JOE)
@@ -83,7 +83,7 @@ def test_one_query_joins_a_rule_and_a_wish(memory: Memory) -> None:
 
 def test_values_are_what_they_are(memory: Memory) -> None:
     memory.policy("refund_limit", {"max_auto_approve_usd": 500}, tenant="acme", type="approval", by="legal")
-    memory.prefer("page_size", 25, scope=ACME)  # of the whole tenant
+    memory.prefer("page_size", 25, scope=ACME)  # for the whole tenant
     known = memory.known(JOE)
     assert known["refund_limit"].value["max_auto_approve_usd"] == 500 and known["page_size"].value == 25
     memory.admin.global_policy("disclaimer", "No legal advice.", by="operations")

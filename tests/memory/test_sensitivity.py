@@ -1,4 +1,4 @@
-"""Is every record of the class that it was given or found to be of, wherever it is read?"""
+"""Every record must have the sensitivity that was given or found, wherever it is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JANE = Scope("acme", user="jane")
 
 
 def finder(candidate: Any) -> str | None:
-    """Find telephone numbers, and refuse numbers of cards."""
+    """Classify telephone numbers, and refuse card numbers."""
     text = candidate.text
     if re.search(r"\d{4} \d{4} \d{4} \d{4}", text):
         raise ValueError("the number of a card is not to be kept")
@@ -71,7 +71,7 @@ CLASSES = {"secret": "policy", "personal": "preference", "health": "fact", "work
 
 
 def told(memory: Memory) -> dict[str, str]:
-    """A record of each kind with a class of its own, and one without; ids by class."""
+    """Write a record of each kind with a class of its own, and one without; return the ids by class."""
     made = {
         "secret": memory.policy(
             "codes", "The door code is 4711.", tenant="acme", by="b", sensitivity="secret"
@@ -107,7 +107,7 @@ def test_every_kind_has_a_class_and_can_be_left_out(tmp_path: Path) -> None:
             assert text not in some.text
         assert "Be kind." in some.text and "Short." in some.text and "sells nuts" in some.text
         assert {(ids["secret"], "sensitive"), (ids["personal"], "sensitive")} <= set(some.trace.dropped)
-        assert memory.assemble("nuts", JANE, floor="none").text == everything.text  # nothing stuck
+        assert memory.assemble("nuts", JANE, floor="none").text == everything.text  # nothing was cached
         assert [one.key for one in memory.known(JANE, without=("secret",)).policies] == ["tone"]
         assert [one.key for one in memory.known(JANE, without=["personal"]).preferences] == ["style"]
         assert len(memory.known(JANE, without=["else"])) == len(memory.known(JANE)) == 4

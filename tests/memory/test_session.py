@@ -1,4 +1,4 @@
-"""Sessions: what is appended is durable, any process goes on with a run, a replay gives the same prompts."""
+"""Sessions: appended events are durable, any process can continue a run, a replay gives the same prompts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.memory.runs.session import CONVERSATION, Session
 from tests.memory.setting import address_of, is_gone
 
@@ -130,7 +130,7 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recent_turns_are_the_last_ones_of_all_events(memory: Memory, seed: int) -> None:
-    """Whatever was retracted, and of events in the clear as of those whose cells are opened one by one."""
+    """This holds whatever was retracted, for events in the clear and for those decrypted cell by cell."""
     session, draw = memory.session(JANE, "r1"), random.Random(seed)
     said = []
     for number in range(30):
@@ -240,7 +240,7 @@ APPEND = """
 
 
 def test_a_killed_process_leaves_whole_appends(memory: Memory, tmp_path: Path) -> None:
-    """What was acknowledged is there; of what was not, all or nothing; a prompt and what follows it are together."""
+    """Acknowledged events exist; others completely or not at all; a prompt and the event after it are together."""
     last = 0
     for _ in range(3):
         process = subprocess.Popen(
@@ -313,7 +313,7 @@ def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None
 
 
 def test_a_deletion_by_another_opener_of_the_file_counts(memory: Memory, tmp_path: Path) -> None:
-    """Though the number of the last deletion is kept until something but traces is written."""
+    """The number of the last deletion is cached until something other than traces is written."""
     fill(memory)
     session = memory.session(JANE, "r1")
     kinds = []
@@ -331,7 +331,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("hello")
     session.assemble()
-    with pytest.raises(ValueError, match=r"events\[1\]: content: expected text that has UTF-8"):
+    with pytest.raises(ValueError, match=r"events\[1\]: content: expected text that UTF-8 can encode"):
         session.extend([{"kind": "model", "content": "x"}, {"kind": "model", "content": "\ud800"}])
     assert [event.kind for event in session.events()] == ["user"]
     session.model("answer")
@@ -357,7 +357,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
         (
             lambda m: m.session(JANE, "r").assemble(),
             ValueError,
-            "query: expected a str, as the user has said nothing",
+            "query: expected a str, because the user has not said anything",
         ),
         (lambda m: m.admin.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),

@@ -1,4 +1,4 @@
-"""The last turns that a session keeps for its prompts are those that the trace has."""
+"""The turns that a session caches for its prompts equal those in the trace."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_told(session: Session) -> list[tuple[int, str]]:
 def test_what_is_kept_is_what_is_there(steps: list[tuple[str, int, object]]) -> None:
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder, open_memory(Path(folder) / "m.scrubjay", clock) as memory:
-        # One run; two of its sessions keep what is said for other times.
+        # One run; two of its sessions have another retention.
         sessions = [
             memory.session(JANE, "r1", retention=retention) for retention in ("standard", "short", "short")
         ]

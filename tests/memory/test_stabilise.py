@@ -1,4 +1,4 @@
-"""What is left of a conversation when it is to be remembered: retractions, references, context."""
+"""The stabilised conversation: retractions, references, context."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay.memory.intake.stabilise import stabilise, with_dates
+from scrubjay.memory.intake.transcripts import stabilise, with_dates
 from scrubjay.memory.ledger.trace import TraceEvent
 
 DAY = date(2023, 5, 8)  # a Monday
@@ -68,7 +68,7 @@ def test_times_get_their_date(said: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "We met on Monday.",  # said on one
+        "We met on Monday.",  # said on a Monday
         "I work on Friday", "The shop is closed on Sunday", "It was often closed on Sunday", "We swam on Fridays",
         "He told me to call on Friday", "She said she would come on Friday", "I booked a table on Friday",
         "I have to be there on Friday", "Let's meet on Friday", "We met on Friday the 13th", "We met on Friday, 5 May",

@@ -1,4 +1,4 @@
-"""A fact that contradicts another takes its place: at once, for everybody, and nobody ever sees both or neither."""
+"""A contradicting fact replaces the old one: at once, for all readers, and no reader ever sees both or neither."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fact(memory: Memory, id: str | None, scope: Scope = JANE) -> Fact:
 
 def test_the_new_fact_takes_the_place_of_the_old(memory: Memory) -> None:
     old = lives(memory, "Oslo")
-    memory.recall("lives", JANE)  # whatever may be cached
+    memory.recall("lives", JANE)  # fills the caches
     new = lives(memory, "Rome", run="r2")
     assert (new.status, new.superseded) == ("superseded", old.id)
     assert texts(memory, "lives", JANE) == ["Jane lives in Rome"]
@@ -121,7 +121,7 @@ def allergic(memory: Memory, what: str, predicate: str = "allergic to", **option
 
 @pytest.mark.parametrize("predicate", ["allergic to", "allergy", "is_allergic_to", "reacts to"])
 def test_what_nobody_contradicted_stands(memory: Memory, predicate: str) -> None:
-    """Predicates have several values unless something says otherwise, those that no list has, too."""
+    """Predicates have several values unless something says otherwise, including unlisted predicates."""
     said = [allergic(memory, what, predicate).status for what in ("penicillin", "peanuts", "cats", "cats")]
     assert said == ["written", "written", "written", "deduplicated"]
     assert len(texts(memory, "allergic", JANE)) == 3
@@ -168,7 +168,7 @@ def test_a_judge_of_ones_own_may_find_several_contradictions(tmp_path: Path) -> 
 
 
 def test_the_judge_is_asked_while_nobody_waits(tmp_path: Path) -> None:
-    """Another thread writes while the judge thinks; and what it wrote is judged as well."""
+    """Another thread writes while the judge works; its facts are judged as well."""
     with open_memory(tmp_path / "m.scrubjay", busy_timeout=0) as memory:
         asked: list[str] = []
 
@@ -230,7 +230,7 @@ def test_no_search_sees_both_or_neither(tmp_path: Path, where: str) -> None:
             looker.join()
         assert wrong == [] and min(n_looks) > 10
         newest = ["Jane lives in place 60"]
-        last = time.monotonic() + 5  # what another process wrote to a database is seen within `max_stale`
+        last = time.monotonic() + 5  # writes of other processes to a database are seen within `max_stale`
         while texts(memory, "lives", JANE) != newest and time.monotonic() < last:
             time.sleep(0.02)
         assert texts(memory, "lives", JANE) == newest

@@ -1,4 +1,4 @@
-"""Ten sessions of a real conversation, end to end: right preferences, facts, superseded facts, and a user who is gone.
+"""Ten sessions of a real conversation, end to end: correct preferences, facts and superseded facts, and an erased user.
 
 Both speakers are users of one tenant; each remembers the conversation for themselves. The extractor is scripted: it
 looks for a few phrases, and takes what it needs (dates above all) from the stabilised text.
@@ -17,7 +17,7 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from scrubjay.memory.intake.extractors import Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate
 
 TENANT = "locomo"
@@ -27,7 +27,7 @@ N_SESSIONS = 10
 
 @dataclass(frozen=True)
 class Rule:
-    """What is noted where a speaker says what `pattern` matches; {when} is the first date after it."""
+    """The candidate for a speaker's text that matches `pattern`; {when} is the first date after the match."""
 
     speaker: str
     pattern: str
@@ -35,7 +35,7 @@ class Rule:
 
 
 def fact(speaker: str, pattern: str, predicate: str, content: str) -> Rule:
-    """A rule for facts; what is said of a matter that goes on takes the place of what was said before."""
+    """Return a rule for facts; statements about an ongoing matter supersede earlier ones."""
     single = predicate in ("career", "adoption", "conference")
     return Rule(
         speaker,
@@ -111,7 +111,7 @@ def extract(transcript: Transcript) -> Iterator[Found]:
 
 
 def sessions(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """The turns of the first ten sessions of the conversation, each with author, text and time."""
+    """Return the turns of the conversation's first ten sessions, each with author, text and time."""
     read: dict[str, list[dict[str, str]]] = {}
     with (folder / "locomo_dev" / "corpus.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
@@ -127,7 +127,7 @@ def sessions(folder: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def live_through(memory: Memory, session: str, turns: list[dict[str, str]], scope: Scope) -> None:
-    """One session of one user: the turns go into the trace, prompts are made on the way, and it is distilled."""
+    """Run one session of one user: append the turns to the trace, make prompts on the way, and distil it."""
     with memory.session(scope, session) as run:
         for turn in turns:
             run.append("user" if turn["author"] == scope.user else "model", **turn)
@@ -153,7 +153,7 @@ def test_ten_sessions(folder: Path, tmp_path: Path, store: str) -> None:
     path = tmp_path / "memory.scrubjay"
     turns = sessions(folder)
     for number, (session, said) in enumerate(turns.items()):
-        # Each session is another opening of the file, as it would be another process.
+        # Each session opens the file again, as another process would.
         with Memory.open(path, embedders.default(), durability="normal") as memory:
             if number == 0:
                 memory.policy("kindness", "Be kind.", tenant=TENANT, by="admin")
@@ -203,7 +203,7 @@ def _right_memories(memory: Memory) -> None:
 
 
 def _right_prompts(memory: Memory) -> None:
-    """What real questions of the set need is in the prompt; what was superseded, or is another user's, is not."""
+    """Prompts contain what real questions of the set need, and no superseded facts or those of another user."""
     for question, needed in (
         ("When did Caroline go to the adoption meeting?", "2023-07-14"),
         ("When did Caroline go to the LGBTQ support group?", "2023-05-07"),
@@ -265,6 +265,6 @@ def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]], *, in_fil
     assert memory.runs(MELANIE) == [] and memory.list(MELANIE, kinds=("fact", "preference", "episode")) == []
     assert memory.assemble("Which pets?", MELANIE).ids("memories") == ()
     assert len(memory.recall("pottery pets painting", MELANIE)) == 0
-    # Nobody else lost anything.
+    # Other users lost nothing.
     assert (contents(memory, CAROLINE), memory.known(CAROLINE), memory.runs(CAROLINE)) == (mine, known, runs)
     assert memory.index.admin.check().clean and memory.documents.admin.check().clean

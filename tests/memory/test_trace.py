@@ -1,4 +1,4 @@
-"""Traces: append-only by the schema, numbered without gaps, of one scope, kept as long as their class says."""
+"""Traces: append-only by the schema, numbered without gaps, of one scope, kept according to their retention class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
-from scrubjay.memory.ledger.drafts import Draft
+from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.ledger.schema import TABLES, prepare
 from scrubjay.memory.ledger.trace import Traces, erase_traces, sweep_traces
 
@@ -24,7 +24,7 @@ DAY_US = 86_400_000_000
 
 
 class Clock:
-    """A clock that stands until it is moved."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self) -> None:
         self.now = 1_700_000_000_000_000
@@ -166,7 +166,7 @@ def test_retention_is_kept_at_read_and_by_sweep(traces: Traces, clock: Clock) ->
         assert sweep_traces(transaction.connection, clock.now) == 6
         assert sweep_traces(transaction.connection, clock.now) == 0
     assert [event.content for event in traces.events(JANE, "kept")] == ["for ever"]
-    # A run goes on after its events are gone, and its numbers are never given twice.
+    # A run continues after its events are deleted, and its numbers are never reused.
     assert traces.append(JANE, "standard", said("again"))[0].seq == 3
 
 
@@ -255,12 +255,12 @@ def test_traces_are_sealed_with_the_tenants_key(tmp_path: Path) -> None:
         in_file = b"".join(file.read_bytes() for file in tmp_path.iterdir())
         assert not any(text in in_file for text in (b"door code", b"Jane Doe", b"at the door", b"Joe was"))
         assert b"In the clear." in in_file
-        # Joe's trace still needs the key when nobody of the tenant has a document any more.
+        # Joe's trace still needs the key when the tenant has no documents any more.
         index.upsert("m1", "a document", scope=JANE)
         index.erase(Scope("acme"))
     with sealed_traces(path, provider) as (_, traces):
         assert [event.content for event in traces.events(joe, "r1")] == ["Joe was here."]
-        with traces.store.writing("swapping") as transaction:  # sealed bytes open in their own place only
+        with traces.store.writing("swapping") as transaction:  # sealed bytes decrypt only in their own cell
             transaction.connection.execute("DROP TRIGGER memory_event_fixed")
             transaction.connection.execute(
                 "UPDATE memory_event SET content = (SELECT content FROM memory_event WHERE seq = 2) "
@@ -287,10 +287,14 @@ def test_traces_are_sealed_with_the_tenants_key(tmp_path: Path) -> None:
         (("", "x"), ValueError, "kind: expected"),
         ((None, "x"), TypeError, "kind: expected a str, got NoneType"),
         (("user", b"x"), TypeError, "content: expected a str, got bytes"),
-        (("user", "\ud800"), ValueError, "content: expected text that has UTF-8, got a lone surrogate at 0"),
+        (
+            ("user", "\ud800"),
+            ValueError,
+            "content: expected text that UTF-8 can encode, got a lone surrogate at 0",
+        ),
         (("user", "x", "a" * 501), ValueError, "author: expected at most 500"),
         (("user", "x", None, {"a": float("nan")}), ValueError, r"data\['a'\]: expected a finite number"),
-        (("user", "x", None, {"a": "\udfff"}), ValueError, "data: expected text that has UTF-8"),
+        (("user", "x", None, {"a": "\udfff"}), ValueError, "data: expected text that UTF-8 can encode"),
         (("user", "x", None, {"a": object()}), TypeError, r"data\['a'\]: expected a JSON value"),
         (("user", "x", None, [1]), TypeError, "data: expected a mapping"),
         (("user", "x", None, None, "tomorrow"), ValueError, "at: expected an ISO 8601 time"),

@@ -1,4 +1,4 @@
-"""What memory has from a conversation says which turn it is from, so that an answer is found by its question."""
+"""Records from a conversation name their turn, so that an answer is found by its question."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scrubjay import Query, Scope
-from scrubjay.adapters._turns import Said, TurnMemory
+from scrubjay.adapters._turn_memory import Said, TurnMemory
 from scrubjay.memory import FactCandidate, Memory, Provenance
 from scrubjay.memory.intake.extractors import Extraction, Found
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.ledger.trace import sweep_traces
 from tests.memory.setting import JANE, Clock, open_memory
 
@@ -36,7 +36,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 class Verbatim:
-    """Finds every utterance as it was said."""
+    """Extracts every utterance as it was said."""
 
     name = "verbatim"
 
@@ -45,7 +45,7 @@ class Verbatim:
 
 
 def turns(memory: Memory, scope: Scope = JANE) -> dict[str, tuple[Any, Any, Any]]:
-    """Text -> run, position and speaker of its document."""
+    """Return text -> (run, position, speaker) of its document."""
     found = memory.documents.scroll(scope=scope)
     return {
         one.text: tuple((one.metadata or {}).get(name) for name in ("run", "position", "speaker"))

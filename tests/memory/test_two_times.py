@@ -1,4 +1,4 @@
-"""Does a memory know when something was so, and when it learned of it? Both axes, in every way of asking."""
+"""A memory must know when something was true, and when it learned of it: both axes, in every kind of query."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def day(n: float) -> datetime:
-    """Return the n-th day from the beginning of the clock."""
+    """Return the n-th day after the clock's start."""
     return START + timedelta(days=n)
 
 
@@ -45,7 +45,7 @@ def say(
 
 
 def held(memory: Memory, scope: Scope = JANE, **times: Any) -> list[str]:
-    """Return what is in force, asked in four ways that must agree."""
+    """Return the facts in force from four queries that must agree."""
     listed = memory.list(scope, kinds=["fact"], **times)
     contents = sorted(record.text for record in listed)
     every = {record.id: record.text for record in memory.list(scope, kinds=["fact"], hidden=True)}
@@ -90,9 +90,7 @@ def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: C
         and one(memory, late).status == "ended"
     )
     assert held(memory, as_of="2019-06-01", known_at=day(0.5)) == []
-    before = say(
-        memory, "Jane lived in Bern", said_at="2018-05-05"
-    )  # superseded by what began before it was told
+    before = say(memory, "Jane lived in Bern", said_at="2018-05-05")  # superseded by the later known fact
     assert not before.active and held(memory, as_of="2018-06-01") == ["Jane lived in Bern"]
     assert held(memory, as_of="2020-06-01") == ["Jane lived in Bern"] and held(memory) == [
         "Jane lives in Oslo"
@@ -125,7 +123,7 @@ def test_what_ends_is_over_from_its_day_on(memory: Memory, clock: Clock) -> None
         say(memory, f"Jane is allergic to {what}", "allergic to", value=what)
     clock.pass_days(5)
     end = say(memory, "Jane is not allergic to cats any more", "allergic to", value="Cats", relation="ends")
-    assert end.status == "superseded" and end.reason == "ends what was known"
+    assert end.status == "superseded" and end.reason == "ends a known fact"
     assert held(memory) == ["Jane is allergic to nuts", "Jane is not allergic to cats any more"]
     assert held(memory, as_of=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
     assert held(memory, known_at=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
@@ -292,7 +290,7 @@ def test_bad_times_are_errors_or_reasons(memory: Memory) -> None:
     with pytest.raises(ValueError, match="valid_from: expected an ISO 8601 time"):
         say(memory, "x", valid_from="soon")
     for fields, reason in (
-        ({"said_at": day(9)}, "said_at: expected a time that has come"),
+        ({"said_at": day(9)}, "said_at: expected a past or present time"),
         ({"valid_from": day(2), "valid_until": day(2)}, "valid_until: expected a time after"),
         ({"relation": "denies"}, "relation: expected one of asserts, ends, corrects, plans"),
         ({"importance": 2}, "importance: expected 0 to 1"),
@@ -322,7 +320,7 @@ def test_values_entities_importance_and_a_vector_of_ones_own(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None:
-    """Statements with stated times, told in any order, give the same past, as the file says and as it is projected."""
+    """Statements with stated times, in any order of arrival, give the same past, in the file and by the projection."""
     rng = random.Random(seed)
     told = []
     for n in range(12):
@@ -405,7 +403,7 @@ def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encry
 
 
 def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> None:
-    """The moment of a search stays the same until something is written or begins, so that caches stay of use."""
+    """A search uses the same moment until something is written or begins, so that cached filters are reused."""
     lives(memory, "Oslo")
     first = memory._parts.recall._present.moment(JANE)
     clock.now += 1000

@@ -1,4 +1,4 @@
-"""Values beside texts: what is written comes back, is checked, compared, sealed, and found by key and field."""
+"""Values beside texts: they come back as written, are checked, compared, sealed, and found by key and field."""
 
 from __future__ import annotations
 
@@ -516,7 +516,7 @@ def test_every_json_value_comes_back_as_the_file_has_it(
 
 
 def test_the_records_of_the_guide() -> None:
-    """Its example records are candidates as they stand, but for the names of their fields."""
+    """Its example records are valid candidates except for the names of their fields."""
     for key, value in (
         ("refund_threshold", {"max_auto_approve_usd": 500}),
         ("data_residency", {"allowed_regions": ["us-east-1"]}),
@@ -528,7 +528,7 @@ def test_the_records_of_the_guide() -> None:
 
 
 def test_one_call_sequence_joins_policy_preference_and_facts(memory: Memory) -> None:
-    """Facts above the tenant's threshold, only if the user wants it: the guide's query over three tables."""
+    """The guide's query over three tables: facts above the tenant's threshold, only if the user allows it."""
     memory.policy("fact_retrieval", {"min_confidence": 0.8}, tenant="acme", by="legal")
     memory.prefer("personalization", {"allow_personalization": True}, scope=JANE)
     memory.prefer("personalization", {"allow_personalization": False}, scope=JOE)

@@ -1,7 +1,7 @@
-"""Do codes only choose what is looked at? What is found is scored exactly and in order, and hardly anything is missed.
+"""Codes only select candidates: hits are scored exactly and in order, and hardly any is missed.
 
-A search by codes misses a vector only where its estimate errs by more than a margin that the wanted recall decides, so
-on drawn vectors the promise has room to spare: the wanted recall is a lower bound, tested as such.
+A search by codes misses a vector only if its estimate errs by more than a margin that depends on the requested recall.
+On random vectors the guarantee has room to spare: the requested recall is a lower bound, and tested as such.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ HOME = ("acme", "jane", None)
 
 
 def drawn(kind: str, n: int, dim: int, numbers: np.random.Generator) -> np.ndarray:
-    """Embeddings are clustered, have a common direction, or a few dimensions far larger than the others."""
+    """Embeddings are clustered, have a common direction, or a few dimensions much larger than the others."""
     rows = numbers.normal(size=(n, dim))
     if kind == "clustered":
         centres = numbers.normal(size=(20, dim)) * 2
@@ -36,8 +36,8 @@ def drawn(kind: str, n: int, dim: int, numbers: np.random.Generator) -> np.ndarr
 
 
 def filled(kit: Kit, rows: np.ndarray, chunk_docs: int | None = None, **options: Any) -> Pair:
-    """Two visible partitions and a foreign one with ids of each other; some documents without a vector, some dead, some
-    written anew.
+    """Two visible partitions and a foreign one with each other's ids; some documents without a vector, some deleted,
+    some rewritten.
     """
     if not kit.is_native:
         pytest.skip("the model has no codes")
@@ -59,7 +59,7 @@ def filled(kit: Kit, rows: np.ndarray, chunk_docs: int | None = None, **options:
 
 
 def share_found(pair: Pair, queries: np.ndarray, wanted: dict[int, float]) -> None:
-    """Checks every similarity and the order against the exact answer, and the recall that `wanted` asks at each k."""
+    """Check every similarity and the order against the exact answer, and the recall `wanted` at each k."""
     scope = pair.scope(HOME)
     found = dict.fromkeys(wanted, 0.0)
     for number, query in enumerate(queries):
@@ -95,7 +95,7 @@ def test_codes_find_what_they_promise(kit: Kit, metric: str, dim: int, kind: str
 @pytest.mark.parametrize("dim", [400, 640])
 @pytest.mark.parametrize("kind", ["clustered", "outliers", "shifted", "sparse", "even"])
 def test_signs_of_wide_vectors_miss_no_more(kit: Kit, metric: str, dim: int, kind: str) -> None:
-    """Where they are looked at first, which is so for up to five of as many documents as there are here."""
+    """Searches compare signs first; with this many documents they do so for k up to 5."""
     numbers = np.random.default_rng(dim)
     rows = drawn(kind, 2_700, dim, numbers)
     pair = filled(kit, rows, metric=metric)
@@ -115,7 +115,7 @@ def test_codes_across_chunks(kit: Kit, dtype: str, chunk_docs: int) -> None:
 @pytest.mark.parametrize("metric", ["ip", "l2"])
 @pytest.mark.parametrize("magnitude", [1e-17, 1e-12, 1e12, 1e17])
 def test_vectors_of_any_length_are_found(kit: Kit, metric: str, magnitude: float) -> None:
-    """Beyond what bounds in single precision can hold, a vector is always looked at."""
+    """A vector outside the range of bounds in single precision is always compared."""
     numbers = np.random.default_rng(7)
     rows = drawn("even", 900, 64, numbers)
     rows[::3] *= np.float32(magnitude)
@@ -134,7 +134,7 @@ def test_a_recall_that_is_none(kit: Kit, recall: Any) -> None:
 
 
 def test_an_index_hands_the_recall_on(kit: Kit) -> None:
-    """Exact where exact was asked for, from every way in, and an error that names the argument."""
+    """Exact if exact was requested, through every entry point, and an error that names the argument."""
     if not kit.is_native:
         pytest.skip("the model is always exact")
     numbers = np.random.default_rng(11)

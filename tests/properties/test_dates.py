@@ -1,4 +1,4 @@
-"""Do dates of a question move what they should, and nothing else? Compared with the twin, bit for bit."""
+"""Dates in a question move only what they should. Compared with the twin, bit for bit."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_dates_move_what_their_twin_says(
     ],
 )
 def test_a_question_names_days(question: str, first: str, end: str) -> None:
-    """(Without the engine, and with it: the memory of the first day comes first, the one before it does not.)"""
+    """(Without the engine and with it: the memory of the first day comes first, the one before it does not.)"""
     found = twin.find_dates("What was it " + question, payload.microseconds(NOW))
     spans = [(twin.EPOCH + timedelta(one.start), twin.EPOCH + timedelta(one.end)) for one in found.windows]
     assert [tuple(map(str, span)) for span in spans] == [(first, end)]

@@ -1,4 +1,4 @@
-"""Does a filtered search find what the definitions admit, and score it as if there were no filter?"""
+"""A filtered search finds what the definitions admit, with the scores of an unfiltered search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ searches = st.tuples(
 
 
 def given_to(mode: str, text: str, vector: Any) -> tuple[Any, Any]:
-    """Only what the mode ranks by."""
+    """Return only the inputs of the mode."""
     return (None if mode == "vector" else text, None if mode == "lexical" else vector)
 
 
@@ -162,7 +162,7 @@ def test_sets_of_ids(
 def test_callers_rankings_are_filtered_too(
     kit: Kit, history: list[Any], key: tuple, search: tuple, picks: list[Any], listed: list[int], without: Any
 ) -> None:
-    """An id in a ranking names the most specific of the documents that the filter admits."""
+    """An id in a ranking refers to the most specific of the documents that match the filter."""
     pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
     filter, text, vector, _, k = search
     rankings = [*(pair.entries(one) for one in picks), listed]
@@ -210,7 +210,7 @@ def test_what_is_no_filter_is_refused_with_the_same_error(
     st.booleans(),
 )
 def test_texts_that_name_a_time(kit: Kit, text: str, stored: bool) -> None:
-    """A text in metadata is a time exactly if the definition reads it as one, and the right one."""
+    """A text in metadata is a time exactly if the definition parses it as one, and the same one."""
     pair = Pair(kit, dim=draw.DIM)
     pair.both(
         lambda e: e.upsert(1, "jay", scope=pair.scope(HOME), payload=payload.encode({"when": text}, None))

@@ -1,6 +1,6 @@
-"""Does a graph only choose candidates? What it finds is scored exactly, in order, in scope, alive; and it finds enough.
+"""A graph only selects candidates: hits are scored exactly, in order, in scope and not deleted, and few are missed.
 
-Recall is asked for with room to spare (the measurement of recall is a benchmark); everything else has no tolerance.
+The requested recall leaves room to spare (benchmarks measure recall); everything else has no tolerance.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MIN_RECALL = 0.9
 def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int = DIM) -> tuple[Pair, Any]:
     """Clustered vectors in two visible partitions and a foreign one, with graphs, then a few later writes.
 
-    The partitions have the same ids, as far as they have as many documents.
+    The partitions share their ids, up to the size of the smaller one.
     """
     if not kit.is_native:
         pytest.skip("the model has no graphs")
@@ -95,7 +95,7 @@ def test_graphs_see_deletes_and_erasure(kit: Kit) -> None:
 
 
 def test_k_beyond_what_a_graph_gives(kit: Kit) -> None:
-    """Never fewer than k where there are as many, and all of them for a huge k."""
+    """At least k hits if there are that many documents, and all of them for a huge k."""
     pair, centres = filled(kit, "cosine", "f16", None)
     scope = pair.scope(HOME)
     n_visible = len(pair.model.search(vector=centres[0], scope=scope, k=judge.ALL))

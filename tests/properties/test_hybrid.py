@@ -1,7 +1,7 @@
-"""Does a hybrid search fuse its two arms by reciprocal ranks, exactly?
+"""A hybrid search fuses its two rankings by reciprocal ranks, exactly.
 
-With exact vectors (small integers, inner product) the whole result is compared with the model; with any vectors it is
-compared with RRF over the rankings that the engine's own arms return.
+With exact vectors (small integers, inner product) the whole result is compared with the model; with any other vectors,
+with RRF over the rankings that the engine returns for each mode.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_extra_rankings_take_part(
     candidates: int | None,
     picks: list[list[tuple[int, bool]]],
 ) -> None:
-    """Callers' rankings hold visible, foreign, unknown and repeated ids and pairs; only the visible ones count."""
+    """Callers' rankings contain visible, foreign, unknown and repeated ids and pairs; only the visible ones count."""
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
     unknown = "never written" if pair.model._id_type is str else 123456
     rankings = [pair.entries(one, unknown) for one in picks]

@@ -1,4 +1,4 @@
-"""Is a time in text read alike by every Python, in every form that the newer ones know?"""
+"""Every Python parses times alike, in every form that newer versions accept."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ moments = st.datetimes(timezones=st.one_of(st.none(), offsets, st.just(timezone.
 
 
 def clock(hour: int, minute: int, second: int, colon: str, parts: int) -> str:
-    """The first `parts` of hours, minutes and seconds."""
+    """Return the first `parts` of hours, minutes and seconds."""
     return colon.join(f"{part:02}" for part in (hour, minute, second)[:parts])
 
 
 @st.composite
 def written(draw: st.DrawFn) -> tuple[str, datetime]:
-    """A time in one of the forms, and what it is: what was not written is zero."""
+    """A time in one of the forms, and its value: missing parts are zero."""
     moment = draw(moments)
     dash, colon, parts = (
         draw(st.sampled_from(["-", ""])),
@@ -73,7 +73,7 @@ def test_a_changed_character_is_judged_as_by_the_interpreter(text: str, at: int,
     try:
         ours = read_any_form(text)
     except ValueError:
-        return  # it asks for a little more: a separator that is no digit, an offset below 24 hours
+        return  # it requires a separator that is not a digit and an offset below 24 hours
     try:
         theirs = datetime.fromisoformat(text)
     except ValueError:

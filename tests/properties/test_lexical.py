@@ -1,4 +1,4 @@
-"""Does the engine rank by BM25 as the oracle does: the same ids in the same order, scores equal to the last bit?"""
+"""The engine ranks by BM25 as the oracle does: the same ids in the same order, scores equal to the last bit."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_long_documents_have_coded_lengths(kit: Kit, history: list[Step], query:
 
 
 def test_lengths_saturate(kit: Kit) -> None:
-    """From the last code on, longer documents count as no longer; one step before they still do."""
+    """Beyond the last code, longer documents do not count as longer; one step before they still do."""
     engine, home = kit.Engine(), kit.Scope("acme")
     if not kit.is_native:
         pytest.skip("a million words are too many for the model's analyzer")
@@ -269,8 +269,8 @@ def test_larger_partitions(kit: Kit, random, n_documents: int, k: int, chunk_doc
 def test_other_tenants_change_nothing(
     kit: Kit, history: list[Step], neighbours: list[Step], query: str, k: int
 ) -> None:
-    """Not one bit of acme's answers depends on what other tenants write, change or erase, with ids of their own or
-    with acme's.
+    """Not one bit of acme's answers depends on what other tenants write, change or erase, with their own ids or with
+    acme's.
     """
     home, alone = kit.Scope("acme", "jane", "coder"), Pair(kit)
     together = Pair(kit)
@@ -295,7 +295,7 @@ def test_other_tenants_change_nothing(
 def test_the_past_leaves_no_trace(
     kit: Kit, history: list[Step], query: str, key: tuple, chunk_docs: int | None
 ) -> None:
-    """Updated, deleted, erased and compacted, or freshly built from what is left: the same answers."""
+    """Updated, deleted, erased and compacted, or freshly built from the remaining documents: the same answers."""
     pair = Pair(kit, chunk_docs).apply(history)
     fresh = kit.Engine()
     for row in sorted(pair.model._rows.values(), key=lambda row: row.serial):

@@ -1,4 +1,4 @@
-"""Do the rankings by links order documents as their twin does, and nothing else? Bit for bit."""
+"""The rankings by links order documents as their twin does, bit for bit."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _row = st.tuples(
     homes, st.sampled_from(NAMES[:7]), linked, st.sampled_from(["jay", "jay oak", "oak", "acorn"]),
     draw.some_exact_vectors,
 )  # fmt: skip
-# Hypothesis likes short lists; graphs need documents.
+# Hypothesis prefers short lists; graphs need documents.
 documents = st.integers(3, 12).flatmap(lambda n: st.lists(_row, min_size=n, max_size=n))
-# A chain, with a hub at its end that all link to; a fan, whose rim is linked unequally; and a line.
+# A chain, with a hub at its end to which all link; a fan with unequally linked rim; and a line.
 CHAIN = [
     (HOME, name, [following, "e"], "acorn" if name != "a" else "jay", None)
     for name, following in zip("abcde", "bcdeb", strict=True)
@@ -121,7 +121,7 @@ def test_mentions_reorder_what_was_found(family: Index) -> None:
     plain = family.search("person", scope=SCOPE, query=Query("rrf"), k=2).ids.tolist()
     ranked = family.search("person", scope=SCOPE, query=Query("rrf", links=Links(mentions=True)), k=6)
     assert plain == ["jane", "lin"] and set(ranked.ids) == {"jane", "lin", "joe", "max", "ada", "zoe"}
-    assert ranked.ids.tolist()[0] in ("jane", "max")  # lexically first, or mentioned most
+    assert ranked.ids.tolist()[0] in ("jane", "max")  # lexically first, or with most mentions
 
 
 def test_what_a_filter_hides_is_not_walked_through(family: Index) -> None:
@@ -138,7 +138,7 @@ def test_links_do_not_leave_the_scope(family: Index) -> None:
 
 
 def test_more_links_than_codes_of_a_chunk() -> None:
-    """A field with more different texts than a chunk has codes for: the rest is compared as it is written."""
+    """A field with more distinct texts than a chunk has codes for: the rest is compared as text."""
     index = Index(dim=2)
     many = [f"n{i}" for i in range(65_600)]
     index.upsert("a", "first", scope=SCOPE, metadata={"links": many})

@@ -24,7 +24,7 @@ STEPS = st.one_of(
 
 
 class Log:
-    """What was written and not deleted since, in order of the last write."""
+    """Return the documents that were written and not deleted since, in order of the last write."""
 
     def __init__(self) -> None:
         self.documents: dict[tuple[Scope, int], tuple[str, int]] = {}

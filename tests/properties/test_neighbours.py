@@ -1,4 +1,4 @@
-"""Do the turns beside a turn count, and nothing else? Compared with the twin, bit for bit."""
+"""Only the turns beside a turn count. Compared with the twin, bit for bit."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def conversation(speakers: str) -> Index:
 
 @pytest.mark.parametrize(("speakers", "first"), [("abab", "t1"), ("aaaa", "t3")])
 def test_an_answer_is_found_by_its_question(speakers: str, first: str) -> None:
-    """Both answers hold one word of the question; the shorter is the better by words alone."""
+    """Both answers contain one word of the question; by words alone the shorter one is better."""
     index = conversation(speakers)
     hits = index.search("take staging", scope=SCOPE)
     assert next(id for id in hits.ids if id in ("t1", "t3")) == first

@@ -1,8 +1,8 @@
-"""Does pruning ever change an answer? The best k are the first k of all matches, whatever k is.
+"""Pruning never changes an answer: the best k are the first k of all matches, whatever k is.
 
-With a huge k nothing can be left out, and `test_lexical.py` holds that to the oracle; here the partitions are large
-enough for windows, chunks and thresholds to matter, and the distributions are chosen to provoke them: very common and
-very rare terms together, runs of equal scores, the best documents at the very end, deletes in between.
+With a huge k nothing can be pruned, and `test_lexical.py` compares that with the oracle; here the partitions are large
+enough for windows, chunks and thresholds to matter, and the distributions provoke them: very common and very rare terms
+together, runs of equal scores, the best documents at the very end, deletes in between.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def zipf_text(numbers: random.Random) -> str:
 
 
 def tied_text(numbers: random.Random) -> str:
-    """Few different texts: long runs of equal scores."""
+    """Few distinct texts: long runs of equal scores."""
     return numbers.choice(["baq", "baq beq", "baq beq biq", "caq", "beq", "baq caq caq"])
 
 
@@ -110,7 +110,7 @@ def test_thousands_of_documents_against_the_oracle(kit: Kit, kind: str, partitio
     "partitions", [PARTITIONS[1:2], PARTITIONS], ids=["one partition", "four partitions"]
 )
 def test_the_best_are_the_first_of_all(kit: Kit, kind: str, partitions: list[tuple]) -> None:
-    """More than one chunk, more than one window; only the engine itself."""
+    """More than one chunk, more than one window; without the oracle."""
     if not kit.is_native:
         pytest.skip("too many documents for the model")
     engine = kit.Engine()
@@ -126,7 +126,7 @@ def test_the_best_are_the_first_of_all(kit: Kit, kind: str, partitions: list[tup
 
 
 def test_common_and_rare_terms_are_found_by_another_road(kit: Kit) -> None:
-    """Which documents match, and which is best, without any formula: by looking at the texts."""
+    """The matching documents, and the best one, computed from the texts without any formula."""
     engine, home = kit.Engine(), kit.Scope("acme")
     n = 40_000 if kit.is_native else 500
     given_texts = ["baq"] * n

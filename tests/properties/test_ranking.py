@@ -1,4 +1,4 @@
-"""Is a ranking what its formulas say: fusion, identifier tier, signals, thresholds, marginal relevance?
+"""A ranking equals its formulas: fusion, identifier tier, signals, thresholds, marginal relevance.
 
 Vectors are exact (see tests/data/strategies.py), so that the whole result is compared with the twin, bit for bit.
 """
@@ -156,9 +156,9 @@ def test_a_ranking_is_what_its_twin_says(
 @pytest.mark.parametrize("chunk_docs", [64, None])
 @given(st.integers(0, 2**32 - 1))
 def test_missing_scores_are_those_of_all_candidates(kit: Kit, chunk_docs: int | None, seed: int) -> None:
-    """Only the scores that can matter are completed; the hits are those of a search that returns all candidates.
+    """Only scores that can matter are completed; the hits are those of a search that returns all candidates.
 
-    Identifiers come first, and their bonus goes by the greatest and the least score of all.
+    Identifiers come first, and their bonus depends on the greatest and the lowest score of all.
     """
     random = np.random.default_rng(seed)
     pair = Pair(kit, chunk_docs, dim=8)
@@ -166,7 +166,7 @@ def test_missing_scores_are_those_of_all_candidates(kit: Kit, chunk_docs: int | 
     names = [f"TS-{100 + place}" for place in range(60)]
 
     def some_words(most: int, share: float) -> str:
-        """Some words and, in this share of texts, one or two identifiers."""
+        """Return some words and, in this share of texts, one or two identifiers."""
         named: list[str] = (
             list(random.choice(names, random.integers(1, 3))) if random.random() < share else []
         )
@@ -202,7 +202,7 @@ def test_scores_descend_with_the_order(
 def test_who_holds_a_rare_identifier_comes_first(
     kit: Kit, history: list[Step], key: tuple, vector: Vector, identifier: str
 ) -> None:
-    """(Says it without the twin.) The query is the identifier alone, so that it is mostly about it."""
+    """(Without the twin.) The query is the identifier alone, so that it consists mostly of identifiers."""
     if not any(character.isdigit() for character in identifier):
         return
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
@@ -279,7 +279,7 @@ def test_recency_is_halved_with_every_half_life(
 def test_who_is_as_good_in_both_arms_never_scores_lower(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple
 ) -> None:
-    """(Says it without the twin.)"""
+    """(Without the twin.)"""
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
     query = Asked(Options(identifier_tier=False))
     found = pair.engine.search(text, vector=vector, scope=pair.scope(key), k=50, query=query, explain=True)
@@ -292,7 +292,7 @@ def test_who_is_as_good_in_both_arms_never_scores_lower(
 
 
 def test_the_parts_of_a_score_are_named(kit: Kit) -> None:
-    """(Says it without the twin.) Two documents; a fusion whose parts can be computed in the head."""
+    """(Without the twin.) Two documents; a fusion whose parts can be computed by hand."""
     if not kit.is_native:
         pytest.skip("of the index")
     index, scope = Index(dtype="f32"), Scope("acme")

@@ -1,7 +1,7 @@
-"""Is a search over several scopes the search of one scope that sees what any of them sees, and nothing else?
+"""A search over several scopes equals the search of one scope that sees what any of them sees.
 
-The model says what that is. The answer is the same when all the documents are in one scope, and when others come and go
-that none of the scopes sees.
+The model defines it. The answer is the same if all the documents are in one scope, and if documents that none of the
+scopes sees come and go.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_rankings_of_several_scopes_name_what_they_see(
 def test_nothing_else_influences_several_scopes(
     kit: Kit, history: list[Step], others: list[Step], text: str, vector: Vector, keys: list[Key]
 ) -> None:
-    """The answer, to the bit, does not change when documents that none of them sees are written and deleted."""
+    """The answer is bit-identical when documents that none of the scopes sees are written and deleted."""
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
     seen = set(visible_together([pair.scope(key) for key in keys]))
     foreign = [
@@ -101,7 +101,7 @@ def test_nothing_else_influences_several_scopes(
 def test_it_does_not_matter_how_documents_are_spread(
     kit: Kit, documents: list[tuple[int, str, Any]], text: str
 ) -> None:
-    """Of one scope or of ten: the same scores in the same order, if the scopes stand in the order of writing."""
+    """In one scope or in ten: the same scores in the same order, if the scopes are in the order of writing."""
     one, many = kit.Engine(dim=draw.DIM, metric="ip"), kit.Engine(dim=draw.DIM, metric="ip")
     users = [kit.Scope("acme", f"u{i}") for i in range(10)]
     for number, (user, written, vector) in enumerate(sorted(documents, key=lambda document: document[0])):

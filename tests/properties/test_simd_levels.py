@@ -1,7 +1,7 @@
-"""Do all SIMD levels of this CPU give the results of the oracle, and the same bits as each other?
+"""All SIMD levels of this CPU give the results of the oracle, bit-identical to each other.
 
-The level is chosen when the native module is loaded, so each runs in a process of its own: the property tests again,
-with fewer examples, and a fixed workload whose answers are compared byte for byte.
+The level is chosen when the native module is loaded, so each runs in its own process: the property tests again, with
+fewer examples, and a fixed workload whose answers are compared byte for byte.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.reference import judge
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEVELS = ("baseline", "avx2", "avx512", "avx512-gather")
-SELECTION = "not long_documents and not saturate"  # lengths know nothing of SIMD, and these take the longest
+SELECTION = "not long_documents and not saturate"  # lengths do not depend on SIMD, and these take longest
 PROPERTIES = ("test_lexical.py", "test_vector.py", "test_hybrid.py")
 
 
@@ -42,7 +42,7 @@ def in_process(level: str, *command: str, timeout: float = 600) -> subprocess.Co
 
 @lru_cache(maxsize=len(LEVELS))
 def refusal(level: str) -> str | None:
-    """Why the level cannot run here, or None. Only a CPU that lacks it is a reason."""
+    """Return why the level cannot run here, or None. Only a CPU without it is a reason."""
     code = "from scrubjay import _native; print(_native.show_config_dict()['simd_active'])"
     finished = in_process(level, "-c", code)
     if finished.returncode == 0:
@@ -75,7 +75,7 @@ def test_the_properties_hold_at_every_level(kit: Kit, level: str) -> None:
 
 
 def answers() -> str:
-    """The digest of all bits of a fixed workload's answers, in all modes, metrics and stored types."""
+    """Return the digest of all bits of a fixed workload's answers, in all modes, metrics and stored types."""
     kit = engine_kit()
     random = np.random.default_rng(99)
     texts = [" ".join(random.choice(WORDS + IDENTIFIERS, size=random.integers(0, 40))) for _ in range(700)]
@@ -105,7 +105,7 @@ def answers() -> str:
 
 
 def many_wide_vectors(kit: Kit, digest: hashlib._Hash) -> None:
-    """Adds answers for which signs choose what is looked at, and how much that is."""
+    """Add answers for which signs select the candidates, and the amount of work."""
     random, home, n, dim = np.random.default_rng(98), kit.Scope("acme"), 2_700, 400
     centres = random.normal(size=(100, dim))
     for metric in ("cosine", "ip", "l2"):

@@ -1,4 +1,4 @@
-"""Is the spread of a scope's similarities that of the documented sample, whatever the layout?"""
+"""The spread of a scope's similarities is that of the documented sample, whatever the layout."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_spread_of_a_small_scope(
 @pytest.mark.parametrize("chunk_docs", [64, 1000, None])
 @pytest.mark.parametrize("n_documents", [MOST_SAMPLED, MOST_SAMPLED + 1, 3000])
 def test_spread_of_a_sample(kit: Kit, n_documents: int, chunk_docs: int | None) -> None:
-    """Deleted documents, whether compaction took them or not, and documents without a vector do not count."""
+    """Deleted documents, whether compacted or not, and documents without a vector do not count."""
     pair = Pair(kit, chunk_docs, dim=4, metric="ip")
     scope = pair.scope(HOME)
     values = np.random.default_rng(1).integers(-4, 5, (n_documents, 4)).astype(np.float32)
-    values[:, 0] = 9  # none is zero
+    values[:, 0] = 9  # no vector is zero
     for engine in (pair.engine, pair.model):
         engine.upsert_many(list(range(n_documents)), ["jay"] * n_documents, scope=scope, vectors=values)
         engine.upsert(1, "jay", scope=scope)  # without a vector, and the last one now

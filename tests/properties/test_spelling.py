@@ -1,4 +1,4 @@
-"""Are misspelt words read as the oracle reads them: the same corrections, ids, order, scores to the last bit?"""
+"""Misspelt words are corrected as by the oracle: the same corrections, ids, order, scores to the last bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.reference import judge
 
 SHARED, HOME, OTHER = ("acme", None, None), ("acme", "jane", None), ("globex", None, None)
 SCOPES = [SHARED, HOME, OTHER]
-# Close to one another, so that most edits of one have several known words near.
+# Close to one another, so that most edits of one are near several known words.
 KNOWN = [
     "wait", "want", "wanted", "wants", "what", "whale", "tale", "table", "tables", "stable", "databases", "migration",
     "migrate", "receive", "story", "abcd", "ABCD", "abcd-4711", "fooBar", "m\u00fcnchen", "\u043c\u043e\u0440\u0435",
@@ -46,7 +46,7 @@ BETWEEN = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """A known word, mostly with one edit."""
+    """A known word, usually with one edit."""
     word = draw(st.sampled_from(KNOWN))
     place = draw(st.integers(0, len(word) - 1))
     letter = draw(st.sampled_from("aestxwZ\u00fc"))
@@ -255,7 +255,7 @@ def test_foreign_forms(
 
 @pytest.mark.parametrize("chunk_docs", [None, 150])
 def test_compounds_among_many_terms(kit: Kit, chunk_docs: int | None) -> None:
-    """So many that they are looked up by letters; asked again after more were written."""
+    """So many words that they are looked up by letters; searched again after more were written."""
     pair = Pair(kit, chunk_docs, analyzer="german")
     fronts = ["Kranken", "Haus", "Lebens", "Reise", "Unfall", "Wasser", "Wald", "Stadt", "Arbeits", "Kinder"]
     backs = [
@@ -377,7 +377,7 @@ def test_correct_words_and_words_that_stand_nowhere(kit: Kit, document: str, que
 
 
 def test_a_correction_stands_in_a_document(kit: Kit) -> None:
-    """Whatever the stem: the form at one edit, of which there may be several, that some document has."""
+    """Whatever the stem: the form at edit distance 1 that some document has; there may be several."""
     pair = Pair(kit)
     pair.step(Put(1, "we migrated it", HOME, None))
     pair.step(Put(2, "a Migration of data", HOME, None))

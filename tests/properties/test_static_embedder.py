@@ -1,4 +1,4 @@
-"""Does the native embedder give the tokens of the `tokenizers` library and the vectors of NumPy?"""
+"""The native embedder gives the tokens of the `tokenizers` library and the vectors of NumPy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.reference import static_embedder as reference
 
 NATIVE = default().native
 MARKER = "\u2581"
-# Pieces at which tokenizers differ: words with and without their space, runs of spaces, markers, added tokens and what
-# looks like them, bytes that have tokens, composed and decomposed letters, scripts without spaces, emoji sequences.
+# Pieces at which tokenizers differ: words with and without their space, runs of spaces, markers, added tokens and
+# similar texts, bytes that have tokens, composed and decomposed letters, scripts without spaces, emoji sequences.
 PIECES = [
     *(
         " ",
@@ -146,7 +146,7 @@ def test_very_long_texts(piece: str) -> None:
 
 
 def vectors_digest() -> str:
-    """The digest of all bits of a fixed set of vectors."""
+    """Return the digest of all bits of a fixed set of vectors."""
     numbers = random.Random(5)
     several = ["".join(numbers.choices(PIECES, k=numbers.randint(0, 60))) for _ in range(300)]
     return hashlib.sha256(NATIVE.embed(several).tobytes()).hexdigest()

@@ -1,6 +1,6 @@
-"""Snowball's stemmers, translated to C++, against the C library in the PyStemmer wheel: all languages, equal stems.
+"""Snowball's stemmers, translated to C++, compared with the C library in the PyStemmer wheel, for all languages.
 
-The letters that a stemmer knows are read out of its own affixes, so words are made of what it looks for.
+The letters of a stemmer are taken from its own affixes, so words consist of what it looks for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scrubjay import _native, languages
 from tests.reference import analyzer as oracle
 
-# Snowball's languages change over the years: the judge is this version.
+# Snowball's languages change over the years: this version is the reference.
 JUDGE = "3.1.0"
 pytestmark = pytest.mark.skipif(
     Stemmer.version() != JUDGE, reason=f"PyStemmer {Stemmer.version()} is installed, the judge is {JUDGE}"
@@ -37,7 +37,7 @@ SCRIPTS = {
     "arabic": "arabic", "persian": "arabic", "armenian": "armenian", "russian": "cyrillic", "greek": "greek",
     "hindi": "devanagari", "nepali": "devanagari", "tamil": "tamil", "yiddish": "hebrew",
 }  # fmt: skip
-# Of stemmers that random words seldom meet.
+# Of stemmers that random words rarely reach.
 KNOWN_AFFIXES = {
     "indonesian": "me mem men meng meny di ber bel ter pe per pen ke an kan i nya lah kah pun ku mu".split(),
     "irish": """bh mh gc gf nd bp mb dt fh ch dh gh ph sh th ts b'  d' m' h- n- t- h n t na an se acht ach aigh íonn
@@ -58,7 +58,7 @@ def alphabet(language: str) -> str:
 
 @cache
 def affixes(language: str) -> list[str]:
-    """What the C library takes off, found by asking it: the ends and beginnings of short words that it changes."""
+    """Return the affixes that the C library removes, found by testing the ends and beginnings of short words."""
     random_letters = random.Random(language)
     letters, found = alphabet(language), set()
     for _ in range(3000):
@@ -77,7 +77,7 @@ def test_the_languages_are_those_of_the_c_library_without_english() -> None:
 
 @pytest.mark.parametrize("language", languages())
 def test_stems_of_made_words_are_those_of_the_c_library(language: str) -> None:
-    """400 words of the language's letters, most of them with affixes, one after the other in one text."""
+    """Return 400 words of the language's letters, most of them with affixes, in one text."""
     choose = random.Random(f"words of {language}")
     letters, ends = alphabet(language), affixes(language)
     words = []
@@ -115,13 +115,13 @@ def test_native_is_the_oracle_in_every_language(drawn: tuple[str, str]) -> None:
 @given(st.text(max_size=60), st.sampled_from(languages()))
 def test_any_text_is_read_as_by_the_oracle(text: str, language: str) -> None:
     if any(unicodedata.category(c) in ("Cn", "Co", "Cs") for c in text):
-        return  # the tables of Unicode differ in version
+        return  # another version of the Unicode tables
     assert _native.analyze(text, language) == oracle.analyze(text, language)
 
 
 @given(words_of_a_language())
 def test_what_a_stemmer_of_python_gave_is_what_is_given_now(drawn: tuple[str, str]) -> None:
-    """Files that were written with PyStemmer behind the analyzer are read with the same terms."""
+    """Files that were written with PyStemmer as the stemmer are read with the same terms."""
     text, language = drawn
     through_python = _native.analyze(text, language, stemmer=oracle.stem_of_language(language))
     assert _native.analyze(text, language) == through_python

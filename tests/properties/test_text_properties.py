@@ -1,8 +1,8 @@
-"""The native analyzer is the oracle, for any text: ASCII-heavy, identifier-heavy and across Unicode.
+"""The native analyzer equals the oracle for any text: ASCII-heavy, identifier-heavy and across Unicode.
 
-Code points are those that are assigned in the Unicode version of this Python (`unicodedata.unidata_version`), the
-oldest of the versions involved (the native tables are Unicode 17, `uniseg` is in between): what a newer version has
-added, the oracle cannot judge. Normalisation and case folding of assigned characters never change.
+Code points are those assigned in the Unicode version of this Python (`unicodedata.unidata_version`), the oldest of the
+versions involved (the native tables are Unicode 17, `uniseg` is in between): the oracle cannot judge what a newer
+version has added. Normalisation and case folding of assigned characters never change.
 """
 
 from __future__ import annotations
@@ -133,5 +133,5 @@ def test_a_plain_word_is_one_counting_term(word: str) -> None:
 
 @given(texts)
 def test_folding_a_normal_text_twice_is_folding_it_once(text: str) -> None:
-    once = oracle.fold(oracle.normalise(text))  # as terms are made
+    once = oracle.fold(oracle.normalise(text))  # as for terms
     assert oracle.fold(once) == once

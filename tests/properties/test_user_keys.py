@@ -1,7 +1,7 @@
-"""Random writes, erasures and copies with a key for each user, judged by a twin that keeps dictionaries.
+"""Random writes, erasures and copies with a key for each user, compared with a twin that keeps dictionaries.
 
-The promise of a copy: what it holds of a user opens if and only if no erasure since destroyed the key that it was
-sealed with; everybody else's opens always.
+The guarantee for a copy: a user's data in it are readable if and only if no later erasure destroyed the key with which
+they were encrypted; other users' data are always readable.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IDS = ("a", "b")
 
 @dataclass
 class Twin:
-    """What is there, and which life of each user wrote it: an erasure of all that a user has ends a life."""
+    """The stored texts, and the life of each user that wrote them: erasing everything of a user ends a life."""
 
     texts: dict[tuple[str, Scope, str], str] = field(default_factory=dict)  # (collection, scope, id) -> text
     lives: dict[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Machine:
         self.collections = {"": self.index, "notes": self.index.collection("notes")}
 
     def step(self, random: Random) -> str:
-        """Do something, and say what."""
+        """Do a random operation, and return its description."""
         collection, scope, id = random.choice(("", "notes")), random.choice(SCOPES), random.choice(IDS)
         exact, everywhere = random.random() < 0.5, random.random() < 0.5
         what = random.choices(("write", "delete", "erase", "reopen", "copy"), (12, 1, 5, 1, 1))[0]
@@ -129,7 +129,7 @@ class Machine:
         for user, life in self.twin.lives.items():
             keys = self.index.admin.verify_erased(scope=Scope("acme", user)).keys
             n_destroyed = sum(key.destroyed_at is not None for key in keys)
-            assert n_destroyed <= life  # a whole tenant's are not told
+            assert n_destroyed <= life  # those of a whole tenant are not reported
             lives = any(own.user == user for _, own, _ in self.twin.texts)
             assert len(keys) - n_destroyed <= 1 and len(keys) - n_destroyed >= lives
 
@@ -147,7 +147,7 @@ class Machine:
 
 
 def read(index: Index, scope: Scope) -> dict[str, str]:
-    """What exactly a scope has, read in three ways."""
+    """Return the contents of an exact scope, read in three ways."""
     listed = {one.id: one.text for one in index.list(scope) if one.scope == scope}
     found = {hit.id: hit.text for hit in index.search("said", scope=scope, k=100) if hit.scope == scope}
     assert listed == found

@@ -1,4 +1,4 @@
-"""Does vector search return the nearest documents of the scope, in order, with similarities within the bound?"""
+"""Vector search returns the nearest documents of the scope, in order, with similarities within the bound."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_exact_vectors_have_exact_rankings(
     k: int,
     chunk_docs: int | None,
 ) -> None:
-    """Where no rounding can happen there is no tolerance: ids, order of ties, and the bits of the scores."""
+    """If no rounding can happen there is no tolerance: ids, order of ties, and the bits of the scores."""
     pair = Pair(kit, chunk_docs, dim=draw.DIM, metric=metric, dtype=dtype).apply(history)
     scope = pair.scope(key)
     result = pair.engine.search(vector=query, scope=scope, k=k, query=Query(mode="vector"))
@@ -89,7 +89,7 @@ def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
     rows = random.normal(size=(n_rows, dim)).astype(np.float32) * random.uniform(
         0.1, 10, size=(n_rows, 1)
     ).astype(np.float32)
-    rows[3] = rows[40] = rows[74]  # ties over block borders
+    rows[3] = rows[40] = rows[74]  # ties across block borders
     scope = pair.scope(HOME)
     pair.both(
         lambda engine: engine.upsert_many(list(range(n_rows)), ["t"] * n_rows, scope=scope, vectors=rows)
@@ -111,9 +111,9 @@ def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
 def test_norms_of_any_size(
     kit: Kit, metric: str, dtype: str, scale: float, rows: list[Vector], query: Vector
 ) -> None:
-    """The bound is relative to the norms: tiny and large vectors are as good as unit vectors; nothing turns into NaN.
+    """The bound is relative to the norms: tiny and large vectors are as good as unit vectors; no result is NaN.
 
-    An engine may refuse what its stored type cannot hold (ValueError); it may not answer wrongly.
+    An engine may refuse a vector that its stored type cannot hold (ValueError), but not answer wrongly.
     """
     pair = Pair(kit, dim=draw.DIM, metric=metric, dtype=dtype)
     scaled = [(row * np.float32(scale)).astype(np.float32) for row in rows]

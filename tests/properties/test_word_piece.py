@@ -1,7 +1,7 @@
-"""Does the native static embedder give the tokens and vectors of plain Python and NumPy?
+"""The native static embedder gives the tokens and vectors of plain Python and NumPy.
 
-Code points are those that the Unicode version of this Python knows: what a newer version has added, the oracle cannot
-judge (see `test_text_properties.py`).
+Code points are those of this Python's Unicode version: the oracle cannot judge what a newer version has added (see
+`test_text_properties.py`).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def test_the_file_is_read_as_the_reference_reads_it(seed: int, dim: int, bits: i
 
 
 def vectors_digest() -> str:
-    """The digest of all bits of a fixed set of vectors."""
+    """Return the digest of all bits of a fixed set of vectors."""
     numbers = random.Random(5)
     several = ["".join(numbers.choices(PIECES, k=numbers.randint(0, 60))) for _ in range(300)]
     return hashlib.sha256(NATIVE.embed(several).tobytes()).hexdigest()

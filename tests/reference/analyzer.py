@@ -1,8 +1,8 @@
-"""Which terms does a text hold? The slow, obvious twin of `cpp/src/text`.
+"""Analysis of a text into terms. The slow, obvious twin of `cpp/src/text`.
 
 Whole-text normalisation, one regular expression per idea, no caches and no fast paths. Word boundaries come from
-`uniseg` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: none of the code
-that the native analyzer stands on. The two agree on code points that are assigned in every Unicode version involved
+`uniseg` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: the native analyzer
+uses none of this code. The two agree on code points that are assigned in every Unicode version involved
 (`unicodedata.unidata_version` is the oldest).
 """
 
@@ -21,17 +21,15 @@ from uniseg.wordbreak import word_break, words  # type: ignore[import-untyped]
 Token = tuple[str, str]
 
 MAX_TERM_BYTES = 255
-MAX_PARTS = 32  # a compound of more parts is no identifier: its parts are plain words
-MAX_TOKENS = (
-    1 << 23
-)  # of a text, and 1 << 26 bytes between two ASCII separators after NFKC (which is not checked here)
-MAX_PIECES = 8  # a part that would fall into more pieces (a hash, base64) stays in one
-MAX_DIGIT_CHANGES = 3  # as is one that changes more often between letters and digits (hexadecimal)
+MAX_PARTS = 32  # a compound of more parts is not an identifier: its parts are plain words
+MAX_TOKENS = 1 << 23  # per text; the limit of 1 << 26 bytes between ASCII separators is not checked here
+MAX_PIECES = 8  # a part that would be cut into more pieces (a hash, base64) stays whole
+MAX_DIGIT_CHANGES = 3  # as does one that changes more often between letters and digits (hexadecimal)
 MIN_JOINED_DIGITS = 6  # 555-1234 is also 5551234, but 5-10 is not 510
 
 JOINERS = "-_.@/:+#'"
 
-# Scripts without spaces between words, and Hangul, whose words carry their particles: overlapping bigrams.
+# Scripts without spaces between words, and Hangul, whose words include their particles: overlapping bigrams.
 BIGRAM_RANGES = [
     (0x0E01, 0x0E3A), (0x0E40, 0x0E4E),  # Thai
     (0x0E81, 0x0ECE), (0x0EDC, 0x0EDF),  # Lao
@@ -57,7 +55,7 @@ STRIPPED_RANGES = [
     (0x20D0, 0x20F0), (0xFE00, 0xFE0F), (0xFE20, 0xFE2F), (0xFEFF, 0xFEFF), (0xE0100, 0xE01EF),
 ]  # fmt: skip
 
-# Latin letters whose stroke or ligature no decomposition knows.
+# Latin letters with a stroke or ligature that Unicode does not decompose.
 PLAIN_LETTERS = dict(zip("øłđħŧıæœðþ", ["o", "l", "d", "h", "t", "i", "ae", "oe", "d", "th"], strict=True))
 
 
@@ -66,7 +64,7 @@ def in_ranges(character: str, ranges: list[tuple[int, int]]) -> bool:
 
 
 def normalise(text: str) -> str:
-    """Compatibility forms away, case kept; curly apostrophe and hyphen become the ASCII ones."""
+    """Normalise compatibility forms, keeping case; curly apostrophes and hyphens become ASCII."""
     text = unicodedata.normalize("NFKC", re.sub("[\u2120\u2122]", " ", text))
     text = text.replace("\u2019", "'").replace("\u2010", "-")
 
@@ -82,7 +80,7 @@ def casefold(word: str) -> str:
 
 
 def fold(word: str) -> str:
-    """Case and accents away."""
+    """Remove case and accents."""
     word = unicodedata.normalize("NFKD", word.casefold())
     word = "".join(PLAIN_LETTERS.get(c, c) for c in word if not in_ranges(c, STRIPPED_RANGES))
     return unicodedata.normalize("NFKC", word)
@@ -96,7 +94,7 @@ def cut(term: str) -> str:
 
 
 def word_class(character: str) -> str:
-    """What the word boundary rules make of a character."""
+    """Return the class of a character by the word boundary rules."""
     name = word_break(character).name
     if name in ("ALETTER", "HEBREW_LETTER", "NUMERIC"):
         return "letter"
@@ -122,7 +120,7 @@ class Atom:
 
 
 def atoms(text: str) -> Iterator[Atom]:
-    """The normalised text as atoms: `kind` and the characters."""
+    """Yield the normalised text as atoms: `kind` and the characters."""
     for run in re.finditer(r"[0-9A-Za-z\x80-\U0010ffff]+|[-_.@/:+#']+|.", text, re.DOTALL):
         if run[0][0] in JOINERS:
             yield Atom("joiner", run[0])
@@ -133,7 +131,7 @@ def atoms(text: str) -> Iterator[Atom]:
 
 
 def piece_atoms(piece: str) -> Iterator[Atom]:
-    """A piece (ASCII letters and digits, anything beyond ASCII) as words, bigram runs and breaks."""
+    """Yield a piece (ASCII letters and digits, and all non-ASCII characters) as words, bigram runs and breaks."""
     stretches: list[tuple[bool, str]] = []
     for character in piece:
         extends = word_class(character) == "extends"
@@ -147,7 +145,7 @@ def piece_atoms(piece: str) -> Iterator[Atom]:
             yield Atom("bigrams", stretch)
             continue
         for segment in words(stretch):
-            # An emoji that a zero-width joiner ties to a word (rule WB3c) is no part of the word.
+            # An emoji that a zero-width joiner ties to a word (rule WB3c) does not belong to the word.
             end = next((i for i, c in enumerate(segment) if word_class(c) == "other"), len(segment))
             if any(word_class(c) == "letter" for c in segment[:end]):
                 yield Atom("word", segment[:end])
@@ -161,8 +159,8 @@ class Compound:
 
     parts: list[str]
     joiners: list[str] = field(default_factory=list)
-    before: str = ""  # the joiners that stand right before the first part
-    after: str = ""  # and right after the last
+    before: str = ""  # the joiners directly before the first part
+    after: str = ""  # and directly after the last
 
 
 def joins(joiner: str) -> bool:
@@ -170,7 +168,7 @@ def joins(joiner: str) -> bool:
 
 
 def compounds(text: str) -> Iterator[Compound | Atom]:
-    """Compounds and bigram runs in order."""
+    """Yield compounds and bigram runs in order."""
     current: Compound | None = None
     before = ""
     pending = ""
@@ -198,11 +196,12 @@ def compounds(text: str) -> Iterator[Compound | Atom]:
 
 
 def pieces(part: str) -> list[str]:
-    """A part cut where letters meet digits and at inner capitals; in one piece if it has none or too many."""
-    if re.fullmatch(r"[A-Z]{2,}s", part):  # the plural of an acronym: one word
+    """Cut a part where letters meet digits and at inner capitals; one piece if there are no such places, or too
+    many."""
+    if re.fullmatch(r"[A-Z]{2,}s", part):  # the plural of an acronym is one word
         return [part]
     ends_like_number = re.fullmatch(r"([0-9]+)(?:st|nd|rd|th|s)", part, re.IGNORECASE | re.ASCII)
-    if ends_like_number:  # 20th, 1990s: the number
+    if ends_like_number:  # 20th, 1990s: only the number
         return [ends_like_number[1]]
     digit_changes = len(re.findall(r"(?<=[0-9])(?=[^0-9])|(?<=[^0-9])(?=[0-9])", part))
     found = re.split(
@@ -220,7 +219,7 @@ def has_digit(text: str) -> bool:
 
 
 def apply_apostrophes(compound: Compound) -> None:
-    """User's -> User, we'll -> we, don't -> dont; other apostrophes stay joiners, like hyphens."""
+    """Resolve apostrophes: user's -> user, we'll -> we, don't -> dont; others stay joiners, like hyphens."""
     i = 0
     while i < len(compound.joiners):
         left, right = compound.parts[i], compound.parts[i + 1].lower()
@@ -234,10 +233,10 @@ def apply_apostrophes(compound: Compound) -> None:
 
 class Oracle:
     def __init__(self, stem: Callable[[str], str]) -> None:
-        self.stem = stem  # of a case-folded word
+        self.stem = stem  # takes a case-folded word
 
     def word(self, text: str) -> str:
-        """The term of a word or part: stemmed if it is alphabetic."""
+        """Return the term of a word or part; alphabetic ones are stemmed."""
         if re.fullmatch(r"[A-Z]{2,}s", text):
             text = text[:-1]
         return cut(fold(text) if has_digit(text) else fold(self.stem(casefold(text))))
@@ -267,7 +266,7 @@ class Oracle:
         return [token for group in groups for token in self.plain_tokens(group)]
 
     def plain_tokens(self, group: Compound) -> list[Token]:
-        """Words joined by hyphens or apostrophes only."""
+        """Return the tokens of words joined by hyphens or apostrophes only."""
         sigils = [(cut(form), "whole") for form in sigil_forms(group)]
         if len(group.parts) == 1:
             return [*sigils, (self.word(group.parts[0]), "word")]
@@ -295,7 +294,7 @@ def written(compound: Compound) -> str:
 
 
 def is_acronym(compound: Compound) -> bool:
-    """U.S., e.g."""
+    """Whether a compound is an acronym with dots: U.S., e.g."""
     return (
         len(compound.parts) > 1
         and all(re.fullmatch("[A-Za-z]", part) for part in compound.parts)
@@ -313,7 +312,7 @@ def is_identifier(compound: Compound) -> bool:
 
 
 def sigil_forms(compound: Compound) -> list[str]:
-    """#4711, @jane, C++, C#, 18+, __init__: the written form with what stands around it."""
+    """Return the forms with adjacent sigils: #4711, @jane, C++, C#, 18+, __init__."""
     whole = fold(written(compound))
     first = compound.before[-1:] if compound.before[-1:] in ("#", "@") else ""
     last_match = re.match(r"\+{1,2}(?!\+)|#(?!#)", compound.after)
@@ -342,7 +341,7 @@ LEVELS = ["/", ":@#+", ".", "-_'"]
 
 
 def ranges(compound: Compound, level: int) -> Iterator[Compound]:
-    """The compound, then what it is made of: path segments, host and port, name and extension, parts."""
+    """Yield the compound, then its components: path segments, host and port, name and extension, parts."""
     yield compound
     for deeper, separators in enumerate(LEVELS[level:], level + 1):
         groups = split_at(compound, separators)
@@ -354,7 +353,8 @@ def ranges(compound: Compound, level: int) -> Iterator[Compound]:
 
 
 def may_join(compound: Compound) -> bool:
-    """Has a form without joiners: not one plain part; not a path of words; numbers only if long and hyphenated."""
+    """Whether a compound has a form without joiners: not a single plain part, not a path of words, and numbers only if
+    long and hyphenated."""
     if len(compound.parts) == 1:
         return is_composed(compound.parts[0])
     if all(re.fullmatch("[0-9]+", part) for part in compound.parts):
@@ -364,10 +364,10 @@ def may_join(compound: Compound) -> bool:
 
 
 def without_repeats(tokens: list[Token]) -> list[Token]:
-    """Each form once, and not at all where a part says the same.
+    """Remove duplicate forms, and forms that equal a part.
 
-    One exception: the joined form of an identifier with digits stays even where it is the whole, so that a document's
-    or query's E712 weighs as much as its TS-712 (and more than the words around it).
+    One exception: the joined form of an identifier with digits stays even if it equals the whole, so that E712 in a
+    document or query weighs as much as TS-712 (and more than the words around it).
     """
     counting = {term for term, kind in tokens if kind in ("word", "part")}
     wholes = {term for term, kind in tokens if kind == "whole"}
@@ -404,7 +404,7 @@ def stem_english(word: str) -> str:
 
 @cache
 def stem_of_language(language: str) -> Callable[[str], str]:
-    """The stemmer of an analyzer that is named for a language: Snowball's. Accents are still on the word."""
+    """Return Snowball's stemmer for an analyzer named after a language. Its input still has accents."""
     stemmer = Stemmer.Stemmer(language)
 
     def stem(word: str) -> str:
@@ -414,7 +414,8 @@ def stem_of_language(language: str) -> Callable[[str], str]:
 
 
 def analyze(text: str, name: str = "english", stemmer: Callable[[str], str] | None = None) -> list[Token]:
-    """Terms with their kinds ("word", "part", "whole", "joined"), as the native analyzer of that name finds them."""
+    """Return the terms with their kinds ("word", "part", "whole", "joined") that the native analyzer of that name
+    finds."""
     if stemmer is None:
         of_ours = {"english": stem_english, "plain": lambda word: word}
         stemmer = of_ours.get(name) or stem_of_language(name)

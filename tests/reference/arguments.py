@@ -1,7 +1,7 @@
-"""Which arguments does an engine refuse, and with which error?
+"""Validation of an engine's arguments: which are refused, and with which error.
 
 Every message names the argument, what was expected and what was given. Nothing here changes an engine: a call is
-checked as a whole before it writes.
+validated completely before it writes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tests.reference import passages
 from tests.reference.scopes import AnyScope, Key, key
 
 MODES = ("hybrid", "lexical", "vector")
-MAX_BYTES = 16 << 20  # of a text, and of a payload
+MAX_BYTES = 16 << 20  # of a text or a payload
 MIN_INT_ID, MAX_INT_ID = -(2**63), 2**63 - 1
 
 
 def document_id(value: Any, settled: type | None, name: str = "id") -> str | int:
-    """A str (not empty, encodable) or an int of 64 bits, of the kind that the engine's first write settled."""
+    """Check an id: a non-empty, encodable str or a 64-bit int, of the type that the engine's first write settled."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
         number = int(value)
         if not MIN_INT_ID <= number <= MAX_INT_ID:
@@ -43,7 +43,7 @@ def document_id(value: Any, settled: type | None, name: str = "id") -> str | int
 
 
 def named(values: Any, settled: type | None, name: str) -> set[tuple[Key | None, str | int]]:
-    """Ids of one kind (None: in any scope) and keys, from any iterable of ids and pairs (scope, id)."""
+    """Check ids of one type (scope None: any scope) and keys, from any iterable of ids and pairs (scope, id)."""
     if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
         raise TypeError(f"{name}: expected an iterable of ids, got {type(values).__name__}")
     checked = {ranking_entry(value, None, f"{name}[{index}]") for index, value in enumerate(values)}
@@ -56,7 +56,7 @@ def named(values: Any, settled: type | None, name: str) -> set[tuple[Key | None,
 
 
 def ranking_entry(value: Any, settled: type | None, name: str) -> tuple[Key | None, str | int]:
-    """An id, or a pair (scope, id): the exact scope (None: any that is visible) and the id."""
+    """Check an id, or a pair (scope, id); return the exact scope (None: any that is visible) and the id."""
     if isinstance(value, tuple) and len(value) == 2:
         home, id = value
         return key(scope(home, f"{name}[0]")), document_id(id, settled, f"{name}[1]")
@@ -68,7 +68,8 @@ def has_lone_surrogate(value: str) -> bool:
 
 
 def text(value: Any, name: str = "text") -> str:
-    """Text as it is kept: invalid UTF-8 and lone surrogates have become U+FFFD. At most 16 MiB, before and after."""
+    """Return the stored form of a text: invalid UTF-8 and lone surrogates become U+FFFD. At most 16 MiB, before and
+    after."""
     if isinstance(value, (bytes, bytearray)):
         kept = bytes(value).decode("utf-8", "replace")
     elif isinstance(value, str):
@@ -92,7 +93,7 @@ def scope(value: Any, name: str = "scope") -> AnyScope:
 
 
 def several_scopes(value: Any, name: str = "scope") -> list[AnyScope]:
-    """Whose documents a search may see: one scope, or a list or tuple with at least one."""
+    """Return the scopes of a search: one scope, or a list or tuple with at least one."""
     if not isinstance(value, (list, tuple)):
         return [scope(value, name)]
     if not value:
@@ -108,7 +109,7 @@ def payload(value: Any, name: str = "payload") -> bytes | None:
 
 
 def array(value: Any, n_dimensions: int, name: str) -> NDArray[np.float64]:
-    """Any numeric array as the engine sees it: rounded to float32 (and widened again, for the model's arithmetic)."""
+    """Return a numeric array rounded to float32, as the engine does, and widened again for the model's arithmetic."""
     try:
         given = np.asarray(value)
     except ValueError as error:
@@ -122,7 +123,7 @@ def array(value: Any, n_dimensions: int, name: str) -> NDArray[np.float64]:
 
 
 def row(values: NDArray[np.float64], dim: int | None, name: str) -> None:
-    """Refuses a vector of the wrong width, with NaN or infinity, or all zeros."""
+    """Refuse a vector of the wrong width, with NaN or infinity, or all zeros."""
     if dim is not None and values.shape[0] != dim:
         raise ValueError(f"{name}: expected {dim} values, got {values.shape[0]}")
     if values.shape[0] == 0:
@@ -140,7 +141,7 @@ def vector(value: Any, dim: int | None, name: str = "vector") -> NDArray[np.floa
 
 
 def several(value: Any, dim: int | None, name: str = "vector") -> passages.Several:
-    """What a document may have: a vector, or a pair of the vectors of its passages and where they are (or None)."""
+    """Check the vector of a document, or a pair of the vectors of its passages and their spans (or None)."""
     if not passages.is_pair(value):
         return vector(value, dim, name)
     rows = [vector(one, dim, name) for one in array(value[0], 2, name)]
@@ -153,7 +154,7 @@ def several(value: Any, dim: int | None, name: str = "vector") -> passages.Sever
 
 
 def vectors(value: Any, n_rows: int, dim: int | None, name: str = "vectors") -> list[Any]:
-    """One vector, or those of passages, or None for each row, all of one width; errors name the row."""
+    """Check one vector, or those of passages, or None for each row, all of one width; errors name the row."""
     if value is None:
         return [None] * n_rows
     if isinstance(value, np.ndarray):
@@ -174,7 +175,7 @@ def vectors(value: Any, n_rows: int, dim: int | None, name: str = "vectors") -> 
 
 
 def sequence(value: Any, name: str) -> Sequence[Any]:
-    """A sized sequence; a str or bytes is one value, not a sequence of them."""
+    """Check a sized sequence; a str or bytes is a single value."""
     if isinstance(value, np.ndarray):
         items: Sequence[Any] = value.tolist()
         return items
@@ -185,7 +186,7 @@ def sequence(value: Any, name: str) -> Sequence[Any]:
 
 
 def scopes_of(value: Any, n_rows: int) -> Sequence[Any]:
-    """One scope for every row, or a list or tuple with one for each."""
+    """Return one scope for every row, or check a list or tuple with one for each."""
     if isinstance(value, (list, tuple)):
         return same_length(value, n_rows, "scope")
     return [value] * n_rows
@@ -206,7 +207,7 @@ def positive(value: Any, name: str) -> int:
 
 
 def mode(value: Any, *, has_text: bool, has_vector: bool, has_rankings: bool = False) -> str:
-    """The mode that really runs; hybrid degrades to the arm whose input is there."""
+    """Return the mode that runs; hybrid degrades to the retriever that has an input."""
     if not isinstance(value, str) or value not in MODES:
         raise ValueError(f"mode: expected one of {', '.join(MODES)}, got {value!r}")
     if not has_text and not has_vector and not has_rankings:

@@ -1,11 +1,11 @@
-"""What score does BM25 give, to the last bit?
+"""BM25 scores, to the last bit.
 
 The native engine and this file do the same arithmetic: IEEE double for statistics, IEEE single for one contribution
 (multiply, add, divide; never contracted), fixed point for the sum. Every function is a formula; the ranking itself is
 in `model.py`.
 
 [RZ09] Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, section 3.
-[Luc]  Lucene's BM25Similarity: the idf that is never negative.
+[Luc]  Lucene's BM25Similarity: the non-negative idf.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_TF = 31
-"""Term frequencies saturate here: five bits of a posting."""
+"""Term frequencies saturate at this value: five bits of a posting."""
 
 MAX_EXACT_LENGTH = 1024
 MAX_LENGTH_CODE = 2047
 STEPS_PER_OCTAVE = 128
 MAX_FRACTION_BITS = 20
 SCORE_LIMIT = 2.0**30
-"""The sum of all contributions of a query stays below this, so that it fits 32 bits whatever the document."""
+"""Upper bound of the sum of all contributions of a query, so that it fits 32 bits for any document."""
 
 
 def length_code(length: int) -> int:
-    """The 11-bit code of a document length: exact to 1,024 tokens, 128 steps an octave above, then saturated."""
+    """Return the 11-bit code of a document length: exact to 1,024 tokens, 128 steps an octave above, then saturated."""
     if length <= MAX_EXACT_LENGTH:
         return length
     octave = (length // MAX_EXACT_LENGTH).bit_length() - 1
@@ -38,7 +38,7 @@ def length_code(length: int) -> int:
 
 
 def decoded_length(code: int) -> int:
-    """The lower bound of the lengths that share `code`; this is the length that BM25 sees."""
+    """Return the lower bound of the lengths that share `code`, which BM25 uses as the length."""
     if code <= MAX_EXACT_LENGTH:
         return code
     octave, step = divmod(code - MAX_EXACT_LENGTH, STEPS_PER_OCTAVE)
@@ -51,7 +51,8 @@ def idf(n_documents: int, document_frequency: int) -> float:
 
 
 def parameters(average_length: float, k1: float | None, b: float | None) -> tuple[float, float]:
-    """k1 and b; what the caller left open by the average length: short turns to 30 words, long texts from 60."""
+    """Return k1 and b; values that are None follow from the average length: short turns to 30 words, long texts from
+    60."""
     share = min(max((average_length - 30.0) / (60.0 - 30.0), 0.0), 1.0)
     return (
         0.4 + share * (1.2 - 0.4) if k1 is None else k1,
@@ -60,7 +61,8 @@ def parameters(average_length: float, k1: float | None, b: float | None) -> tupl
 
 
 def fraction_bits(idf_of_term: Mapping[str, float], count_in_query: Mapping[str, int]) -> int:
-    """How many fractional bits a query's scores have: 20, fewer where the largest possible score would overflow."""
+    """Return the number of fractional bits of a query's scores: 20, fewer if the largest possible score would
+    overflow."""
     largest = 0.0
     for term, value in idf_of_term.items():
         largest += count_in_query[term] * value
@@ -71,7 +73,7 @@ def fraction_bits(idf_of_term: Mapping[str, float], count_in_query: Mapping[str,
 
 
 def weight(idf_value: float, bits: int) -> np.float32:
-    """The idf in units of the last place of a score."""
+    """Return the idf in units of the last place of a score."""
     rounded: np.float32 = np.float32(idf_value * 2.0**bits)
     return rounded
 
@@ -97,5 +99,5 @@ def contributions(
 
 
 def reported_score(score: int, bits: int) -> float:
-    """A fixed-point score as the float that callers see; exact, because bits <= 20 and score < 2^30."""
+    """Return a fixed-point score as the caller's float; exact, because bits <= 20 and score < 2^30."""
     return score * 2.0**-bits

@@ -1,4 +1,4 @@
-"""Which terms are parts of which compounds? The twin of `cpp/src/text/compounds.hpp` and of its use in a search."""
+"""Compounds and their parts as related terms. The twin of `cpp/src/text/compounds.hpp` and of its use in a search."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LEAST_BESIDE = 3
 LONG_PART, LONG_BESIDE = 6, 4
 VERY_LONG_PART, VERY_LONG_COMPOUND = 8, 16
 MOST_OTHERS = 32
-"""Compounds or parts of one term of a query."""
+"""Maximum number of compounds or parts for one term of a query."""
 WORTH = 0.5
-"""Of the lesser idf, that of the term and that of what stands for it."""
+"""Factor of the smaller idf: that of the query's term or that of the related term."""
 
 LINKS = ["", *"a e en ens er es i in n ns o s u ung ungs".split()]
 PREFIXES = frozenset(
@@ -37,7 +37,7 @@ LEAST_SIGNS = 4
 
 
 def is_part(part: str, whole: str, compounding: bool, known: Collection[str]) -> bool:
-    """Whether a term is part of another one, in a scope that knows these terms."""
+    """Whether a term is a part of another one, in a scope with these known terms."""
     beside = len(whole) - len(part)
     if len(part) < LEAST_PART or len(whole) < LEAST_COMPOUND or beside < LEAST_BESIDE:
         return False
@@ -74,11 +74,11 @@ def others(
     settled: Collection[str],
     words: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[str, int]]:
-    """Compounds of the query's terms and parts of its compounds: term -> of which term, and how often that stands
-    there. `settled` are terms that became others already, `words` those of the query that begin with their terms and go
-    on, by term: they are parts as well as their terms are.
+    """Return the compounds of the query's terms and the parts of its compounds: related term -> (term of the query, its
+    count). Terms in `settled` already have related terms. `words`: words of the query that begin with their term and
+    go on, by term; they are parts as well as their terms.
 
-    In the analyzer for English only of terms that the scope does not know.
+    With the analyzer for English only terms that are unknown in the scope get related terms.
     """
     if analyzer not in LANGUAGES | {"english"}:
         return {}

@@ -1,4 +1,4 @@
-"""Which words are indexed with a document's text? The twin of `cpp/src/engine/context.hpp`."""
+"""The context of a document: words indexed with its text. The twin of `cpp/src/engine/context.hpp`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MOST_BYTES = 65_536
 
 
 def context_of(payload: bytes | None) -> str:
-    """The context that a payload begins with; "" if it has none, or one that is too long."""
+    """Return the context at the beginning of a payload; "" if it has none, or one that is too long."""
     text = "" if payload is None else payload.decode("utf-8", "surrogateescape")
     if not text.startswith(PREFIX):
         return ""

@@ -1,4 +1,4 @@
-"""Which days does a question name? The twin of `cpp/src/text/dates.hpp`, as patterns over the question's words.
+"""Dates in questions. The twin of `cpp/src/text/dates.hpp`, as patterns over the question's words.
 
 Days are numbered from 1970-01-01, in UTC.
 """
@@ -13,9 +13,9 @@ DAY_US = 86_400_000_000
 EPOCH = date(1970, 1, 1)
 FIRST_YEAR, LAST_YEAR = 1900, 2100
 LONGEST = 512
-"""Bytes; what is longer is no question."""
+"""Maximum length in bytes; a longer text is not treated as a question."""
 LATEST_WITHIN, LATEST_WORDS = 6, 16
-"""Further on than the sixth word, or in a longer question, "current" says which, not when."""
+"""After the sixth word, or in a longer question, "current" is an attribute, not a question about time."""
 
 _MONTHS = {
     "en": "january february march april may june july august september october november december",
@@ -35,9 +35,9 @@ MONTHS = {
     if name != "-"
 }
 NAMED_ALONE = set((_MONTHS["en"] + " " + _MONTHS["de"]).split())
-"""These count without a year, too, behind a word that says so."""
+"""Months that also count without a year, after a word that marks them."""
 SHORT = set((_MONTHS["short"] + " " + _MONTHS["also"]).split()) - {"-"}
-"""These with a day."""
+"""Abbreviations that count with a day."""
 OTHER_WORDS = {"may", "march", "mai"}
 WEEKDAYS = {
     name: day for day, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
@@ -94,19 +94,19 @@ GOES_ON = set(
 DUE = {"by", "until", "till", "from", "to", "due", "for", "than", "through"}
 FUTURE = {"will", "shall", "ll", "going", "gonna", "wont", "tomorrow", "next", "upcoming"}
 NEGATED = BEFORE_MONTH | BEFORE_DAY | {"the", "throughout", "at", "from", "of"}
-"""What may stand between "not" and what is not meant."""
+"""Words that may occur between "not" and the excluded expression."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Days [start, end) count fully, [end, later) count `after`; so does a text that holds all of `terms`."""
+    """Days [start, end) count fully, [end, later) count `after`; a text with all of `terms` counts fully as well."""
 
     start: int
     end: int
     later: int
     after: float
     terms: tuple[str, ...] = ()
-    """The date as it is written, where that is more than the name of a month."""
+    """The words of the date, if it is more than the name of a month."""
 
     def match(self, time_us: int) -> float:
         day = time_us // DAY_US
@@ -119,18 +119,18 @@ class Window:
 class Dates:
     windows: list[Window] = field(default_factory=list)
     latest: bool = False
-    """It asks for the newest state of things."""
+    """Whether the question asks for the newest state."""
 
 
 @dataclass(frozen=True)
 class Word:
     text: str
     gap: str
-    """Between the word before and this one: one of "-./", " " (blanks, commas and full stops), or "x"."""
+    """The text between the previous word and this one: one of "-./", " " (blanks, commas and full stops), or "x"."""
 
 
 def words(question: str) -> list[Word]:
-    """Runs of letters and digits (and of all that is not ASCII); capitals of ASCII are folded."""
+    """Return the runs of letters, digits and non-ASCII characters; ASCII capitals are folded."""
     found, end = [], 0
     for run in re.finditer(r"[A-Za-z0-9\u0080-\U0010ffff]+", question):
         between = question[end : run.start()]
@@ -170,7 +170,7 @@ class _Finder:
         self.windows: list[Window] = []
         self.latest = False
         self.relation = ""
-        """How the expression stands to the days that it names: "", one of RELATIONS, or "not"."""
+        """The relation of the expression to the days that it names: "", one of RELATIONS, or "not"."""
         self.today: date | None = None
         day = now_us // DAY_US
         if days(FIRST_YEAR, 1) <= day <= days(LAST_YEAR, 12, 31):
@@ -179,19 +179,19 @@ class _Finder:
     # -- words of the question
 
     def text(self, place: int, gap: str = " ") -> str:
-        """The word at a place, if this is between it and the word before."""
+        """Return the word at a place, if this gap separates it from the word before; else ""."""
         return self.words[place].text if place < len(self.words) and self.words[place].gap == gap else ""
 
     def before(self, place: int) -> str:
-        """The word before a place, if only blanks are between."""
+        """Return the word before a place, if only blanks are between."""
         return self.words[place - 1].text if place > 0 and self.words[place].gap == " " else ""
 
     def before_the(self, place: int) -> str:
-        """The word before a place, without "the"."""
+        """Return the word before a place, skipping "the"."""
         return self.before(place - 1) if self.before(place) == "the" else self.before(place)
 
     def year_behind(self, place: int) -> tuple[int, int]:
-        """A year, perhaps after "of", and how many words that is."""
+        """Return a year at a place, possibly after "of", and the number of words."""
         if year := year_of(self.text(place)):
             return year, 1
         if self.text(place) in OF and (year := year_of(self.text(place + 1))):
@@ -199,7 +199,7 @@ class _Finder:
         return 0, 0
 
     def at(self, place: int) -> int:
-        """How many words the expression at a place has; 0: none."""
+        """Return the number of words of the expression at a place; 0: there is none."""
         word = self.words[place].text
         self.relation = self.relation_of(place)
         for pattern in (
@@ -213,7 +213,8 @@ class _Finder:
         return 0
 
     def relation_of(self, place: int) -> str:
-        """Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day."""
+        """Before May, after 2024, since Monday; not in May. "The week before 8 May" has no relation: it is near that
+        day."""
         first = place
         for _ in range(3):
             first -= self.before(first) in NEGATED
@@ -280,7 +281,7 @@ class _Finder:
         return year, MONTHS[word], 1 + n_more
 
     def numeric(self, place: int, word: str) -> int:
-        """2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023: which is the month?), 05/2023, in 2023-05."""
+        """2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023, where the month is ambiguous), 05/2023, in 2023-05."""
         if not re.fullmatch("[0-9]{1,4}", word):
             return 0
         for gap in "-./":
@@ -307,7 +308,8 @@ class _Finder:
         return 0
 
     def names_day(self, first: int, name: str, day: str, of: bool) -> bool:
-        """Whether a day without a year is one: behind "on", or a month that is no other word, and no deadline."""
+        """Whether a day without a year is a date: after "on", or with an unambiguous month name and not in a
+        deadline."""
         if name not in NAMED_ALONE | SHORT:
             return False
         if name in NAMED_ALONE and self.before_the(first) in BEFORE_DAY:
@@ -419,7 +421,7 @@ class _Finder:
         )
         if word not in NAMED_ALONE or not (before in BEFORE_MONTH or part) or not self.today:
             return 0
-        # The last one that has begun; "last" means one that is over.
+        # The last one that has begun; with "last" the last one that is over.
         year = self.today.year
         if month > self.today.month or (before in PAST and month == self.today.month):
             year -= 1
@@ -427,7 +429,7 @@ class _Finder:
         return 1
 
     def season(self, place: int, word: str) -> int:
-        """Summer 2023, last summer, this summer: those of the north."""
+        """Summer 2023, last summer, this summer: seasons of the northern hemisphere."""
         first = SEASONS.get(word, 0)
         if not first:
             return 0
@@ -437,7 +439,7 @@ class _Finder:
             if not self.today or not (past or self.before(place) == "this"):
                 return 0
             year = self.today.year
-            # The last one that is over, or that has begun.
+            # The last one that is over, or the last one that has begun.
             while (self.season_end(year, first) if past else days(year, first)) > self.now:
                 year -= 1
         self.add(days(year, first), self.season_end(year, first), 7, 0.5)
@@ -561,7 +563,7 @@ class _Finder:
         return (self.today - EPOCH).days
 
     def count(self, place: int) -> tuple[int, int, int]:
-        """How many units, at least and at most, and how many words that is: 7, two, a few, a couple of."""
+        """Return the minimum and maximum number of units, and the number of words: 7, two, a few, a couple of."""
         word = self.words[place].text if place < len(self.words) else ""
         if word in SOME:
             return *SOME[word], 2 if word == "couple" and self.text(place + 1) == "of" else 1
@@ -649,7 +651,7 @@ class _Finder:
         if word in DAY_BEFORE_YESTERDAY:
             self.add(self.now - 2, self.now - 1, 0, 0.0)
         elif word in YESTERDAY or (word == "night" and before == "last"):
-            self.add(self.now - 1, self.now, 1, 0.5)  # told on the day after, too, but rather of today then
+            self.add(self.now - 1, self.now, 1, 0.5)  # also told a day later, but then rather about that day
         elif word in TODAY or (word in PARTS_OF_DAY and before == "this"):
             self.add(self.now, self.now + 1, 0, 0.0)
         elif word in WEEKDAYS and (before in PAST or self.names_weekday(place)):
@@ -671,7 +673,7 @@ class _Finder:
         return 1
 
     def names_weekday(self, place: int) -> bool:
-        """On Monday: but not of the future, not where a date says which, and not each Monday."""
+        """On Monday: but not in the future, not with a date, and not every Monday."""
         if self.text(place + 1) in RELATIONS | {"and", "or", "mornings", "afternoons", "evenings", "nights"}:
             return False
         following = place + 1 + (self.text(place + 1) == "the")
@@ -681,7 +683,7 @@ class _Finder:
         return said and not dated and not self.speaks_of_the_future
 
     def calendar(self, unit: str, back: int) -> None:
-        """The week, weekend, month, quarter or year so many before this one."""
+        """Add the week, weekend, month, quarter or year that lies `back` units before the present one."""
         assert self.today
         if unit in UNIT_MONTHS:
             months = UNIT_MONTHS[unit]
@@ -706,7 +708,7 @@ class _Finder:
         return True
 
     def recent_day(self, month: int, day: int, terms: tuple[str, ...]) -> bool:
-        """The last day of this name until now."""
+        """Add the last day with this name until now."""
         if not self.today:
             return False
         for back in range(9):  # 29 February
@@ -725,7 +727,7 @@ class _Finder:
         self.add_months(12 * year + 3 * (quarter - 1), 3, terms)
 
     def add_months(self, first: int, n: int, terms: tuple[str, ...] = ()) -> None:
-        """So many months from one, counted from the year 0."""
+        """Add `n` months from the month `first`, counted from the year 0."""
         if first >= 12 * FIRST_YEAR:
             start, end = (days(month // 12, month % 12 + 1) for month in (first, first + n))
             self.add(start, end, 7, 0.5, terms)
@@ -740,12 +742,12 @@ class _Finder:
         *,
         past: int | None = None,
     ) -> None:
-        """`past`: where what comes after it begins."""
+        """Add a window; `past` is where the time after the expression begins."""
         if self.relation == "not":
             return
         past = end if past is None else past
         always = days(LAST_YEAR + 1, 1)
-        told = end if end > past else start  # what was before a day is told until the day behind it
+        told = end if end > past else start  # the time before a day is told until the day after it
         until = self.now + 1 if self.today else always
         window = {
             "": Window(start, end, end + more, after, terms),

@@ -1,4 +1,4 @@
-"""How else is a word with marked letters written? The twin of `cpp/src/text/digraphs.hpp`."""
+"""Alternative spellings of words with marked letters. The twin of `cpp/src/text/digraphs.hpp`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MOST_BYTES = 64
 
 
 def digraphs(text: str, analyzer: str) -> dict[str, set[tuple[str, bool]]]:
-    """Of each term of a word the terms of its other ways of writing; True: only where no document has the term."""
+    """Return, for each term of a word, the terms of its other spellings; True: used only if no document has the
+    term."""
     stem = {"english": stem_english, "plain": lambda word: word}.get(analyzer) or stem_of_language(analyzer)
     term_of = Oracle(stem).word
     found: dict[str, set[tuple[str, bool]]] = {}

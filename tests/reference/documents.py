@@ -1,7 +1,7 @@
-"""What must the verbs for single documents answer? A dict in order of writing, and the definitions as they stand.
+"""The verbs for single documents: a dict in order of writing, and the definitions without optimisation.
 
-`DocumentsModel` is the judge of `Index.scroll`, `patch`, conditional writes, deletion by filter and `values`, in memory
-and on a file. Versions are counted from 1 here; what is compared is which documents have equal ones.
+`DocumentsModel` is the reference for `Index.scroll`, `patch`, conditional writes, deletion by filter and `values`, in
+memory and in a file. Versions are counted from 1 here; tests compare which documents have equal versions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.reference.scopes import AnyScope, DocumentKey
 
 
 class ConflictError(Exception):
-    """A condition that does not hold: id, and the version that was found (0: absent)."""
+    """A condition does not hold: id, and the version found (0: absent)."""
 
     def __init__(self, id: str | int, found: int) -> None:
         super().__init__(id, found)
@@ -26,7 +26,7 @@ class ConflictError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A document; times are microseconds."""
+    """A document; times are in microseconds."""
 
     key: DocumentKey
     text: str
@@ -51,7 +51,7 @@ class DocumentsModel:
         self._version = 0
 
     def upsert_many(self, rows: Sequence[tuple[Row, int | None]]) -> int:
-        """Each row with the version that is to be found (None: any). All or nothing; of equal keys the last counts."""
+        """Write rows, each with its expected version (None: any). All or nothing; of equal keys the last row counts."""
         last = {row.key: (row, expected) for row, expected in rows}
         for row, expected in rows:
             if last[row.key][0] is row and expected is not None:
@@ -64,7 +64,7 @@ class DocumentsModel:
     def patch(
         self, key: DocumentKey, metadata: Mapping[str, Any], expected: int | None = None, **fields: Any
     ) -> int | None:
-        """None as a value of the metadata removes its key; `fields` are those of a row."""
+        """Change a document; None as a metadata value removes its key; `fields` are those of a row."""
         if expected is not None:
             self._check(key, expected)
         old = self.rows.get(key)
@@ -88,7 +88,7 @@ class DocumentsModel:
         self.rows = {key: row for key, row in self.rows.items() if key[0] != home}
 
     def seen(self, scope: AnyScope, *, exact: bool = False, filter: Any = None) -> list[Row]:
-        """What a scope sees, in the order of writing."""
+        """Return the documents visible to a scope, in the order of writing."""
         homes = [scopes.key(scope)] if exact else scopes.visible_partitions(scope)
         return [
             row
@@ -105,7 +105,8 @@ class DocumentsModel:
         exact: bool = False,
         filter: Any = None,
     ) -> list[Row]:
-        """Numbers, texts, booleans, or the reverse; then what has no such value; ties in the order of writing."""
+        """Order by numbers, texts, booleans, or the reverse; then rows without such a value; ties in the order of
+        writing."""
         rows = self.seen(scope, exact=exact, filter=filter)
         if order_by is None:
             return rows[::-1] if descending else rows
@@ -117,10 +118,11 @@ class DocumentsModel:
             order = (x > y) - (x < y)
             return -order if descending else order
 
-        return sorted(rows, key=cmp_to_key(compare))  # is stable
+        return sorted(rows, key=cmp_to_key(compare))  # stable
 
     def values(self, scope: AnyScope, field: str, *, filter: Any = None) -> list[tuple[Any, int]]:
-        """The most frequent first, ties by type and value; what cannot be told from another in a dict is not drawn."""
+        """Count values, the most frequent first, ties by type and value. Tests draw no values that a dict cannot tell
+        apart."""
         counts: Counter[Any] = Counter()
         for row in self.seen(scope, filter=filter):
             value = row.metadata.get(field)

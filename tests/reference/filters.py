@@ -1,7 +1,7 @@
-"""What does a filter admit? The definitions, one document at a time.
+"""Filters: the definitions, evaluated on one document at a time.
 
 A document's attributes are a dict of Python values (`attributes_of` its payload); `admits` evaluates a filter on it as
-it is written. A filter that is none raises the kind of error that the native compiler must raise.
+written. An invalid filter raises the type of error that the native compiler must raise.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ ISO_TIME = re.compile(
 
 
 class Time(int):
-    """An instant in microseconds since 1970: the value of the two times of a document, and no number."""
+    """An instant in microseconds since 1970: the type of a document's two times; filters do not treat it as a
+    number."""
 
 
 class Unset:
-    """A value that exists and equals nothing: an object, an integer beyond 64 bits."""
+    """A value that exists but equals nothing: an object, an integer beyond 64 bits."""
 
 
 def instant_of(text: str) -> int | None:
-    """Microseconds since 1970 (UTC) of an ISO 8601 date or time; None for another text."""
+    """Return the microseconds since 1970 (UTC) of an ISO 8601 date or time; None for any other text."""
     found = ISO_TIME.fullmatch(text)
     if found is None:
         return None
@@ -53,7 +54,7 @@ def instant_of(text: str) -> int | None:
 
 
 def attributes_of(payload: bytes | None) -> Attributes:
-    """The fields that filters can ask about."""
+    """Return the fields that filters can test."""
     try:
         fields = json.loads((payload or b"").decode("utf-8", "surrogatepass"))
     except ValueError:
@@ -98,7 +99,7 @@ def admits(filter: Any, attributes: Attributes) -> bool:
             results.append(_holds(key, condition, attributes))
         else:
             results.append(_equal(key, condition, attributes))
-    return all(results)  # only now: what is wrong is an error whatever else holds
+    return all(results)  # evaluated last: an invalid condition is an error whatever the others give
 
 
 def _holds(field: str, operators: dict[Any, Any], attributes: Attributes) -> bool:
@@ -147,7 +148,7 @@ def _equal(field: str, operand: Any, attributes: Attributes) -> bool:
 
 
 def _is_in(field: str, operand: Any, attributes: Attributes) -> bool:
-    """Whether the value is one of a list, or is a list that shares a text with it."""
+    """Whether the value is in a list, or is a list that shares a text with it."""
     operands = _items(operand)
     value = attributes.get(field)
     equal = [_equal(field, one, attributes) for one in operands]
@@ -164,10 +165,10 @@ def _ordered(field: str, operand: Any, value: Any, order: Callable[[Any, Any], b
 
 
 def _comparable(field: str, operand: Any, value: Any) -> tuple[Any, Any] | None:
-    """(value, operand) of one type; None if the value is of another, or there is none."""
+    """Return (value, operand) of one type; None if the value is missing or of another type."""
     if isinstance(operand, (bool, np.bool_)):
         return (value, bool(operand)) if isinstance(value, bool) else None
-    if isinstance(operand, date) or field in TIMES:  # a datetime is a date, too
+    if isinstance(operand, date) or field in TIMES:  # a datetime is a date as well
         wanted = _instant(operand)
         if isinstance(value, Time):
             return int(value), wanted

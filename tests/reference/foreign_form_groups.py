@@ -1,4 +1,4 @@
-"""The words of `foreign_forms.py`: the twin of `cpp/src/text/foreign_form_groups.hpp`."""
+"""The word groups of `foreign_forms.py`. The twin of `cpp/src/text/foreign_form_groups.hpp`."""
 
 GROUPS = {
     "danish": """

@@ -1,4 +1,4 @@
-"""Which words of other languages have another form with another stem? The twin of `cpp/src/text/foreign_forms.hpp`."""
+"""Irregular forms, with other stems, in other languages. The twin of `cpp/src/text/foreign_forms.hpp`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.reference.foreign_form_groups import GROUPS
 
 @cache
 def forms_of(language: str) -> dict[str, set[str]]:
-    """Of each term the terms of its other forms."""
+    """Return, for each term, the terms of its other forms."""
     if language not in GROUPS:
         return {}
     word = Oracle(stem_of_language(language)).word

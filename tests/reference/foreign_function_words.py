@@ -1,5 +1,4 @@
-"""Which terms of a question in another language are function words? The twin of
-`cpp/src/text/foreign_function_words.hpp`."""
+"""Function words in questions of other languages. The twin of `cpp/src/text/foreign_function_words.hpp`."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ TELL_NOTHING = frozenset(
     dig van al door bent ben com os um uns ate tem sem ha ho he ne ni vi var hans en ja mi ti si sia lui lei
     io da dai nos les est dans aux sans bis ins till also ma mes ou et un is we i a c d e j l m n o s t u y""".split()
 )
-"""Of these, words of English and names."""
+"""Those of the words above that are also English words or names."""
 
 
 def _stems(words: Collection[str]) -> frozenset[str]:
@@ -86,8 +85,8 @@ TELL_NOTHING_STEMS = _stems(TELL_NOTHING)
 
 
 def foreign_function_words(text: str, terms: Collection[str], english: Collection[str]) -> set[str]:
-    """Those of the distinct terms of a text that are function words of the language that it tells most of; of
-    several, if it tells as much of them. `english`: the function words of English, as terms."""
+    """Return those distinct terms of a text that are function words of the language with the most of them in the text
+    (of several languages, if they tie). `english`: the function words of English, as terms."""
     told = {
         name: len((stems - set(english) - TELL_NOTHING_STEMS) & set(terms))
         for name, stems in OF_LANGUAGE.items()

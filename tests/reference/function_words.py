@@ -1,4 +1,4 @@
-"""Which terms of a query are function words? The twin of `cpp/src/text/function_words.hpp`."""
+"""Function words among the terms of a query. The twin of `cpp/src/text/function_words.hpp`."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ ASKING = {
     "what": re.compile(r" +(kinds?|types?|sorts?)(?= +of(?![A-Za-z0-9_'\x80-\U0010ffff-]))"),
 }
 ASKING["which"] = ASKING["what"]
-"""What asks together with the word before it."""
+"""Continuations that form a question phrase with the word before."""
 LONGEST_PIECE = 24
 MOST_IDF = 0.5
-"""What the idf of a function word is worth at most: that of a term in three of five documents."""
+"""Maximum idf of a function word: that of a term in three of five documents."""
 MOST_FOREIGN_IDF = 0.1
-"""And of one of another language: that of a term in nine of ten."""
+"""Maximum idf of a function word of another language: that of a term in nine of ten documents."""
 
 
 def function_words(text: str) -> set[str]:
-    """The stems of the text's function words, but for those that look like a name somewhere in it, and of what asks
-    together with one and stands nowhere else."""
+    """Return the stems of the text's function words, except for those that look like a name somewhere in it, and of the
+    continuations of question phrases that occur nowhere else."""
     text = text.replace("\u2019", "'")
     written = list(re.finditer(r"[A-Za-z0-9_'\x80-\U0010ffff]+", text))
     any_small = any("a" <= word[0][0] <= "z" for word in written)
@@ -62,8 +62,8 @@ def function_words(text: str) -> set[str]:
 
 
 def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[str, float]:
-    """Which of the query's terms weigh little, those that corrections `meant` among them, and what the idf of each is
-    worth at most; none where it has no others."""
+    """Return the query's terms that weigh little, including corrections `meant`, with the maximum idf of each; empty if
+    the query has no other terms."""
     terms = set(terms)
     english = terms & (function_words(text) | set(meant))
     foreign = foreign_function_words(text, terms, STEMS)

@@ -1,4 +1,4 @@
-"""What does fusing several rankings give? The twin of `cpp/src/fusion`: each formula over plain lists and dicts.
+"""Fusion of several rankings. The twin of `cpp/src/fusion`: each formula over plain lists and dicts.
 
 [CCB09] Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods,
 SIGIR 2009: score(d) = sum over rankings of 1 / (k + rank(d)); here with a weight per ranking.
@@ -14,17 +14,17 @@ from typing import Generic, TypeVar
 Id = TypeVar("Id", bound=Hashable)
 
 LEAST_DEVIATION = 0.2
-"""What the deviation of BM25 in a scope counts as at least."""
+"""Lower bound of the deviation of BM25 in a scope."""
 FIRST, FIRST_K = 4.0, 2.0
-"""What "auto" adds for a place in either ranking: FIRST / (FIRST_K + place)."""
+"""Added by "auto" for a place in either ranking: FIRST / (FIRST_K + place)."""
 NEAR, NEAR_K = 30.0, 60.0
-"""What it adds for a place in the vector ranking besides."""
+"""Added by "auto" for a place in the vector ranking, in addition."""
 
 
 def reciprocal_rank_scores(
     rankings: Sequence[Sequence[Id]], weights: Sequence[float], rrf_k: float
 ) -> dict[Id, float]:
-    """RRF scores of every document of any ranking, added in the order of the rankings; ranks start at 1."""
+    """Return the RRF scores of every document of any ranking, added in the order of the rankings; ranks start at 1."""
     scores: dict[Id, float] = {}
     for ranking, ranking_weight in zip(rankings, weights, strict=True):
         for rank, document in enumerate(ranking, start=1):
@@ -34,7 +34,7 @@ def reciprocal_rank_scores(
 
 @dataclass(frozen=True)
 class Options:
-    """What `scrubjay.Query` says, flat: the names are those of the native form."""
+    """The options of `scrubjay.Query` as flat fields, with the names of the native form."""
 
     method: str = "auto"
     rrf_k: float = 60.0
@@ -81,22 +81,22 @@ PLAIN = Options("rrf", identifier_tier=False, spelling=False)
 
 @dataclass
 class Found(Generic[Id]):
-    """What the arms found, and what is known of documents beyond that."""
+    """The results of both retrievers, and further scores of documents."""
 
     lexical: Sequence[Id]
     nearest: Sequence[Id]
     rankings: Sequence[Sequence[Id]]
     bm25: dict[Id, float]
-    """Of those in `lexical`, and of holders of an identifier."""
+    """Scores of the documents in `lexical`, and of documents with an identifier."""
     similarity: dict[Id, float]
-    """Of those in `nearest`, and of others if the method wants them; "auto" wants both scores of all."""
+    """Similarities of the documents in `nearest`, and of others if the method needs them; "auto" needs both of all."""
     holders: dict[Id, int] = field(default_factory=dict)
-    """The documents of the identifier tier, and how many identifiers each holds."""
+    """The documents of the identifier tier, with the number of identifiers in each."""
     n_terms: int = 0
     scale: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """How scores spread in the scope: the deviation of BM25, mean and deviation of the similarities."""
+    """Distribution of scores in the scope: the deviation of BM25, the mean and the deviation of the similarities."""
     parts: dict[Id, dict[str, float]] = field(default_factory=dict)
-    """Filled by `fused_scores`: what each score is the sum of, as "words", "meaning", "rankings"."""
+    """Filled by `fused_scores`: the summands of each score, as "words", "meaning", "rankings"."""
 
     @property
     def documents(self) -> list[Id]:
@@ -109,7 +109,7 @@ class Found(Generic[Id]):
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, deviation, least and greatest of a ranking's scores, and of zeros behind them."""
+    """Mean, deviation, least and greatest of a ranking's scores, with zeros appended."""
 
     mean: float = 0.0
     deviation: float = 0.0
@@ -122,7 +122,7 @@ class Spread:
             return cls()
         values = [*scores, *([0.0] * n_zeros)]
         total = 0.0
-        for value in values:  # sum() compensates; the definition does not
+        for value in values:  # sum() compensates rounding; the definition does not
             total += value
         mean = total / len(values)
         squares = 0.0
@@ -135,7 +135,7 @@ class Spread:
 
 
 def agreement(found: Found[Id]) -> float:
-    """Mean of 1/sqrt(rank that the other ranking gives a ranking's first document)."""
+    """Return the mean of 1/sqrt(rank of a ranking's first document in the other ranking)."""
     if not found.lexical or not found.nearest:
         return 0.0
     return (
@@ -148,12 +148,12 @@ def _root_reciprocal(document: Id, ranking: Sequence[Id]) -> float:
 
 
 def far_out(z: float) -> float:
-    """What standing out by so many deviations says."""
+    """Return the score for a distance of z deviations above the mean."""
     return z * math.sqrt(math.sqrt(z)) if z > 0 else z
 
 
 def places(ranking: Sequence[Id], scores: Mapping[Id, float]) -> dict[Id, int]:
-    """One more than how many of the ranking score higher: those with equal scores share a place."""
+    """Return the place of each document: one more than the number of higher scores; equal scores share a place."""
     found: dict[Id, int] = {}
     for rank, document in enumerate(ranking, start=1):
         before = ranking[rank - 2] if rank > 1 else document
@@ -163,7 +163,7 @@ def places(ranking: Sequence[Id], scores: Mapping[Id, float]) -> dict[Id, int]:
 
 
 def logistic(bm25: float, n_terms: int) -> float:
-    """By the query's length, as production memory systems do it."""
+    """Return the logistic score with midpoint and slope by the query's length, as in production memory systems."""
     for limit, midpoint, slope in ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5)):
         if n_terms <= limit:
             return 1 / (1 + math.exp(-slope * (bm25 - midpoint)))
@@ -171,7 +171,7 @@ def logistic(bm25: float, n_terms: int) -> float:
 
 
 def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], set[Id], float]:
-    """Scores of all documents, those that the method refuses, and the lexical share (NaN unless "auto")."""
+    """Return the scores of all documents, those that the method refuses, and the lexical share (NaN unless "auto")."""
     share = math.nan
     lexical_weight, vector_weight = options.weights[:2]
     refused: set[Id] = set()
@@ -261,7 +261,7 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
 
 
 def _parts(words: float, meaning: float, rankings: float) -> dict[str, float]:
-    return {"words": words + 0.0, "meaning": meaning + 0.0, "rankings": rankings}  # no zero with a sign
+    return {"words": words + 0.0, "meaning": meaning + 0.0, "rankings": rankings}  # turns -0.0 into 0.0
 
 
 def _minmax(score: float, spread: Spread) -> float:
@@ -278,7 +278,7 @@ def marginal_relevance(
     similarity: Callable[[Id, Id], float],
     n_first: int = 0,
 ) -> list[Id]:
-    """[Carbonell and Goldstein, SIGIR 1998] Greedy; the first `n_first` documents are taken as they stand."""
+    """[Carbonell and Goldstein, SIGIR 1998] Greedy; the first `n_first` documents are taken in the given order."""
     taken = list(documents[: min(n_first, k)])
     left = list(range(n_first, len(documents)))
     while left and len(taken) < k:

@@ -1,6 +1,4 @@
-"""Which terms of a query name something exactly, and which documents hold how many? The twin of
-`cpp/src/engine/identifier_tier.hpp`.
-"""
+"""Identifiers in a query, and the documents that contain them. The twin of `cpp/src/engine/identifier_tier.hpp`."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ MOSTLY = 2 / 3
 MOST_READ = 65536
 """Bytes of a text in which longer identifiers are looked for."""
 MOST_VISITED = 1000
-"""Documents that hold the rarest of several identifiers are looked at if there are no more."""
+"""If at most this many documents contain the rarest of several identifiers, all of them are visited."""
 
 UNITS = (
     "st nd rd th k m b x d h hr hrs min s sec ms us μs ns w wk wks mo y yr yrs am pm g kg mg ug μg ng pg lb lbs oz"
@@ -38,15 +36,15 @@ DATE = re.compile(r"[0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{
 
 @dataclass(frozen=True)
 class Identifiers:
-    """What the tier goes by."""
+    """The identifiers of a query, as the tier uses them."""
 
     members: Sequence[str]
-    """Terms: a document that holds one is in the tier."""
+    """Terms: a document with one of them is in the tier."""
     named: Sequence[frozenset[str]]
-    """The identifiers as they are written, each with the forms that a document may hold, for the order in the tier."""
+    """The identifiers as written, each with the forms that a document may contain, for the order in the tier."""
 
     def held(self, terms: Collection[str]) -> int:
-        """How many identifiers a document with these terms holds."""
+        """Return the number of identifiers in a document with these terms."""
         return sum(any(form in terms for form in forms) for forms in self.named)
 
 
@@ -59,7 +57,7 @@ def is_quantity(term: str) -> bool:
 
 
 def stripped(term: str) -> str:
-    """Without what joins its parts."""
+    """Return a term without joiners."""
     return re.sub(r"[-_.@/:+#]", "", term)
 
 
@@ -73,7 +71,7 @@ def identifiers(
     mass: Mapping[str, float],
     n_documents: int,
 ) -> Identifiers:
-    """`mass`: count times idf of each distinct term."""
+    """Return the identifiers of a query. `mass`: count times idf of each distinct term."""
     known = [
         term
         for term, kind in dict.fromkeys(tokens)
@@ -87,7 +85,7 @@ def identifiers(
     as_written = [term for term, kind in tokens if kind == "whole" or (kind == "word" and has_digit(term))]
 
     def exact(term: str) -> bool:
-        """Whether what the term is a form of, as it is written, is no mere quantity."""
+        """Whether the identifier to which the term belongs is, as written, not merely a quantity."""
         forms = [one for one in as_written if stripped(one) == stripped(term)]
         return mostly or not all(is_quantity(one) for one in forms)
 
@@ -109,7 +107,7 @@ def identifiers(
 
 
 def written(tokens: Sequence[tuple[str, str]], frequency: Mapping[str, int]) -> list[str]:
-    """Of each identifier in the text the longest form that a document holds."""
+    """Return, for each identifier in the text, its longest form that a document contains."""
     found, before, wanted = [], "", False
     for term, kind in tokens:
         if kind == "whole":
@@ -126,8 +124,8 @@ def written(tokens: Sequence[tuple[str, str]], frequency: Mapping[str, int]) -> 
 def is_of_another(
     tokens: Sequence[tuple[str, str]], terms: Collection[str], wholes: Iterable[str] = ()
 ) -> bool:
-    """Whether the text names identifiers with a digit, and a document holds none in any form and as a part of a longer
-    one.
+    """Whether the text names identifiers with a digit, and a document contains none in any form or as a part of a
+    longer one.
 
     Args:
         tokens: of the text.
@@ -157,12 +155,12 @@ def is_part_of(term: str, whole: str) -> bool:
 
 
 def rarest(named: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> frozenset[str]:
-    """The identifier that fewest documents hold, counting each form; the first of equals."""
+    """Return the identifier in the fewest documents, counting each form; the first of equals."""
     return min(named, key=lambda forms: sum(frequency[form] for form in forms))
 
 
 def sum_in_order(values: Iterable[float]) -> float:
     total = 0.0
-    for value in values:  # sum() compensates; the definition does not
+    for value in values:  # sum() compensates rounding; the definition does not
         total += value
     return total

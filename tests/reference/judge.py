@@ -1,10 +1,10 @@
-"""Is what the engine answered what the model demands?
+"""Comparison of the engine's answers with the model's.
 
-Lexical results are compared bit for bit. Vector results carry the rounding of what is stored, so they are judged by
+Lexical results are compared bit for bit. Vector results carry the rounding of the stored values, so they are judged by
 statements that hold for any correct engine and do not flake at near-ties: every similarity is within the bound, the
-order is the order of the engine's own similarities (ties by writing), and nothing better was left out.
+order is that of the engine's own similarities (ties by writing), and nothing better was left out.
 
-What is compared are (exact scope, id) pairs: the same id in another scope is another document.
+Results are compared by (exact scope, id): the same id in another scope is another document.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALL = 10**9
 
 
 def keys(result: Any, n: int = ALL) -> list[DocumentKey]:
-    """The (exact scope, id) pairs of the first n hits."""
+    """Return the (exact scope, id) pairs of the first n hits."""
     ids = result.ids[:n].tolist()
     return [(key(result.scope(index)), id) for index, id in enumerate(ids)]
 
@@ -36,14 +36,14 @@ def same_keys(given: Any, expected: Any) -> None:
 
 
 def same_bits(given: Any, expected: Any, what: str) -> None:
-    """Equal as bit patterns, so that -0.0 and NaN count as what they are."""
+    """Assert equality of bit patterns, which also distinguishes -0.0 and compares NaN."""
     given_bits = np.asarray(given, dtype=np.float64).view(np.int64)
     expected_bits = np.asarray(expected, dtype=np.float64).view(np.int64)
     assert given_bits.tolist() == expected_bits.tolist(), f"{what}: expected {expected}, got {given}"
 
 
 def same_result(given: Any, expected: Any, *, explain: bool = False) -> None:
-    """Everything equal: for lexical results, and for others whose vectors are exact."""
+    """Assert that everything is equal: for lexical results, and for others whose vectors are exact."""
     assert given.mode == expected.mode
     same_keys(given, expected)
     same_bits(given.scores, expected.scores, "scores")
@@ -57,7 +57,7 @@ def same_result(given: Any, expected: Any, *, explain: bool = False) -> None:
 
 
 def same_evidence(given: Any, expected: Any) -> None:
-    """What explain adds, for hits that are the same."""
+    """Assert equality of the evidence that `explain` adds; the hits are the same."""
     same_bits(given.bm25, expected.bm25, "bm25")
     same_bits(given.coverage, expected.coverage, "coverage")
     same_bits(given.information, expected.information, "information")
@@ -70,17 +70,17 @@ def same_evidence(given: Any, expected: Any) -> None:
 
 
 def same_parts(given: Any, expected: Any) -> None:
-    """The parts of each score, which give it again."""
+    """Assert equality of the parts of each score, and that they add up to it."""
     for index in range(len(expected)):
         parts, twin = given.parts(index), expected.parts(index)
         assert list(parts) == list(twin) == list(PARTS)
-        for name, part in parts.items():  # 2^-x: an ulp of x counts
+        for name, part in parts.items():  # relative: in 2^-x an ulp of x matters
             assert math.isclose(part, twin[name], rel_tol=1e-12, abs_tol=1e-300), f"{parts}, expected {twin}"
         add_up(parts, given.scores[index])
 
 
 def add_up(parts: Mapping[str, float], score: float) -> None:
-    """The sum is the score, up to rounding."""
+    """Assert that the parts add up to the score, up to rounding."""
     size = sum(abs(part) for part in parts.values())
     assert abs(sum(parts.values()) - score) <= 1e-12 * max(size, 1e-300), f"{parts} for {score}"
 
@@ -93,7 +93,7 @@ def same_stored(given: Any, expected: Any, index: int) -> None:
 
 
 def vector_result(given: Any, model: ModelEngine, query: Any, scope: AnyScope, k: int) -> None:
-    """The statements above, for a result of mode vector."""
+    """Assert the statements above for a result of mode vector."""
     everything = model.search(vector=query, scope=scope, k=ALL, query=Query(mode="vector"))
     exact_of = dict(zip(keys(everything), everything.scores, strict=True))
     allowed = {document: allowed_error(model, query, document) for document in exact_of}
@@ -143,7 +143,7 @@ def fused_result(
     rrf_k: float,
     weights: tuple[float, float] | None,
 ) -> None:
-    """A hybrid result against RRF over the rankings that the engine's own arms gave (each already cut)."""
+    """Compare a hybrid result with RRF over the rankings of the engine's own retrievers (each already cut)."""
     rankings = [keys(lexical), keys(nearest)]
     scores = fusion.reciprocal_rank_scores(rankings, weights or (1.0, 1.0), rrf_k)
     place = {document: index for index, document in enumerate(model.visible_keys(scope))}

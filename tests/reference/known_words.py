@@ -1,4 +1,4 @@
-"""Is a word common English? The twin of `cpp/src/text/known_words.hpp`: the list that its table is made of."""
+"""Common English words. The twin of `cpp/src/text/known_words.hpp`: the list from which its table is made."""
 
 from __future__ import annotations
 

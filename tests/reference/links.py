@@ -1,4 +1,4 @@
-"""Rankings by what documents link to: distance and mentions. The twin of `cpp/src/engine/link_graph.cpp`."""
+"""Rankings by links between documents: distance and mentions. The twin of `cpp/src/engine/link_graph.cpp`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Edges = set[tuple[int, int]]
 
 
 def texts(value: Any) -> list[str]:
-    """The links that a field's value holds."""
+    """Return the links in a field's value."""
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def edges(links_of: Mapping[int, Any], named: Callable[[str | int], int | None]) -> Edges:
-    """Pairs (document, document that it links to); `named` is the document that an id names."""
+    """Return pairs (document, linked document); `named` returns the document with an id."""
 
     def document(link: str) -> int | None:
         if not link:
@@ -37,7 +37,7 @@ def edges(links_of: Mapping[int, Any], named: Callable[[str | int], int | None])
 def by_distance(
     edges: Edges, centres: Sequence[int], place: Mapping[int, int], hops: int, direction: str
 ) -> list[int]:
-    """The documents 1 to `hops` links from the centres, in the order of their ranking."""
+    """Return the documents 1 to `hops` links from the centres, in ranking order."""
     ways: Edges = set()
     if direction in ("out", "both"):
         ways |= edges
@@ -55,7 +55,7 @@ def by_distance(
 
 
 def by_mentions(edges: Edges, documents: Sequence[int], place: Mapping[int, int]) -> list[int]:
-    """Those of some documents that others link to, in the order of their ranking."""
+    """Return the documents to which others link, in ranking order."""
     n_mentions = {serial: sum(other == serial for _, other in edges) for serial in documents}
     mentioned = [serial for serial in n_mentions if n_mentions[serial] > 0]
     return sorted(mentioned, key=lambda serial: (-n_mentions[serial], place[serial]))

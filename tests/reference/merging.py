@@ -1,4 +1,4 @@
-"""What is the one ranking of facts and notes? The twin of `scrubjay.memory.read.index_notes.merged`, by all pairs."""
+"""The merged ranking of facts and notes. The twin of `scrubjay.memory.read.index_notes.merged`, by all pairs."""
 
 from __future__ import annotations
 

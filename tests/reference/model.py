@@ -1,8 +1,9 @@
-"""What must the engine answer? A dict of documents and the formulas, with the native engine's interface.
+"""The reference engine: a dict of documents and the formulas, with the native engine's interface.
 
-`ModelEngine` is slow and obvious: a search looks at every visible document. It is the judge of the native engine: the
-same documents in the same order, lexical scores bit for bit, similarities within `vectors.bound`, the same types of
-errors. The key of a document is (exact scope, id): writers name it, readers find what their scope sees.
+`ModelEngine` is slow and obvious: a search visits every visible document. The native engine must give the same
+documents in the same order, lexical scores bit for bit, similarities within `vectors.bound`, and the same types of
+errors. The key of a document is (exact scope, id): writers state it, readers find the documents visible to their
+scope.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def in_order(numbers: Iterable[float]) -> float:
-    """Their sum, from left to right, each step rounded."""
+    """Return the sum from left to right, each step rounded."""
     total = 0.0
     for number in numbers:
         total += number
@@ -64,7 +65,8 @@ def in_order(numbers: Iterable[float]) -> float:
 
 
 def share_of(said: Mapping[str, float], terms: Iterable[str], guessed: Collection[str] = ()) -> float:
-    """The share of what a query's terms say that these say, half of what only corrections say; NaN of nothing."""
+    """Return the share of a query's information in these terms; terms only from corrections count half; NaN if the
+    query has none."""
     total, terms = in_order(said.values()), set(terms)
     found = in_order(
         GUESSED_SHARE * nats if term in guessed else nats for term, nats in said.items() if term in terms
@@ -73,7 +75,7 @@ def share_of(said: Mapping[str, float], terms: Iterable[str], guessed: Collectio
 
 
 def alone(call: Call) -> Call:
-    """One call at a time: the plainest way to be consistent under threads."""
+    """Serialise calls: the simplest way to be consistent under threads."""
 
     @wraps(call)
     def locked(self: ModelEngine, *args: Any, **kwargs: Any) -> Any:
@@ -84,7 +86,7 @@ def alone(call: Call) -> Call:
 
 
 KNOWN_ANALYZERS = {"english", "plain", "arabic", *compounds.LANGUAGES, *FOREIGN_FORMS}
-"""Those that the model makes by their names."""
+"""Analyzers that the model constructs by name."""
 
 
 @lru_cache(maxsize=50_000)
@@ -96,7 +98,7 @@ def analyze_english(text: str) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True)
 class Row:
-    """A live document: what the caller gave, what was derived from it, and when it was written."""
+    """A live document: the caller's values, those derived from them, and its serial number."""
 
     document: Document
     frequencies: Counter[str]
@@ -115,7 +117,7 @@ class Write:
     vector: passages.Several | None
     payload: bytes | None
     expected: int | None = None
-    """The version that it may replace, 0 if there must be none."""
+    """The version that it may replace; 0: no document may exist; None: any."""
 
     @property
     def key(self) -> DocumentKey:
@@ -123,7 +125,7 @@ class Write:
 
 
 class ModelEngine:
-    """The engine as a dict; see the module's docstring. (The class attributes are there for the mutants to change.)"""
+    """The engine as a dict; see the module's docstring. (Mutants override the class attributes.)"""
 
     formulas: Any = bm25
     counting_kinds: tuple[str, ...] = COUNTING
@@ -180,7 +182,7 @@ class ModelEngine:
     def upsert_many(
         self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None
     ) -> int:
-        """As if each row were upserted in turn, but nothing is written unless everything is right."""
+        """As if each row were upserted in turn, but nothing is written unless every row is valid."""
         return len(
             self.upsert_versioned(ids, texts, scope=scope, versions=None, vectors=vectors, payloads=payloads)
         )
@@ -189,7 +191,7 @@ class ModelEngine:
     def upsert_versioned(
         self, ids: Any, texts: Any, *, scope: Any, versions: Any, vectors: Any = None, payloads: Any = None
     ) -> list[int]:
-        """The same where each document that counts has the version that is named for it; their new versions."""
+        """Upsert rows if each document that counts has its expected version; return the new versions."""
         given_ids = arguments.sequence(ids, "ids")
         n_rows = len(given_ids)
         given_texts = arguments.same_length(arguments.sequence(texts, "texts"), n_rows, "texts")
@@ -229,7 +231,7 @@ class ModelEngine:
     def _write(self, write: Write) -> None:
         tokens = list(self._analyze(write.text))
         n_counting = sum(kind in self.counting_kinds for _, kind in tokens)
-        if context := context_of(write.payload):  # is found, but makes the document no longer
+        if context := context_of(write.payload):  # searchable, but does not count in the length
             tokens += self._analyze(context)
         stored: Any = None
         if isinstance(write.vector, passages.Passages):
@@ -295,22 +297,22 @@ class ModelEngine:
 
     @alone
     def get(self, id: Any, *, scope: AnyScope) -> Document | None:
-        """The most specific of the documents with this id that `scope` sees."""
+        """Return the most specific of the documents with this id that are visible to `scope`."""
         row = self._named(self._rows, arguments.document_id(id, self._id_type), arguments.scope(scope))
         return None if row is None else row.document
 
-    # What the engine does not have, for tests.
+    # Methods for tests, which the engine does not have.
 
     def live_keys(self) -> list[DocumentKey]:
-        """All live documents, in the order of their first writing."""
+        """Return the keys of all live documents, in the order of their first writing."""
         return list(self._rows)
 
     def stored(self, key: DocumentKey) -> Document:
-        """The document of exactly this key."""
+        """Return the document with exactly this key."""
         return self._rows[key].document
 
     def visible_keys(self, scope: AnyScope) -> list[DocumentKey]:
-        """What a search from `scope` sees, in the order in which equal scores stand."""
+        """Return the keys visible to a search from `scope`, in the order in which ties are broken."""
         return [row.document.key for row in self._visible(scope)]
 
     def __len__(self) -> int:
@@ -333,7 +335,7 @@ class ModelEngine:
         explain: bool = False,
         entities: Sequence[str] | None = None,
     ) -> Result:
-        """Several scopes are searched as if one saw what any of them sees."""
+        """Search; several scopes are searched as one scope that sees everything visible to any of them."""
         wanted = asked(query)
         k = arguments.positive(k, "k")
         n_lexical, n_nearest = (
@@ -364,7 +366,7 @@ class ModelEngine:
         fused = ran == "hybrid" or bool(rankings) or wanted.links is not None
         dates = self._dates(text, wanted)
         turns = wanted.mode == "hybrid" and options.neighbours != 0
-        # Whether any visible document is a turn is asked of all, as of the columns.
+        # Whether any visible document is a turn does not depend on the filter, as with the engine's columns.
         turns = turns and neighbours.has_turns(filters.attributes_of(row.document.payload) for row in rows)
         ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
@@ -383,7 +385,7 @@ class ModelEngine:
             said = self._information(rows, tokens, text, meant) if rows else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
-        # Filters take documents out of the rankings, not out of the statistics above.
+        # Filters remove documents from the rankings, not from the statistics above.
         rows = self._admitted(rows, filter, wanted.ids, wanted.exclude)
         lexical = self._ranking(rows, bm25_of, n_lexical) if ran in ("hybrid", "lexical") else []
         nearest = self._ranking(rows, similarity_of, n_nearest) if ran in ("hybrid", "vector") else []
@@ -422,7 +424,7 @@ class ModelEngine:
                 for serial in self._ranking(rows, scores, k)
             ]
             share = math.nan
-        # Evidence: an arm tells what it knows of the documents it returned; explain asks it about every hit.
+        # Without `explain` a retriever gives evidence only for the documents it returned; with it, for every hit.
         known_bm25 = bm25_of if explain else {serial: bm25_of[serial] for serial in lexical}
         known_similarity = similarity_of if explain else {serial: similarity_of[serial] for serial in nearest}
         lexical_ranks = {serial: rank for rank, serial in enumerate(lexical, start=1)}
@@ -494,7 +496,7 @@ class ModelEngine:
     # -- the definitions ----------------------------------------------------------------------------------------------
 
     def _visible(self, scope: AnyScope | Sequence[AnyScope]) -> list[Row]:
-        """The documents that a search from one or several scopes sees, in the order in which equal scores stand."""
+        """Return the documents visible from one or several scopes, in the order in which ties are broken."""
         seen = scopes.visible_together(arguments.several_scopes(scope))
         order = {partition: place for place, partition in enumerate(seen)}
         rows = [row for (home, _), row in self._rows.items() if home in order]
@@ -503,17 +505,15 @@ class ModelEngine:
     def _named(
         self, row_of: Mapping[DocumentKey, Row], id: str | int, scope: AnyScope | Sequence[AnyScope]
     ) -> Row | None:
-        """Which of these documents an id names: the most specific that one or several scopes see."""
+        """Return the document with an id: the most specific one that is visible from one or several scopes."""
         for home in scopes.most_specific_together(arguments.several_scopes(scope)):
             if (home, id) in row_of:
                 return row_of[home, id]
         return None
 
     def _admitted(self, rows: Sequence[Row], filter: Any, ids: Any, exclude: Any) -> list[Row]:
-        """The rows that pass the filter, that `ids` names and `exclude` does not."""
-        filters.admits(
-            {} if filter is None else filter, {}
-        )  # what is wrong with it is wrong without documents
+        """Return the rows that pass the filter, are named by `ids` and not by `exclude`."""
+        filters.admits({} if filter is None else filter, {})  # an invalid one raises even without documents
         wanted = None if ids is None else arguments.named(ids, self._id_type, "ids")
         unwanted = arguments.named(() if exclude is None else exclude, self._id_type, "exclude")
         return [
@@ -533,9 +533,9 @@ class ModelEngine:
     def _reworded(
         self, rows: Sequence[Row], text: str, tokens: Analysis
     ) -> tuple[Analysis, list[spelling.Correction], dict[str, StandsFor], set[str], set[str]]:
-        """The tokens of a query with what its unknown words are read as, with other forms, and with compounds and parts
-        of them; the corrections; for which term each further form, compound or part stands; function words that are
-        meant; and the terms that only corrections say."""
+        """Reword a query: replace its unknown words by corrections, and add other forms, compounds and parts. Return
+        the tokens; the corrections; the term for which each added form, compound or part stands; corrected function
+        words; and the terms that come only from corrections."""
         if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
             return tokens, [], {}, set(), set()
         df = Counter(term for row in rows for term in row.frequencies)
@@ -591,7 +591,7 @@ class ModelEngine:
     def _corrections(
         self, rows: Sequence[Row], df: Mapping[str, int], text: str, tokens: Analysis
     ) -> list[spelling.Correction]:
-        """What words of the query that no visible document holds are read as."""
+        """Return the corrections of the query's words that occur in no visible document."""
         stems = {"english": stem_english, "plain": lambda word: word}
         return spelling.corrections(
             text,
@@ -614,8 +614,8 @@ class ModelEngine:
         meant: Collection[str] = (),
         stands_for: Mapping[str, StandsFor] | None = None,
     ) -> dict[int, float]:
-        """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
-        count_in_query = Counter(term for term, _ in tokens)  # keeps the order of first appearance
+        """Return the score of every document with a term of the query; statistics are those of `rows` alone."""
+        count_in_query = Counter(term for term, _ in tokens)  # in the order of first appearance
         holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
         idf_of = {
             term: self.formulas.idf(self._n_documents(rows), len(found))
@@ -645,8 +645,8 @@ class ModelEngine:
     def _function_words(
         self, text: Any, tokens: Analysis, meant: Collection[str] = ()
     ) -> Mapping[str, float]:
-        """The terms of the query that weigh little, and how much at most; `meant` are function words that were
-        misspelt."""
+        """Return the query's terms that weigh little, with the maximum idf of each; `meant` are misspelt function
+        words."""
         english = self.analyzer.split("-")[0] == "english"
         textbook = self.k1 is not None and self.b is not None
         if text is None or not english or textbook:
@@ -660,7 +660,8 @@ class ModelEngine:
     def _spread_fused(
         self, rows: Sequence[Row], similarity_of: dict[int, float], nearest: Sequence[int]
     ) -> tuple[float, float]:
-        """What the automatic fusion goes by: of the vector ranking where most of the sample have no vector."""
+        """Return mean and deviation for the automatic fusion: of the vector ranking if most of the sample lack a
+        vector."""
         sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), vectors.MOST_FUSED)]
         known = [one for one in sampled if one in similarity_of]
         few = 2 * len(known) < vectors.n_blocks(len(rows), vectors.MOST_FUSED)
@@ -670,9 +671,9 @@ class ModelEngine:
         return {row.serial: self._nearest(row.vector, query)[1] for row in rows if row.vector is not None}
 
     def _ranking(self, rows: Sequence[Row], score_of: dict[int, float], depth: int) -> list[int]:
-        """The best `depth` documents: score descending, then the order of `rows`."""
+        """Return the best `depth` documents: score descending, then the order of `rows`."""
         scored = [row.serial for row in rows if row.serial in score_of]
-        return sorted(scored, key=lambda serial: -score_of[serial])[:depth]  # sorted() is stable
+        return sorted(scored, key=lambda serial: -score_of[serial])[:depth]  # stable
 
     def _visible_ranking(
         self,
@@ -680,7 +681,7 @@ class ModelEngine:
         entries: Sequence[tuple[scopes.Key | None, str | int]],
         scope: AnyScope | Sequence[AnyScope],
     ) -> list[int]:
-        """A caller's ranking, of which only the documents in `rows` count; of repeated ones the first."""
+        """Return a caller's ranking, restricted to the documents in `rows`; of repeated ones the first counts."""
         row_of = {row.document.key: row for row in rows}
         named = [
             self._named(row_of, id, scope) if home is None else row_of.get((home, id)) for home, id in entries
@@ -696,7 +697,8 @@ class ModelEngine:
         depth: int,
         listed: Sequence[int],
     ) -> list[list[int]]:
-        """The rankings by links, of which only the documents in `rows` count; `listed`: what other rankings hold."""
+        """Return the rankings by links, restricted to the documents in `rows`; `listed`: the documents of other
+        rankings."""
         row_of = {row.document.key: row for row in rows}
 
         def named(id: str | int) -> int | None:
@@ -721,7 +723,7 @@ class ModelEngine:
 
     @staticmethod
     def _dates(text: Any, wanted: Asked) -> Dates | None:
-        """What the question says of dates; None: nothing, or it does not count."""
+        """Return the dates in a question; None: there are none, or they are switched off."""
         if text is None or wanted.mode != "hybrid" or wanted.ranking.dates == 0:
             return None
         now_us = wanted.ranking.dates_now_us
@@ -748,7 +750,7 @@ class ModelEngine:
         return vectors.similarity("cosine", one, other)
 
     def _passage(self, row: Row, query: NDArray[np.float64] | None) -> tuple[int, int] | None:
-        """Where the nearest passage of a document is."""
+        """Return the span of a document's nearest passage."""
         if query is None or not isinstance(row.vector, passages.Passages):
             return None
         start, end = row.vector.spans[self._nearest(row.vector, query)[0]]
@@ -765,7 +767,7 @@ class ModelEngine:
     def _information(
         self, rows: Sequence[Row], tokens: Analysis, text: str, meant: Collection[str] = ()
     ) -> dict[str, float]:
-        """What each distinct term of a query says, in nats; in query order."""
+        """Return the information of each distinct term of a query, in nats; in query order."""
         terms = dict.fromkeys(term for term, _ in tokens)
         counting = {term for term, kind in tokens if kind in COUNTING}
         leaves_out = self.analyzer.split("-")[0] == "english" and (self.k1 is None or self.b is None)

@@ -1,4 +1,4 @@
-"""Can the tests fail? Models with one seeded bug each; `test_mutants.py` requires that the tests catch every one.
+"""Mutants of the model with one seeded bug each; `test_mutants.py` requires that the tests catch every one.
 
 Each bug is one that a native engine could have. `CAUGHT_BY` names the tests that must fail for it.
 """
@@ -71,7 +71,7 @@ class DoubleContributions(ModelEngine):
 
 @caught_by(LEXICAL)
 class ContractedMultiplyAdd(ModelEngine):
-    """The norm in single precision: what a compiler's freedom, or a float formula, would give."""
+    """The norm in single precision, as contraction by a compiler or a float formula would compute it."""
 
     formulas = formulas(
         length_norm=lambda length, average, k1, b: (
@@ -164,7 +164,7 @@ class NothingIsMisspelt(ModelEngine):
 
 @caught_by(SPELLING)
 class SpellingOfOneDocument(ModelEngine):
-    """Frequencies of a part of the scope decide what is meant."""
+    """Corrections follow the frequencies in a part of the scope."""
 
     def _reworded(self, rows: Any, text: str, tokens: Any) -> Any:
         return super()._reworded(rows[:1], text, tokens)
@@ -191,7 +191,7 @@ class KnownWordsAreCorrected(ModelEngine):
 
 @caught_by(SPELLING)
 class StemsAreWords(ModelEngine):
-    """What has the term of a known word is taken for one, whether it stands in a document or not."""
+    """A word with the term of a known word is taken for it, even if it occurs in no document."""
 
     def _corrections(self, rows: Any, df: Any, text: str, tokens: Any) -> Any:
         with mock.patch.object(spelling, "standing_word", lambda texts, meant: max(meant.__self__)):
@@ -212,7 +212,7 @@ class OneFormOnly(ModelEngine):
 
 @caught_by(SPELLING)
 class FormsInFull(ModelEngine):
-    """A further form counts by its own idf, however much more often the word itself is used."""
+    """A further form counts by its own idf, even if the word itself is used much more often."""
 
     def _forms(self, tokens: Any, df: Any) -> Any:
         return *super()._forms(tokens, df)[:2], {}
@@ -281,7 +281,7 @@ class TiesById(ModelEngine):
 
 @caught_by(LEXICAL, SCOPES)
 class TiesByWritingOnly(ModelEngine):
-    """Across partitions too."""
+    """Ties are broken by serial number across partitions, too."""
 
     def _visible(self, scope: Any) -> list[Row]:
         return sorted(super()._visible(scope), key=lambda row: row.serial)
@@ -312,7 +312,7 @@ class OneTooFew(ModelEngine):
 
 @caught_by(LEXICAL)
 class BestOfManyIsLost(ModelEngine):
-    """A pruning bug: the sixth best is missing when there are many."""
+    """A pruning bug: the sixth best is missing if there are many."""
 
     def _ranking(self, rows: Any, score_of: dict[int, float], depth: int) -> list[int]:
         ranking = super()._ranking(rows, score_of, depth + 1)
@@ -329,7 +329,7 @@ class BatchMixesQueries(ModelEngine):
 
 
 class Visibility(ModelEngine):
-    """Base of mutants with another rule of what is visible."""
+    """Base of mutants with another visibility rule."""
 
     def sees(self, scope: Any, partition: scopes.Key) -> bool:
         raise NotImplementedError
@@ -354,7 +354,7 @@ class SeesOnlyItsOwn(Visibility):
 
 @caught_by(SCOPES, LEXICAL)
 class JoinsNames(Visibility):
-    """A partition's key is its names joined, so that different scopes may share one."""
+    """The key of a partition is its names joined, so that different scopes may share one."""
 
     def sees(self, scope: Any, partition: scopes.Key) -> bool:
         joined = ["".join(name or "" for name in seen) for seen in scopes.visible_partitions(scope)]
@@ -372,7 +372,7 @@ class NamesEndAtNul(Visibility):
 
 @caught_by(ISOLATION)
 class LeaksOneIdAtTimes(ModelEngine):
-    """One search of a few hundred sees a neighbour."""
+    """One search in a few hundred sees a neighbour's document."""
 
     n_searches = 0
 
@@ -399,7 +399,7 @@ class EraseTakesTheTenant(ModelEngine):
 
 @caught_by(KEYS, MACHINE, LEXICAL)
 class IdsMoveBetweenScopes(ModelEngine):
-    """One document for each id, whatever its scope."""
+    """One document per id, whatever its scope."""
 
     def _write(self, write: Any) -> None:
         for key in [key for key in self._rows if key[1] == write.id]:
@@ -409,7 +409,7 @@ class IdsMoveBetweenScopes(ModelEngine):
 
 @caught_by(KEYS, MACHINE, LEXICAL)
 class RefusesIdsOfOthers(ModelEngine):
-    """Tells a tenant that another one has an id."""
+    """Reveals to a tenant that another one has an id."""
 
     def _write(self, write: Any) -> None:
         if any(id == write.id and home != scopes.key(write.scope) for home, id in self._rows):
@@ -440,7 +440,7 @@ class GetsOnlyTheExact(ModelEngine):
 
 @caught_by(KEYS, MACHINE)
 class DeletesWhatIsSeen(ModelEngine):
-    """Deletes the document that get() finds, which may be one that is shared."""
+    """Deletes the document that get() finds, which may be a shared one."""
 
     def delete(self, id: Any, *, scope: Any) -> bool:
         found = self.get(id, scope=scope)
@@ -458,7 +458,7 @@ class DeletesEveryScopes(ModelEngine):
 
 @caught_by(KEYS, FILTERS)
 class IdSetsNameOneDocument(ModelEngine):
-    """The most specific of those with an id, not every visible one."""
+    """Admits only the most specific document with an id, not every visible one."""
 
     def _admitted(self, rows: Any, filter: Any, ids: Any, exclude: Any) -> list[Row]:
         admitted = super()._admitted(rows, filter, ids, exclude)
@@ -476,7 +476,7 @@ class RankedIdsNameTheLeastSpecific(ModelEngine):
 
 @caught_by(KEYS, HYBRID)
 class RankedPairsNameTheMostSpecific(ModelEngine):
-    """The scope of a pair (scope, id) is not looked at."""
+    """Ignores the scope of a pair (scope, id)."""
 
     def _visible_ranking(self, rows: Any, entries: Any, scope: Any) -> list[int]:
         return super()._visible_ranking(rows, [(None, id) for _, id in entries], scope)
@@ -493,7 +493,7 @@ class CosineWithoutNorms(ModelEngine):
 
 @caught_by(VECTOR, BASICS)
 class StoresEightBits(ModelEngine):
-    """Ranks by codes and never rescores."""
+    """Ranks by codes without rescoring."""
 
     def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
         def coded(row: Row) -> Row:
@@ -522,7 +522,7 @@ class UpdateKeepsTheVector(ModelEngine):
 
 @caught_by(VECTOR)
 class SumsPastTheWidth(ModelEngine):
-    """A SIMD tail that is left out: the last dimensions do not count when the width is odd."""
+    """Drops a SIMD tail: the last dimension does not count if the width is odd."""
 
     def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
         keep = len(query) - len(query) % 2 if len(query) > 2 else len(query)
@@ -612,7 +612,7 @@ class IdentifiersAreNothingSpecial(ModelEngine):
 
 @caught_by(RANKING)
 class MissingWordsCountAsTheLeastFound(ModelEngine):
-    """A document without lexical rank has the ranking's least score, not zero."""
+    """A document without a lexical rank gets the ranking's least score, not zero."""
 
     def _fuse(self, options: Any, found: Any) -> Any:
         least = min((found.bm25[document] for document in found.lexical), default=0.0)
@@ -631,7 +631,7 @@ class AgreementIsIgnored(ModelEngine):
 
 @caught_by(RANKING)
 class PlacesAreIgnored(ModelEngine):
-    """The automatic fusion goes by scores alone."""
+    """The automatic fusion uses scores only."""
 
     def _fuse(self, options: Any, found: Any) -> Any:
         scores, refused, share = super()._fuse(options, found)
@@ -648,7 +648,7 @@ class PlacesAreIgnored(ModelEngine):
 
 @caught_by(RANKING)
 class EqualScoresHaveDifferentPlaces(ModelEngine):
-    """Of documents that hold the same words the one written first has the better place."""
+    """Of documents with the same words the one written first gets the better place."""
 
     def _fuse(self, options: Any, found: Any) -> Any:
         scores, refused, share = super()._fuse(options, found)
@@ -656,7 +656,7 @@ class EqualScoresHaveDifferentPlaces(ModelEngine):
             place = fusion.places(found.lexical, found.bm25)
             for rank, document in enumerate(found.lexical, start=1):
                 if rank == place[document]:
-                    continue  # the bits of what is right stay as they are
+                    continue  # leaves the bits of correct scores unchanged
                 scores[document] += fusion.FIRST / (fusion.FIRST_K + rank)
                 scores[document] -= fusion.FIRST / (fusion.FIRST_K + place[document])
         return scores, refused, share
@@ -674,7 +674,7 @@ class OneArmDoesNotKnowWhatTheOtherFound(ModelEngine):
 
 @caught_by(RANKING)
 class SpreadOfTheRankingAlone(ModelEngine):
-    """The automatic fusion goes by the similarities that were ranked, not by those of the scope."""
+    """The automatic fusion uses the similarities of the ranking, not those of the scope."""
 
     def _fuse(self, options: Any, found: Any) -> Any:
         mean, deviation = spread([found.similarity[d] for d in found.nearest])
@@ -692,7 +692,7 @@ class OneIdentifierIsAsGoodAsTwo(ModelEngine):
 
 @caught_by(RANKING)
 class DiversityAgainstTheLastOnly(ModelEngine):
-    """Marginal relevance that compares with the last document taken, not with all."""
+    """Marginal relevance compares with the last document taken, not with all."""
 
     def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
         taken: list[Any] = []
@@ -708,7 +708,7 @@ class DiversityAgainstTheLastOnly(ModelEngine):
 
 @caught_by(RANKING)
 class UnknownTermsAreCovered(ModelEngine):
-    """Coverage over the known terms only, so that nonsense with one common word is covered."""
+    """Coverage counts only known terms, so that nonsense with one common word is covered."""
 
     def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
         known = {term for document in evidence.counted for term in evidence.terms_of(document)}
@@ -716,7 +716,7 @@ class UnknownTermsAreCovered(ModelEngine):
         return super()._rank(replace(evidence, tokens=tokens), *rankings, **kwargs)
 
 
-# -- what is kept, evidence -------------------------------------------------------------------------------------------
+# -- stored values, evidence ------------------------------------------------------------------------------------------
 
 
 @caught_by(BASICS, MACHINE)
@@ -802,7 +802,7 @@ class EncodesStrictly(ModelEngine):
 
 @caught_by(THREADS)
 class UpdateIsDeleteThenInsert(ModelEngine):
-    """A moment without either version."""
+    """For a moment neither version is visible."""
 
     def upsert(self, id: Any, text: Any, **options: Any) -> None:
         key = scopes.key(options["scope"]), id
@@ -815,7 +815,7 @@ class UpdateIsDeleteThenInsert(ModelEngine):
 
 @caught_by(THREADS)
 class WritesBecomeVisibleLater(ModelEngine):
-    """Visible a millisecond after the call returned (a background refresh)."""
+    """Writes become visible a millisecond after the call returned (a background refresh)."""
 
     def _visible(self, scope: Any) -> list[Row]:
         now = time.monotonic()
@@ -830,7 +830,7 @@ class WritesBecomeVisibleLater(ModelEngine):
 
 @caught_by(THREADS)
 class TextsAreLookedUpLater(ModelEngine):
-    """A result reads texts when asked, by row, not by snapshot: an update in between shows through."""
+    """A result reads texts on access, by row instead of from its snapshot: an update in between shows through."""
 
     def search(self, text: Any = None, **options: Any) -> Result:
         result = super().search(text, **options)

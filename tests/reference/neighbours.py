@@ -1,4 +1,4 @@
-"""What do the turns beside a turn add to it? The twin of `cpp/src/engine/neighbour_signal.hpp`."""
+"""The signal of adjacent turns of a conversation. The twin of `cpp/src/engine/neighbour_signal.hpp`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST_DOCUMENTS = 65_536
 
 
 def has_turns(attributes: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether there may be turns: the engine looks at fields, chunk by chunk; without turns nothing changes."""
+    """Whether there may be turns. The engine tests its fields chunk by chunk; without turns nothing changes."""
     rows = list(attributes)
     return len(rows) <= MOST_DOCUMENTS and any(turn_of(row) is not None for row in rows)
 
 
 def turn_of(attributes: Mapping[str, Any]) -> tuple[str, int, str] | None:
-    """(run, position, speaker) of a document that is a turn."""
+    """Return (run, position, speaker) of a document that is a turn; None otherwise."""
     run, position, speaker = (attributes.get(name) for name in ("run", "position", "speaker"))
     if not (isinstance(run, str) and run and isinstance(speaker, str) and speaker):
         return None
@@ -31,7 +31,7 @@ def turn_of(attributes: Mapping[str, Any]) -> tuple[str, int, str] | None:
 
 
 def apply(evidence: Evidence[Id], found: Found[Id], weight: float) -> None:
-    """Add what neighbours add to both rankings of `found`, and sort them anew, in place."""
+    """Add the neighbours' scores to both rankings of `found`, and sort them again, in place."""
     turns = {document: turn_of(evidence.attributes(document)) for document in evidence.order}
     place = {document: index for index, document in enumerate(evidence.order)}
     least = found.similarity[found.nearest[-1]] if found.nearest else 0.0

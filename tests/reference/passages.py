@@ -1,4 +1,4 @@
-"""What of a document with several vectors? Each stands for a passage of its text; the nearest one counts."""
+"""Documents with several vectors: each belongs to a passage of the text; the nearest passage counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reference import vectors
 
 @dataclass(frozen=True)
 class Passages:
-    """`rows[i]` is the vector of the text from `spans[i][0]` to `spans[i][1]`; (0, 0): that is not known."""
+    """`rows[i]` is the vector of the text from `spans[i][0]` to `spans[i][1]`; (0, 0): unknown."""
 
     rows: NDArray[np.float64]
     spans: tuple[tuple[int, int], ...]
@@ -27,7 +27,7 @@ class Passages:
 
 
 Several = NDArray[np.float64] | Passages
-"""What a document has in the place of a vector."""
+"""The vector or passages of a document."""
 
 
 def is_pair(value: Any) -> bool:
@@ -41,7 +41,7 @@ def is_pair(value: Any) -> bool:
 
 
 def nearest(metric: str, query: NDArray[np.float64], several: Several) -> tuple[int, float]:
-    """Place and similarity of the nearest passage, the first of equal ones; of a single vector 0 and its own."""
+    """Return position and similarity of the nearest passage, the first of equals; for a single vector 0 and its own."""
     rows = several.rows if isinstance(several, Passages) else [several]
     similarities = [vectors.similarity(metric, query, row) for row in rows]
     best = max(similarities)
@@ -49,7 +49,7 @@ def nearest(metric: str, query: NDArray[np.float64], several: Several) -> tuple[
 
 
 def direction(metric: str, query: NDArray[np.float64] | None, several: Several) -> NDArray[np.float64]:
-    """The vector by which a document is compared with others: of its passages the one that it was found by."""
+    """Return the vector by which a document is compared with others: of its passages the one nearest to the query."""
     if not isinstance(several, Passages):
         return several
     return several.rows[0 if query is None else nearest(metric, query, several)[0]]

@@ -1,4 +1,4 @@
-"""What a search is asked, flat, for the oracle; the engine takes the same object, by its compiled form."""
+"""A search query as flat options for the oracle; the engine takes the same object in its compiled form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PLAIN", "Asked", "Options", "asked"]
 
 @dataclass(frozen=True)
 class Asked:
-    """A query with the options of its ranking in the native form."""
+    """A query with its ranking options in the native form."""
 
     ranking: Options = Options()  # noqa: RUF009 - frozen
     mode: str = "hybrid"
@@ -41,14 +41,14 @@ class Asked:
 
     @property
     def depths(self) -> tuple[int | None, int | None]:
-        """How many of the lexical and of the vector ranking are fused."""
+        """The number of candidates fused from the lexical and from the vector ranking."""
         if isinstance(self.candidates, tuple):
             return self.candidates
         return self.candidates, self.candidates
 
 
 def asked(query: Any) -> Asked:
-    """The query as the oracle takes it: None, one already, or a scrubjay.Query."""
+    """Convert a query for the oracle: None, an Asked, or a scrubjay.Query."""
     if query is None:
         return Asked()
     if isinstance(query, Asked):

@@ -1,7 +1,6 @@
-"""What do the hits of a search look like once the arms have ranked? The twin of `cpp/src/engine/ranking.cpp`.
+"""Ranking of the retrievers' candidates. The twin of `cpp/src/engine/ranking.cpp`.
 
-Everything a ranking may know is in `Evidence`; documents are compared by their place in `order`, where equal scores are
-decided.
+`Evidence` has everything that a ranking may know; equal scores are ordered by the documents' position in `order`.
 """
 
 from __future__ import annotations
@@ -39,41 +38,41 @@ TIERS = ("low", "standard", "high")
 
 @dataclass
 class Evidence(Generic[Id]):
-    """What is known of the query and of each visible document."""
+    """The evidence about the query and about each visible document."""
 
     order: Sequence[Id]
-    """The documents that may be found; of equal scores the one that stands first comes first."""
+    """The candidates; equal scores are ordered by this order."""
     tokens: Sequence[tuple[str, str]]
-    """(term, kind) of the query; none where the words do not take part."""
+    """(term, kind) of the query; empty if the lexical retriever does not run."""
     terms_of: Callable[[Id], set[str]]
     bm25: dict[Id, float]
-    """Of every document that holds a term of the query."""
+    """BM25 of every document with a term of the query."""
     similarity: dict[Id, float]
-    """Of every document with a vector; none where the vector does not take part."""
+    """Similarity of every document with a vector; empty if the vector retriever does not run."""
     cosine: Callable[[Id, Id], float]
-    """Between the stored vectors of two documents; 0 where one has none."""
+    """Cosine of the stored vectors of two documents; 0 if either has none."""
     attributes: Callable[[Id], filters.Attributes] = lambda _: {}
-    """What filters can ask about a document."""
+    """The fields of a document that filters can test."""
     entities: Sequence[str] = ()
-    """What the query is about."""
+    """The entities of the query."""
     spread: tuple[float, float] = (math.nan, math.nan)
     """Mean and deviation of the similarities of a sample of the visible documents."""
     function_words: Mapping[str, float] = field(default_factory=dict)
-    """Terms that weigh little: what the idf of each is worth at most."""
+    """Terms that weigh little, with the maximum idf of each."""
     visible: Sequence[Id] | None = None
-    """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
+    """All visible documents; `order` has those that a filter admits. None: it admits all."""
     dates: Dates | None = None
-    """What the question says of dates, if it counts."""
+    """The dates in the question, if they count."""
     home_of: Callable[[Id], Hashable] = lambda _: None
     """The exact scope of a document."""
     turns: bool = False
-    """Whether neighbours count."""
+    """Whether the turns beside a turn count."""
     stands_for: Mapping[str, StandsFor] = field(default_factory=dict)
     """Compounds and parts of compounds that stand for terms of the query."""
 
     @property
     def counted(self) -> Sequence[Id]:
-        """Those that make up the statistics."""
+        """The documents over which statistics are computed."""
         return self.order if self.visible is None else self.visible
 
 
@@ -83,11 +82,11 @@ class Ranked(Generic[Id]):
     score: float
     identifier: bool
     parts: dict[str, float] = field(default_factory=dict)
-    """What the score is the sum of, by the names of `PARTS`."""
+    """The summands of the score, by the names in `PARTS`."""
 
 
 def alone(score: float, arm: str) -> dict[str, float]:
-    """The parts of a score of the one arm ("words", "meaning") that ran."""
+    """Return the parts of a score from the only retriever ("words", "meaning") that ran."""
     return {part: score if part == arm else 0.0 for part in PARTS}
 
 
@@ -96,7 +95,7 @@ def document_frequency(term: str, evidence: Evidence[Id]) -> int:
 
 
 def identifiers(evidence: Evidence[Id]) -> Identifiers:
-    """What names something exactly in the query (see tests/reference/identifiers.py)."""
+    """Return the identifiers in the query (see tests/reference/identifiers.py)."""
     n_documents, counts = len(evidence.counted), Counter(term for term, _ in evidence.tokens)
     frequency = {term: document_frequency(term, evidence) for term in counts}
     mass = {
@@ -107,7 +106,7 @@ def identifiers(evidence: Evidence[Id]) -> Identifiers:
 
 
 def lexical_deviation(evidence: Evidence[Id]) -> float:
-    """Of BM25 in the scope, if each term stood in its documents independently of the others."""
+    """Return the deviation of BM25 in the scope, assuming that terms occur independently of each other."""
     n_documents, variance = len(evidence.counted), 0.0
     for term, count in Counter(term for term, _ in evidence.tokens).items():
         frequency = document_frequency(term, evidence)
@@ -129,7 +128,7 @@ def lexical_deviation(evidence: Evidence[Id]) -> float:
 
 
 def complete(found: Found[Id], evidence: Evidence[Id]) -> None:
-    """Every document gets the scores of both arms; a similarity is not above those that were ranked."""
+    """Give every document the scores of both retrievers; a similarity added here is at most the least ranked one."""
     spread = evidence.spread if found.nearest and math.isfinite(evidence.spread[1]) else (0.0, 0.0)
     found.scale = (lexical_deviation(evidence), *spread)
     for document in found.documents:
@@ -140,7 +139,7 @@ def complete(found: Found[Id], evidence: Evidence[Id]) -> None:
 
 
 def coverage(document: Id, evidence: Evidence[Id]) -> float:
-    """The fraction of the query's counting terms that a document holds, by idf; NaN without such terms."""
+    """Return the share of the query's counting terms in a document, weighted by idf; NaN without such terms."""
     n_documents = len(evidence.counted)
     counting = {term for term, kind in evidence.tokens if kind in ("word", "part")}
     total = present = 0.0
@@ -153,7 +152,7 @@ def coverage(document: Id, evidence: Evidence[Id]) -> float:
 
 
 def recency(document: Id, evidence: Evidence[Id], options: Options) -> float:
-    """Halved with every half-life; 0 without a time, 1 for what is yet to come."""
+    """Return the recency signal: halved with every half-life; 0 without a time, 1 for a time in the future."""
     created = evidence.attributes(document).get("created_at")
     created_us = filters.instant_of(created) if isinstance(created, str) else created
     if not isinstance(created, (str, filters.Time)) or created_us is None:
@@ -163,7 +162,7 @@ def recency(document: Id, evidence: Evidence[Id], options: Options) -> float:
 
 
 def entity_boost(document: Id, evidence: Evidence[Id], options: Options) -> float:
-    """The best damping among the query's entities that a document names."""
+    """Return the largest damped boost among the query's entities that a document names."""
 
     def named(document: Id) -> list[str]:
         listed = evidence.attributes(document).get(options.entity_field)
@@ -178,14 +177,14 @@ def entity_boost(document: Id, evidence: Evidence[Id], options: Options) -> floa
 
 
 def prior(document: Id, evidence: Evidence[Id], options: Options) -> float:
-    """The number that a document has in the field of priors; 0 where there is none."""
+    """Return the number in a document's field of priors; 0 without one."""
     value = evidence.attributes(document).get(options.prior_field)
     is_number = isinstance(value, (int, float)) and not isinstance(value, (bool, filters.Time))
     return float(value) if is_number else 0.0
 
 
 def time_of(document: Id, evidence: Evidence[Id]) -> int | None:
-    """When a document holds from, else when it was made, in microseconds since 1970."""
+    """Return the begin of a document's validity, or else its creation time, in microseconds since 1970."""
     attributes = evidence.attributes(document)
     begin = attributes.get("valid_from")
     if isinstance(begin, int) and not isinstance(begin, (bool, filters.Time)):
@@ -203,7 +202,7 @@ def date_gains(
     bm25_of: dict[Id, float],
     options: Options,
 ) -> dict[Id, float]:
-    """What the dates of the question add to each candidate (see cpp/src/engine/date_signal.hpp)."""
+    """Return the score that the question's dates add to each candidate (see cpp/src/engine/date_signal.hpp)."""
     counted = [score for document, score in scores.items() if document not in refused]
     total = squares = 0.0
     for score in counted:
@@ -236,7 +235,7 @@ def date_gains(
 
 
 def relevance(document: Id, identifier: bool, evidence: Evidence[Id], options: Options) -> int:
-    """0 for none, then the place of the tier from 1."""
+    """Return 0 for no relevance, otherwise the position of the tier from 1."""
     if identifier:
         return len(TIERS)
     covered = coverage(document, evidence)
@@ -260,7 +259,7 @@ def rank(
     depth: int,
     fuse: Callable[[Options, Found[Id]], tuple[dict[Id, float], set[Id], float]] = fused_scores,
 ) -> tuple[list[Ranked[Id]], float]:
-    """The hits, and the lexical share (NaN unless the fusion is automatic)."""
+    """Return the hits, and the lexical share (NaN unless the fusion is automatic)."""
     place = {document: index for index, document in enumerate(evidence.order)}
     found = Found(
         lexical,
@@ -271,7 +270,7 @@ def rank(
         n_terms=len({term for term, _ in evidence.tokens}),
     )
     if evidence.turns:
-        neighbours.apply(evidence, found, options.neighbours)  # sorts the lists themselves
+        neighbours.apply(evidence, found, options.neighbours)  # sorts the lists in place
     share = math.nan
     if fused:
         if options.identifier_tier:
@@ -345,7 +344,7 @@ def rank(
 
 
 def scale(scores: Sequence[float]) -> list[float]:
-    """To 0..1; equal scores are 1."""
+    """Scale scores to 0..1; equal scores become 1."""
     if not scores:
         return []
     least, greatest = min(scores), max(scores)
@@ -355,7 +354,7 @@ def scale(scores: Sequence[float]) -> list[float]:
 
 
 def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) -> None:
-    """What `scale` makes of the parts of one of the scores."""
+    """Scale the parts of one of the scores as `scale` does."""
     least, greatest = min(scores), max(scores)
     if greatest == least:
         parts["scaling"] = 1.0 - score
@@ -366,8 +365,8 @@ def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) 
 
 
 def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> dict[Id, int]:
-    """The documents of the identifier tier, and how many identifiers of the query each holds, at least 1; of those that
-    no arm found, at most a hundred."""
+    """Return the documents of the identifier tier, with the number of the query's identifiers in each, at least 1; at
+    most a hundred of them outside of the retrievers' candidates."""
     found: dict[Id, int] = {}
     n_new = 0
     query = identifiers(evidence)

@@ -1,4 +1,4 @@
-"""What does a search of the model return? The interface of the native result, as plain lists and arrays."""
+"""Search results of the model: the interface of the native result, as plain lists and arrays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Document:
 
 @dataclass(frozen=True)
 class Hit:
-    """One row of a result; ranks are 0 and values NaN where the arm does not know the document."""
+    """One row of a result; ranks are 0 and values NaN where a retriever does not know the document."""
 
     document: Document
     score: float

@@ -1,4 +1,4 @@
-"""Which documents may a search see, and in which order do equals stand?"""
+"""Visibility of documents by scope, and the order of equal scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AnyScope(Protocol):
 Key = tuple[str, str | None, str | None]
 """An exact scope, as a plain value."""
 DocumentKey = tuple[Key, str | int]
-"""(exact scope, id): what names one document. The same id in another scope is another document."""
+"""(exact scope, id): identifies one document. The same id in another scope is another document."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Scope:
 
 
 def key(scope: AnyScope) -> Key:
-    """The exact partition that a scope names."""
+    """Return the exact partition of a scope."""
     return scope.tenant, scope.user, scope.agent
 
 
 def visible_partitions(scope: AnyScope) -> list[Key]:
-    """What a search from `scope` sees, in the order in which equal scores stand."""
+    """Return the partitions visible from `scope`, in the order in which ties are broken."""
     tenant, user, agent = key(scope)
     partitions: list[Key] = [(tenant, None, None)]
     if user is not None:
@@ -63,17 +63,17 @@ def visible_partitions(scope: AnyScope) -> list[Key]:
 
 
 def visible_together(scopes: Iterable[AnyScope]) -> list[Key]:
-    """What any of several scopes sees, each partition once, in the order in which equal scores stand."""
+    """Return the partitions visible from any of several scopes, without repetition, in the order of tie-breaking."""
     return list(dict.fromkeys(partition for scope in scopes for partition in visible_partitions(scope)))
 
 
 def most_specific_together(scopes: Iterable[AnyScope]) -> list[Key]:
-    """The same in the order in which an id without a scope is looked for: user and agent, user, agent, tenant."""
+    """Return the same in the order in which an id without a scope is resolved: user and agent, user, agent, tenant."""
     return sorted(visible_together(scopes), key=lambda home: (home[1] is None, home[2] is None))
 
 
 def most_specific_first(scope: AnyScope) -> list[Key]:
-    """The same partitions in the order in which a reader of one id looks: a user's before an agent's."""
+    """Return the visible partitions in the order in which a reader of one id searches: a user's before an agent's."""
     tenant, user, agent = key(scope)
     wanted: list[Key] = [
         (tenant, user, agent),
@@ -85,7 +85,8 @@ def most_specific_first(scope: AnyScope) -> list[Key]:
 
 
 def erased_by(scope: AnyScope, partition: Key, *, exact: bool) -> bool:
-    """Whether erase(scope, exact=exact) removes `partition`: all that agree with every given component, or only one."""
+    """Whether erase(scope, exact=exact) removes `partition`: every one that agrees in all given components, or only
+    one."""
     if exact:
         return partition == key(scope)
     return all(wanted is None or wanted == have for wanted, have in zip(key(scope), partition, strict=True))

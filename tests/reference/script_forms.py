@@ -1,4 +1,4 @@
-"""Which forms of a word does the script of its language share? The twin of `cpp/src/text/script_forms.hpp`."""
+"""Alternative forms of words within one script. The twin of `cpp/src/text/script_forms.hpp`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARABIC = {
 }
 ALEFS = "\u0627\u0623\u0625\u0622"
 LAST = {"\u0629": "\u0647", "\u0647": "\u0629", "\u0649": "\u064a", "\u064a": "\u0649"}
-"""Letters of Arabic of which one is often written for another, at the beginning and at the end of a word."""
+"""Interchangeable letters of Arabic, at the beginning and at the end of a word."""
 HEBREW = {"": 0, **dict.fromkeys("ה ו ב ל מ ש כ וה וב ול ומ שה מה כש שב של שמ וש ושה כשה".split(), 3)}
 CYRILLIC = dict.fromkeys(
     [
@@ -29,11 +29,11 @@ CYRILLIC = dict.fromkeys(
 GREEK = dict.fromkeys(
     ["", *"α η ο ε ι οσ ου ον οι ων ουσ ασ εσ ησ εισ εωσ εων ια ιου ιων μα ματα ματοσ ματων".split()], 3
 )
-"""Affix -> the least letters of a stem that has it."""
+"""Affix -> minimum number of letters of its stem."""
 
 
 def script_forms(term: str) -> set[str]:
-    """The other forms of a folded term."""
+    """Return the other forms of a folded term."""
     if not term or len(term.encode()) > MOST_BYTES:
         return set()
     for first, last, affixes, at_end in (
@@ -65,14 +65,14 @@ def _with_affixes(term: str, affixes: Mapping[str, int], at_end: bool) -> set[st
 
 
 def _ways_of_writing(stem: str) -> set[str]:
-    """The ways in which an Arabic stem is written."""
+    """Return the spellings of an Arabic stem."""
     firsts = ALEFS if stem[0] in ALEFS else stem[0]
     lasts = {stem[-1], LAST.get(stem[-1], stem[-1])} if len(stem) > 1 else {stem[-1]}
     return {first + (stem[1:-1] + last if len(stem) > 1 else "") for first in firsts for last in lasts}
 
 
 def _is(kana: str, c: str) -> bool:
-    """Whether a letter of one kana has its counterpart 0x60 away."""
+    """Whether a letter belongs to this kana and has its counterpart 0x60 away."""
     apart = 0x60 if kana == "HIRAGANA" else -0x60
     other = {"HIRAGANA": "KATAKANA", "KATAKANA": "HIRAGANA"}[kana]
     name, counterpart = unicodedata.name(c, ""), unicodedata.name(chr(max(ord(c) + apart, 0)), "")

@@ -1,4 +1,4 @@
-"""What is a misspelt word read as? The twin of `cpp/src/text/spelling.hpp` and `cpp/src/engine/spelling.hpp`."""
+"""Spelling correction. The twin of `cpp/src/text/spelling.hpp` and `cpp/src/engine/spelling.hpp`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.reference.function_words import WORDS
 from tests.reference.known_words import known_words
 
 LEAST, MOST = 4, 24
-"""Letters of a word that may be misspelt."""
+"""Minimum and maximum number of letters of a word that may be misspelt."""
 LEAST_TERM = 2
 MOST_WORDS = 16
 MOST_BYTES = 4096
 MOST_TRIED = 8
-"""Terms of which a word is looked for in documents: in so many of these, and so many bytes of their texts."""
+"""Maximum number of candidate terms; for each, MOST_READ documents and MOST_READ_BYTES of their texts are read."""
 MOST_READ = 64
 MOST_READ_BYTES = 65536
 
 Correction = tuple[str, str, str, str]
-"""What was typed, its term, the known word, its term."""
+"""Typed word, its term, known word, its term."""
 
 DATES = frozenset(
     """january february march april may june july august september october november december
@@ -33,7 +33,7 @@ JOINERS = r"[-_.@/:+#']+"
 
 
 def spelled_words(text: str) -> list[str]:
-    """The words of a text that may be misspelt, as they stand there."""
+    """Return the words of a text that may be misspelt, as written."""
     any_small = re.search("[a-z]", text) is not None
     return [
         word[0]
@@ -46,7 +46,7 @@ def spelled_words(text: str) -> list[str]:
 
 
 def edits(word: str) -> set[str]:
-    """All words at one edit: a letter less, another, one more, or two neighbours exchanged."""
+    """Return all words at edit distance one: a letter removed, replaced, inserted, or two neighbours exchanged."""
     cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
     return {
         *(left + right[1:] for left, right in cuts if right),
@@ -57,7 +57,7 @@ def edits(word: str) -> set[str]:
 
 
 def surface_words(text: str) -> Iterator[str]:
-    """The words of a text as they are written, without case and accents; joined ones also as one word."""
+    """Yield the words of a text without case and accents; joined ones also as one word."""
     joined = "(?:(?:['\u2019](?!(?:s|m|re|ve|ll|d)(?![a-z]))|[-\u2010])[a-z]+)*"
     for compound in re.findall(f"[a-z]+{joined}", fold(text)):
         words = re.findall("[a-z]+", compound)
@@ -67,7 +67,7 @@ def surface_words(text: str) -> Iterator[str]:
 
 
 def standing_word(texts: Iterable[tuple[str, ...]], meant: Callable[[str], bool]) -> str | None:
-    """The first word that is meant in the texts of the first documents, as far as they are read."""
+    """Return the first word that `meant` accepts in the texts of the first documents, within the limits."""
     bytes_left = MOST_READ_BYTES
     for parts in itertools.islice(texts, MOST_READ):
         for text in parts:
@@ -86,7 +86,7 @@ def nearest(
     stem: Callable[[str], str] | None,
     texts_of: Callable[[str], Iterable[tuple[str, ...]]],
 ) -> tuple[str, str] | None:
-    """The known word that is meant, and its term; `compared` is the word, or its term where there is no `stem`."""
+    """Return the known word that is meant, and its term; `compared` is the word, or its term if there is no `stem`."""
     if re.fullmatch("[a-z]+", compared) is None:
         return None
     words: dict[tuple[bool, int, str], list[str]] = {}
@@ -103,7 +103,7 @@ def nearest(
 
 
 def other_spelling(word: str) -> str:
-    """British for American, or the other way round: organise, organization, analyzed."""
+    """Return the British spelling of an American one, or vice versa: organise, organization, analyzed."""
     places = [at for at in range(4, len(word) - 1) if word[at] in "sz" and word[at - 1] in "iy"]
     if not places:
         return ""
@@ -117,7 +117,7 @@ def other_spellings(
     document_frequency: Mapping[str, int],
     term_of: Callable[[str], str],
 ) -> dict[str, str]:
-    """What unknown terms of known words become, where documents have the other spelling."""
+    """Return replacements for unknown terms of known words whose other spelling occurs in documents."""
     becomes: dict[str, str] = {}
     for typed in spelled_words(text):
         term, other = term_of(typed), other_spelling(typed.lower())
@@ -137,10 +137,10 @@ def corrections(
     stem: Callable[[str], str] | None,
     texts_of: Callable[[str], Iterable[tuple[str, ...]]],
 ) -> list[Correction]:
-    """Each misspelt word of a query, in order.
+    """Return a correction for each misspelt word of a query, in order.
 
-    `stem` is None where it is the caller's: then terms are compared instead of words. `texts_of` a term: those of each
-    document that holds it.
+    `stem` is None for a caller's stemmer: then terms are compared instead of words. `texts_of(term)` returns the
+    texts of each document with the term.
     """
     unknown = []
     for typed in spelled_words(text):

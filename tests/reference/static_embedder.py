@@ -1,4 +1,4 @@
-"""The offline default once more: the `tokenizers` library reads the text, NumPy takes the mean."""
+"""A second implementation of the offline default embedder: `tokenizers` reads the text, NumPy computes the mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 
 def folder() -> Path:
-    """Where the `wordllama` wheel keeps its files."""
+    """Return the folder of the `wordllama` wheel's files."""
     spec = find_spec("wordllama")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -23,7 +23,7 @@ def folder() -> Path:
 
 @lru_cache(maxsize=1)
 def tokenizer() -> Any:
-    """The tokenizer as its file says, without padding and truncation."""
+    """Return the tokenizer from its file, without padding and truncation."""
     read: Any = Tokenizer.from_file(str(folder() / "tokenizers/l2_supercat_tokenizer_config.json"))
     read.no_padding()
     read.no_truncation()
@@ -32,7 +32,7 @@ def tokenizer() -> Any:
 
 @lru_cache(maxsize=1)
 def table() -> NDArray[np.float32]:
-    """A row for each token."""
+    """Return the embedding table, a row for each token."""
     path = folder() / "weights/l2_supercat_256.safetensors"
     data = path.read_bytes()
     length = int.from_bytes(data[:8], "little")
@@ -42,13 +42,13 @@ def table() -> NDArray[np.float32]:
 
 
 def tokenize(text: str) -> list[int]:
-    """The ids of the tokens, in order."""
+    """Return the token ids, in order."""
     ids: list[int] = tokenizer().encode(text, add_special_tokens=False).ids
     return ids
 
 
 def embed(text: str) -> NDArray[np.float32]:
-    """The unit vector in the direction of the mean of the tokens' rows; zeros without tokens."""
+    """Return the unit vector in the direction of the mean of the tokens' rows; zeros without tokens."""
     ids = tokenize(text)
     if not ids:
         return np.zeros(table().shape[1], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Is the oracle right? Values worked out by hand or by another road, so that it is not its own judge."""
+"""Tests of the oracle against values computed by hand or by another method, so that it is not its own judge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does each test file catch the bugs that it is there to catch? (One pytest run for each: `--mutants`.)"""
+"""Each test file must catch the bugs seeded for it. (One pytest run for each: `--mutants`.)"""
 
 from __future__ import annotations
 

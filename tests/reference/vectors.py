@@ -1,6 +1,6 @@
-"""How similar are two vectors, and how far may a stored approximation be from that?
+"""Similarities of vectors, and the permitted error of a stored approximation.
 
-Similarities are computed in float64 from the vectors as given; higher is better for every metric.
+Similarities are computed in float64 from the given vectors; higher is better for every metric.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def similarity(metric: str, query: NDArray[np.float64], document: NDArray[np.flo
 
 
 def magnitude(metric: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
-    """The size that errors of a similarity are relative to: 1, |q||d|, or (|q| + |d|)^2."""
+    """Return the magnitude to which errors of a similarity are relative: 1, |q||d|, or (|q| + |d|)^2."""
     if metric == "cosine":
         return 1.0
     norms = float(np.linalg.norm(query)), float(np.linalg.norm(document))
@@ -40,7 +40,7 @@ def magnitude(metric: str, query: NDArray[np.float64], document: NDArray[np.floa
 
 
 def bound(metric: str, dtype: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
-    """How far the engine's similarity may be from `similarity`, given what it stores."""
+    """Return the permitted distance of the engine's similarity from `similarity`, given its stored type."""
     return RELATIVE_BOUND[dtype] * magnitude(metric, query, document)
 
 
@@ -48,7 +48,8 @@ MOST_SAMPLED, MOST_FUSED = 512, 16
 
 
 def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:
-    """The documents whose similarities make up the spread of a scope (cpp/src/engine/similarity_spread.hpp)."""
+    """Return the documents whose similarities are sampled for a scope's spread
+    (cpp/src/engine/similarity_spread.hpp)."""
     shift = 0
     while math.ceil(n_documents / 2**shift) > most:
         shift += 1
@@ -58,16 +59,16 @@ def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:
 
 
 def n_blocks(n_documents: int, most: int) -> int:
-    """Of as many documents as the least power of two for which there are at most `most`."""
+    """Return the number of blocks, whose size is the smallest power of two that gives at most `most` blocks."""
     return next(n for shift in range(64) if (n := math.ceil(n_documents / 2**shift)) <= most)
 
 
 def spread(similarities: Sequence[float]) -> tuple[float, float]:
-    """Mean and population deviation; NaN of nothing."""
+    """Return mean and population deviation; NaN for an empty sequence."""
     if not similarities:
         return math.nan, math.nan
     total = squares = 0.0
-    for one in similarities:  # sum() compensates; the definition does not
+    for one in similarities:  # sum() compensates rounding; the definition does not
         total += one
     mean = total / len(similarities)
     for one in similarities:

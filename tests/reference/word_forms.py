@@ -1,4 +1,4 @@
-"""Which words have another form with another stem? The twin of `cpp/src/text/word_forms.hpp`."""
+"""Irregular forms of English words, with other stems. The twin of `cpp/src/text/word_forms.hpp`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ GROUPS = """
 
 
 def _groups() -> dict[str, list[tuple[str, set[str]]]]:
-    """Of each term the groups that have it: how it has to be written ("": anyhow), and the other terms."""
+    """Return, for each term, its groups: the required spelling ("": any), and the other terms."""
     groups: dict[str, list[tuple[str, set[str]]]] = {}
     for group in GROUPS.split(";"):
         forms = [(stem_english(word.removesuffix("!")), word) for word in group.split()]
@@ -88,7 +88,7 @@ LONGEST_PIECE = 24
 
 
 def other_forms(term: str, text: str) -> set[str]:
-    """The terms of the other forms of a term of the text."""
+    """Return the terms of the other forms of a term of the text."""
     if term not in GROUPS_OF:
         return script_forms(term)
     pieces = [piece for piece in re.findall("[A-Za-z]+", text) if len(piece) <= LONGEST_PIECE]
@@ -104,18 +104,18 @@ def other_forms(term: str, text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class StandsFor:
-    """For which term of the query a further one stands, and what share of the lesser of their idfs it is worth."""
+    """The query's term for which a related term stands, and the related term's share of the smaller idf."""
 
     term: str
     share: float = 1.0
 
     def worth(self, own: float, other: float | None) -> float:
-        """`other`: the idf of the term that it stands for; None: no document holds that."""
+        """Return the idf to use; `other`: the idf of the query's term; None: it occurs in no document."""
         return self.share * (own if other is None else min(own, other))
 
 
 CANNOT = ("can", "not")
-"""What "cannot" is, too."""
+"""The two words that equal "cannot"."""
 
 
 def with_forms(
@@ -124,8 +124,8 @@ def with_forms(
     document_frequency: Mapping[str, int],
     analyzer: str = "english",
 ) -> tuple[dict[str, str], list[tuple[str, str]], dict[str, str]]:
-    """What unknown terms of a query become; further tokens: the other forms that are known, most frequent first; and of
-    which term of the query each of them is a form."""
+    """Return replacements for unknown terms of a query; additional tokens: the other known forms, most frequent
+    first; and the term of the query to which each of them belongs."""
     english = analyzer == "english"
     otherwise_written = digraphs(text, analyzer)
     becomes: dict[str, str] = {}
@@ -165,7 +165,7 @@ def with_forms(
 def cannot_meant(
     tokens: Sequence[tuple[str, str]], becomes: Mapping[str, str], further: Sequence[tuple[str, str]]
 ) -> set[str]:
-    """The terms that weigh as little as function words because they stand for "cannot", or it for them."""
+    """Return the terms that weigh as little as function words because "cannot" and "can not" stand for each other."""
     if "cannot" in becomes and becomes["cannot"] in CANNOT:
         return {*CANNOT, "cannot"}
     return {*CANNOT, "cannot"} if ("cannot", "joined") in further and _says_can_not(tokens) else set()

@@ -1,4 +1,4 @@
-"""The native static embedder once more: its file, its word pieces and its vectors, in plain Python and NumPy."""
+"""A second implementation of the native static embedder: file, word pieces and vectors, in plain Python and NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MASK = (1 << 64) - 1
 
 @dataclass
 class Table:
-    """What a file says."""
+    """The content of a file."""
 
     name: str
     tokens: list[str]
@@ -32,7 +32,7 @@ class Table:
 
 
 def hash64(data: bytes) -> int:
-    """What `cpp/src/base/hash.hpp` says."""
+    """Return the hash of `cpp/src/base/hash.hpp`."""
 
     def mix(a: int, b: int) -> int:
         product = a * b
@@ -48,7 +48,7 @@ def hash64(data: bytes) -> int:
 
 
 def write(table: Table, bits: int) -> bytes:
-    """The file of a table, whose rows fit into the bits."""
+    """Return the file of a table whose values fit into `bits` bits."""
     name, strings = table.name.encode(), "".join(token + "\n" for token in table.tokens).encode()
     n, dim = table.rows.shape
     data = b"SJSTATIC" + struct.pack("<6I", 1, dim, n, bits, len(name), len(strings)) + name + strings
@@ -62,7 +62,7 @@ def write(table: Table, bits: int) -> bytes:
 
 
 def read(data: bytes) -> Table:
-    """The table of a sound file."""
+    """Return the table of an intact file."""
     assert data[:8] == b"SJSTATIC"
     form, dim, n, bits, n_name, n_strings = struct.unpack_from("<6I", data, 8)
     assert form == 1
@@ -78,7 +78,7 @@ def read(data: bytes) -> Table:
 
 
 def split_ascii(text: str) -> Iterator[str]:
-    """What stands between ASCII spaces, and the ASCII punctuation marks, each alone."""
+    """Yield the texts between ASCII spaces, with each ASCII punctuation mark by itself."""
     word = ""
     for character in text + " ":
         if character > "\x7f" or (character.isascii() and character.isalnum()):
@@ -92,7 +92,7 @@ def split_ascii(text: str) -> Iterator[str]:
 
 
 def words(text: str) -> Iterator[str]:
-    """The words, folded."""
+    """Yield the words, folded."""
     for run in split_ascii(text):
         if run.isascii():
             yield run.lower()
@@ -114,7 +114,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def tokenize(text: str, vocabulary: dict[str, int]) -> list[int]:
-    """The ids of the tokens of a text."""
+    """Return the token ids of a text."""
     found: list[int] = []
     for word in words(text):
         rest, prefix = word.encode()[:MOST_WORD_BYTES].decode(errors="ignore"), ""
@@ -127,7 +127,7 @@ def tokenize(text: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 def embed(ids: Sequence[int], table: Table) -> NDArray[np.float32]:
-    """The unit vector in the direction of the sum of the tokens' rows; zeros without a direction."""
+    """Return the unit vector in the direction of the sum of the tokens' rows; zeros if the sum is zero."""
     rows = table.factors[list(ids), None].astype(np.float64) * table.rows[list(ids)]
     total = rows.sum(axis=0) if len(ids) else np.zeros(table.rows.shape[1])
     length = np.linalg.norm(total)

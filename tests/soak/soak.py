@@ -1,14 +1,14 @@
-"""Does the engine stay right and steady under mixed writes and searches from several threads, for a given time?
+"""Soak test: mixed writes and searches from several threads, for a given time, must stay correct and stable.
 
     python -m tests.soak.soak [--seconds S] [--threads N] [--seed N] [--no-model]
 
-Each thread owns a tenant and writes only there, so that it can keep a model of its own scope and compare every search
-with it bit for bit, while the other threads write next to it; searches of foreign tenants are checked for what any
-reader may rely on. All tenants have the same ids, and an id is in several scopes of a tenant at once.
+Each thread owns a tenant and writes only there, so that it can keep a model of its own scopes and compare every search
+with it bit for bit, while the other threads write to theirs; searches of other tenants are checked for the guarantees
+that every reader has. All tenants have the same ids, and an id is in several scopes of a tenant at once.
 
 Runs against a sanitizer build unchanged: preload its runtime (LD_PRELOAD="$(gcc -print-file-name=libasan.so)
-$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0) and give --no-model, because the model's own time
-would drown the engine's.
+$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0) and give --no-model, because the model's time
+would exceed the engine's by far.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.reference.scopes import key, most_specific_first
 
 DIM = 16
 MAX_DOCUMENTS = 400
-"""A thread keeps about as many, so that deletes and updates find something and memory stays level."""
+"""The approximate number of documents per thread; deletes and updates find some, and memory use stays constant."""
 
 
 class Resident:
@@ -48,7 +48,7 @@ class Resident:
             kit.Scope(self.tenant, "jane", "coder"),
         ]  # fmt: skip
         self.live: set[tuple[str, Any]] = set()
-        """Ids and scopes of what is there."""
+        """Ids and scopes of the existing documents."""
         self.calls: Counter[str] = Counter()
 
     def step(self) -> None:
@@ -81,12 +81,12 @@ class Resident:
         return " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(0, 30)))
 
     def vector(self) -> Any:
-        """Exact in every stored type, so that results are compared bit for bit."""
+        """Return a vector that is exact in every stored type, so that results can be compared bit for bit."""
         signs = self.random.choices([-1, 1], k=DIM)
         return np.roll(exact_vector(signs, self.random.choice([1, 4, 16]), 1.0), self.random.randrange(DIM))
 
     def drawn_key(self) -> tuple[str, Any]:
-        """An id and one of the tenant's scopes, of something that may be there."""
+        """Return an id and a scope of the tenant; such a document may exist."""
         return f"m{self.random.randrange(MAX_DOCUMENTS // 4)}", self.random.choice(self.scopes)
 
     def upsert(self) -> None:
@@ -137,7 +137,7 @@ class Resident:
             assert document.payload == payload_of(id, home)
 
     def search_ids(self) -> None:
-        """By ids, which name documents of all visible scopes, and by a ranking of ids and pairs."""
+        """Search by ids, which name documents of all visible scopes, and by a ranking of ids and pairs."""
         keys, scope = [self.drawn_key() for _ in range(8)], self.random.choice(self.scopes)
         ids = [id for id, _ in keys]
         ranking: list[Any] = [*((home, id) for id, home in keys[:4]), *ids[4:]]
@@ -176,7 +176,7 @@ class Resident:
                 judge.same_result(result, self.model.search(query, scope=self.scopes[-1]))
 
     def look_around(self) -> None:
-        """A tenant that another thread is writing."""
+        """Search a tenant that another thread is writing."""
         tenant = f"tenant{self.number + 1}"
         result = self.engine.search(
             "jay oak", vector=self.vector(), scope=self.kit.Scope(tenant, "jane", "coder"), k=100
@@ -190,12 +190,12 @@ class Resident:
 
 
 def payload_of(id: str, scope: Any) -> bytes:
-    """What every document says of itself."""
+    """Return the payload of a document, which repeats its id and scope."""
     return repr((id, key(scope))).encode()
 
 
 def soak(kit: Kit, seconds: float, n_threads: int, seed: int, *, with_model: bool = True) -> Counter[str]:
-    """Runs for the given time; returns how often each call was made; raises the first failure of any thread."""
+    """Run for the given time; return the number of calls by name; raise the first failure of any thread."""
     engine = kit.Engine(DIM, "ip")
     residents = [Resident(kit, engine, number, seed, with_model=with_model) for number in range(n_threads)]
     stop, failures = threading.Event(), []

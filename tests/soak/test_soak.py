@@ -1,4 +1,4 @@
-"""The soak in miniature: seconds in the default run, five minutes, or SCRUBJAY_SOAK_SECONDS, when slow tests run."""
+"""A short soak test: seconds in the default run; five minutes, or SCRUBJAY_SOAK_SECONDS, with --slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of an engine and its model after any write? Each function is one sentence."""
+"""The invariants of an engine and its model after any write. Each function is one sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def same_number_of_documents(pair: Pair, scope_key: Key) -> None:
 
 
 def same_documents(pair: Pair, id: Any, scope_key: Key) -> None:
-    """get returns the most specific of what the scope sees, as it was last written, or None."""
+    """get returns the most specific document that the scope sees, as last written, or None."""
     scope = pair.scope(scope_key)
     if outcome(lambda engine: engine.get(id, scope=scope), pair.model)[0] == "raised":
         pair.both(lambda engine: engine.get(id, scope=scope))
@@ -67,7 +67,7 @@ def same_vector_results(pair: Pair, vector: Any, scope_key: Key) -> None:
 
 
 def same_hybrid_results(pair: Pair, query: str, vector: Any, scope_key: Key, k: int) -> None:
-    """Both arms fused."""
+    """Both rankings, fused."""
     options: dict[str, Any] = {
         "vector": vector,
         "scope": pair.scope(scope_key),
@@ -84,7 +84,7 @@ def same_rankings(pair: Pair, scope_key: Key, entries: list[Any]) -> None:
 
 
 def same_admitted_ids(pair: Pair, scope_key: Key, ids: list[Any]) -> None:
-    """An id in `ids` and in `exclude` names every visible document with it."""
+    """An id in `ids` and in `exclude` refers to every visible document with it."""
     for choice in ({"ids": ids}, {"exclude": ids}):
         options: dict[str, Any] = {"scope": pair.scope(scope_key), "k": judge.ALL, "query": Asked(**choice)}
         judge.same_result(pair.engine.search("jay oak", **options), pair.model.search("jay oak", **options))
@@ -92,7 +92,7 @@ def same_admitted_ids(pair: Pair, scope_key: Key, ids: list[Any]) -> None:
 
 
 def nothing_foreign(pair: Pair, query: str, scope_key: Key) -> None:
-    """Whatever is returned lies in a partition that the scope sees. (Says it without the model's ranking.)"""
+    """Every hit is in a partition that the scope sees. (Without the model's ranking.)"""
     tenant, user, agent = scope_key
     result = pair.engine.search(query, scope=pair.scope(scope_key), k=judge.ALL, query=Query(mode="lexical"))
     for index in range(len(result)):
@@ -103,7 +103,7 @@ def nothing_foreign(pair: Pair, query: str, scope_key: Key) -> None:
 
 
 def same_statistics(pair: Pair, scope_key: Key) -> None:
-    """The counters that callers see follow the live documents."""
+    """The counters that callers see match the live documents."""
     for scope in (None, pair.scope(scope_key)):
         given, expected = pair.engine.stats(scope), pair.model.stats(scope)
         assert {name: given[name] for name in expected} == expected

@@ -1,5 +1,5 @@
-"""Do an index in memory, in a file, in a sealed file and in PostgreSQL, also sealed and with users in homes of their
-own, answer as the oracle, whatever is written?"""
+"""An index in memory, in a file, in an encrypted file and in PostgreSQL, also encrypted and with users in their own
+homes, answers as the oracle, whatever is written."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ orders = st.sampled_from([None, "created_at", *FIELDS])
 
 
 class DocumentsMachine(RuleBasedStateMachine):
-    """The same is done to the model and to every index."""
+    """Applies each operation to the model and to every index."""
 
     @initialize()
     def start(self) -> None:
@@ -67,10 +67,10 @@ class DocumentsMachine(RuleBasedStateMachine):
         own = provider if name == "sealed" else None
         return Index.open(self.folder / name, dtype="f32", durability="normal", keys=own)
 
-    # -- writes: versions of an index stand for those of the model
+    # -- writes: versions of an index are mapped to those of the model
 
     def _expected(self, index: Index | None, place: DocumentKey, condition: str | None) -> int | None:
-        """What a conditional write names; of the model if there is no index."""
+        """Return the version of a conditional write; the model's if there is no index."""
         if condition is None:
             return None
         if condition == "absent":
@@ -244,7 +244,7 @@ class DocumentsMachine(RuleBasedStateMachine):
 
     @rule(scope=scopes, text=st.sampled_from(TEXTS))
     def search(self, scope: Scope, text: str) -> None:
-        """What a search finds is what is listed: both retrievers follow every write."""
+        """A search finds what is listed: both rankings follow every write."""
         words = {(key(hit.scope), hit.id) for hit in self.indexes[0].search(text, scope=scope, k=100)}
         assert words == {
             row.key

@@ -1,4 +1,4 @@
-"""Do engine and model stay equal under any sequence of writes and searches?"""
+"""Engine and model stay equal under any sequence of writes and searches."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ payloads = st.one_of(
 
 
 places = draw.weighted((3, st.integers(0, 7)), (1, st.integers(0, 39)))
-"""Of ids: mostly few, so that many live in several scopes at once."""
+"""Of ids: few, so that many exist in several scopes at once."""
 
 
 class EngineMachine(RuleBasedStateMachine):
-    """Writes go to both; each rule that reads is an invariant with drawn arguments."""
+    """Writes go to both; each reading rule is an invariant with drawn arguments."""
 
     pair: Pair
     ids: list[Any]
@@ -48,7 +48,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 39), text=draw.texts, vector=vectors)
     def update(self, place: int, text: str, vector: Any) -> None:
-        """A new version of a live document, in its scope."""
+        """Write a new version of a live document, in its scope."""
         live = self.pair.model.live_keys()
         if live:
             home, id = live[place % len(live)]
@@ -56,7 +56,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 39), text=draw.texts, key=draw.scope_keys)
     def copy(self, place: int, text: str, key: tuple) -> None:
-        """The id of a live document, in another scope mostly: that one stays as it is."""
+        """Write the id of a live document, usually in another scope: the original document must not change."""
         live = self.pair.model.live_keys()
         if live:
             _, id = live[place % len(live)]
@@ -96,13 +96,13 @@ class EngineMachine(RuleBasedStateMachine):
         self.pair.both(lambda e: e.delete_many([self.ids[id] for id, _ in rows], scope=scope))
 
     def versions(self, engine: Any, keys: list[tuple[int, tuple]], conditions: list[str | None]) -> list[Any]:
-        """What conditional writes name, in the engine's own versions."""
+        """Return the versions of conditional writes, in the engine's own numbering."""
         found = []
         for (id, key), condition in zip(keys, conditions, strict=True):
             scope = self.pair.scope(key)
             try:
                 document = engine.get(self.ids[id], scope=scope)
-            except TypeError:  # ids of the other kind
+            except TypeError:  # ids of the other type
                 document = None
             current = document.version if document is not None and document.scope == scope else 0
             found.append({"absent": 0, "current": current, "stale": current + 1}.get(condition or ""))

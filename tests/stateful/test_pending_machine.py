@@ -1,6 +1,6 @@
-"""Does an index whose embedder comes and goes refuse nothing, lose nothing and embed everything in the end?
+"""An index whose embedder fails intermittently refuses no write, loses nothing and embeds everything in the end.
 
-The oracle is a dict of what was written; a vector is the embedder's own, one that the caller gave, or none on purpose.
+The oracle is a dict of the writes; a vector is the embedder's own, one that the caller gave, or deliberately missing.
 """
 
 from __future__ import annotations

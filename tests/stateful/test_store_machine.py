@@ -1,4 +1,4 @@
-"""Do an index in a file and a plain dict stay equal over any sequence of writes, reopenings, evictions and erasures?"""
+"""An index in a file and a plain dict stay equal over any sequence of writes, reopenings, evictions and erasures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPES = [
     Scope("b"),
 ]
 WORDS = ["oak", "jay", "acorn", "sk-stg-0041", "winter"]
-ids = st.integers(0, 9)  # few, so that they meet in several scopes
+ids = st.integers(0, 9)  # few, so that the same id is in several scopes
 scopes = st.sampled_from(SCOPES)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 vectors = st.one_of(st.none(), st.lists(st.integers(1, 9), min_size=3, max_size=3))
@@ -49,7 +49,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.keys = keys
         self.now = 1_000_000
         self.model: dict[Key, tuple[str, Any, int | None]] = {}
-        self.notes: list[tuple[Key, Scope]] = []  # of feedback: the memory, and who asked
+        self.notes: list[tuple[Key, Scope]] = []  # of feedback: the memory, and the scope that searched
         self.others: list[Index] = []
         self.dtype = dtype
         self.index = self._open()
@@ -61,7 +61,7 @@ class StoreMachine(RuleBasedStateMachine):
             durability="normal",
             memory_budget=self.budget,
             keys=self.keys,
-            encryption="mixed",  # keys may come when there are rows in the clear
+            encryption="mixed",  # keys may be added when there are unencrypted rows
         )
         engine = Backend.of(index).engine
         engine.clock = engine.residency._clock = lambda: self.now  # type: ignore[union-attr]
@@ -97,7 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.notes = [note for note in self.notes if note[0] not in keys]
 
     def seen(self, id: int, scope: Scope) -> Key | None:
-        """The key of the document that a reader of an id gets."""
+        """Return the key of the document that a reader of an id gets."""
         t, u, a = scope.tenant, scope.user, scope.agent
         for names in ((t, u, a), (t, u, None), (t, None, a), (t, None, None)):
             if (Scope(*names), id) in self.live():
@@ -145,7 +145,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def keys_are_given(self) -> None:
-        """From now on tenant a is encrypted; b never is."""
+        """Encrypt tenant a from now on; b never is."""
         for index in [self.index, *self.others]:
             index.close()
         self.others = []
@@ -160,13 +160,13 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def another_writer_takes_over(self) -> None:
-        """Two indexes over one file: the next operations go to the other, later perhaps back."""
+        """Two indexes over one file: later operations use the other one, until the next switch."""
         self.others.append(self.index)
         self.index = self._open() if len(self.others) < 3 else self.others.pop(0)
 
     @rule()
     def killed(self) -> None:
-        """What a killed process leaves: the files as they are (a copy of them, without closing)."""
+        """The state after a killed process: a copy of the files, without closing."""
         copy = Path(tempfile.mkdtemp(dir=self.folder)) / "memories.scrubjay"
         for end in ("", "-wal"):
             source = self.path.with_name(self.path.name + end)

@@ -1,4 +1,4 @@
-"""Fixtures that several of these files use."""
+"""Fixtures shared by several of these files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from scrubjay.store.residency import housekeeping, residency
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Housekeeping that does not wait until a partition has rested for long."""
+    """Housekeeping without the delay after a partition's last use."""
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(residency, "_REST_SECONDS", 0.01)

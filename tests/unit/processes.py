@@ -1,4 +1,4 @@
-"""Scenarios that may kill or hang a process, each in one of its own."""
+"""Scenarios that may kill or hang a process, each in its own."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 """
 
 
-# A process that hangs is ended after this long. Nothing is measured by it, so it is long: others may be busy, too.
+# A hanging process is killed after this time. It is not a measurement, and long, because other processes may be busy.
 PATIENCE_SECONDS = 300.0
 
 
 def outcome_of(code: str, *, timeout: float = PATIENCE_SECONDS) -> subprocess.CompletedProcess[str]:
-    """What becomes of a new interpreter that runs `code` behind SETTING."""
+    """Run `code` after SETTING in a new interpreter; return the process."""
     return subprocess.run(
         [sys.executable, "-X", "faulthandler", "-c", SETTING + textwrap.dedent(code)],
         capture_output=True,
@@ -32,7 +32,8 @@ def outcome_of(code: str, *, timeout: float = PATIENCE_SECONDS) -> subprocess.Co
 
 
 def run(code: str, *, timeout: float = PATIENCE_SECONDS) -> str:
-    """What a new interpreter prints that runs `code` behind SETTING; it must end by itself, with exit code 0."""
+    """Return the output of a new interpreter that runs `code` after SETTING; it must end by itself, with exit code
+    0."""
     outcome = outcome_of(code, timeout=timeout)
     assert outcome.returncode == 0, f"exit code {outcome.returncode}\n{outcome.stdout}\n{outcome.stderr}"
     return outcome.stdout

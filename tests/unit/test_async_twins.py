@@ -1,4 +1,4 @@
-"""Has every method that may wait an async twin that blocks no event loop, and do quick searches take no thread?"""
+"""Every method that may block has an async twin that blocks no event loop, and quick searches use no thread."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHOUT = {
 
 
 def methods(cls: type) -> Iterator[str]:
-    """Yield the public methods, whatever they are."""
+    """Yield all public methods."""
     for name in dir(cls):
         if not name.startswith("_") and not isinstance(inspect.getattr_static(cls, name), property):
             yield name
@@ -132,7 +132,7 @@ def test_a_day_of_an_index(tmp_path: Path) -> None:
 
 
 class Spy:
-    """Counts the hand-overs to threads."""
+    """Counts the calls that are passed to threads."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.n_threads = 0
@@ -145,7 +145,7 @@ class Spy:
         monkeypatch.setattr(asyncio, "to_thread", to_thread)
 
     def threads_of(self, index: Index, text: Any = "oak", **options: Any) -> int:
-        """How many threads a search takes; its hits must be those of the plain call."""
+        """Return how many threads a search uses; its hits must be those of the plain call."""
         before = self.n_threads
         hits = asyncio.run(index.asearch(text, **{"scope": JANE, **options}))
         after = self.n_threads
@@ -166,8 +166,8 @@ def test_a_search_in_memory_is_a_plain_call_where_nothing_waits(
 ) -> None:
     index = Index(Flaky())
     index.upsert_many([{"id": i, "text": f"oak {i}", "metadata": {"i": i}} for i in range(50)], scope=JANE)
-    assert spy.threads_of(index) == 1  # the embedder is called
-    assert spy.threads_of(index) == 0  # the cache has it
+    assert spy.threads_of(index) == 1  # calls the embedder
+    assert spy.threads_of(index) == 0  # is in the cache
     assert spy.threads_of(index, filter={"i": {"$gt": 40}}, k=3, explain=True) == 0
     assert spy.threads_of(index, "jay", query=Query(mode="lexical")) == 0
     assert spy.threads_of(index, "jay", vector=[1.0, 0.0, 0.0]) == 0
@@ -182,7 +182,7 @@ def test_a_search_in_memory_is_a_plain_call_where_nothing_waits(
 def test_what_may_wait_takes_a_thread(spy: Spy) -> None:
     expiring, stemmed, down = Index(), Index(analyzer="own", stemmer=lambda word: word), Index(Flaky())
     expiring.upsert("m1", "oak", scope=JANE, ttl=1000)
-    assert spy.threads_of(expiring) == 1  # what is due is deleted first
+    assert spy.threads_of(expiring) == 1  # expired documents are deleted first
     stemmed.upsert("m1", "oak", scope=JANE)
     assert spy.threads_of(stemmed) == 1
     assert isinstance(down.embedder, Flaky)
@@ -199,9 +199,9 @@ def test_a_search_of_a_file_is_a_plain_call_once_it_is_warm(spy: Spy, tmp_path: 
         assert spy.threads_of(index) == 0
         assert (
             spy.threads_of(index, scope=Scope("acme", user="joe")) == 1
-        )  # its partitions were not asked for yet
+        )  # its partitions have not been loaded yet
         assert spy.threads_of(index, scope=Scope("acme", user="joe")) == 0
-        other.upsert("m2", "oak oak", scope=JANE)  # as another process does
+        other.upsert("m2", "oak oak", scope=JANE)  # as from another process
         assert spy.threads_of(index) == 1
         assert spy.threads_of(index) == 0
         index.upsert("m3", "oak", scope=JANE, ttl=timedelta(days=1))
@@ -214,7 +214,7 @@ def test_a_search_of_a_file_is_a_plain_call_once_it_is_warm(spy: Spy, tmp_path: 
     with Index.open(tmp_path / "sealed.scrubjay", keys=provider) as index:
         index.upsert("m1", "oak", scope=JANE)
         index.search("oak", scope=JANE)
-        assert spy.threads_of(index) == 1  # a key may be asked for
+        assert spy.threads_of(index) == 1  # may request a key
 
 
 def test_errors_arrive_either_way(spy: Spy) -> None:

@@ -1,4 +1,4 @@
-"""`scrubjay.backend`: what adapters are made of. (Leases, conditions and queries have tests in tests/adapters.)"""
+"""`scrubjay.backend`: building blocks of adapters. (tests/adapters has tests of leases, conditions and queries.)"""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_listing_takes_conditions_and_ids(documents: Documents) -> None:
     assert [record.id for record in found] == ["m4", "m0"]
     assert documents.list(scope=JANE, ids=[]) == [] == documents.list(scope=JOE, exact=True)
     assert [record.id for record in documents.list(scope=JANE, ids=["m1"], exact=True, limit=1)] == ["m1"]
-    assert len(documents.list(scope=JANE, ids=["m1"])) == 2  # a scope's own, and the shared one
+    assert len(documents.list(scope=JANE, ids=["m1"])) == 2  # the scope's own, and the shared one
     assert asyncio.run(AsyncDocuments(documents).list(scope=JOE)) == documents.list(scope=JOE)
 
 
@@ -81,7 +81,7 @@ def test_a_listing_of_a_shared_id_has_those_that_meet_the_conditions(documents: 
 
 
 class Adapter:
-    """Has a method and, made of it, its async twin."""
+    """Has a method and the async twin derived from it."""
 
     def search(self, query: str, k: int = 3) -> tuple[str, int, bool]:
         return query, k, threading.current_thread() is threading.main_thread()
@@ -334,14 +334,14 @@ def test_more_scopes_than_one_call_takes_are_searched_in_groups(
         documents.upsert_many([{"id": "m", "text": f"the oak of sk-stg-00{i}"}], scope=scope)
     fill(documents, 1, ACME)
     whole = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
-    monkeypatch.setattr("scrubjay.backend.together._AT_ONCE", 3)
+    monkeypatch.setattr("scrubjay.backend.joint_ranking._AT_ONCE", 3)
     found = documents.search("oak sk-stg-005 note", scope=scopes, k=20)
     assert [(hit.scope, hit.id) for hit in found] == [(hit.scope, hit.id) for hit in whole]
     assert [hit.score for hit in found] == [hit.score for hit in whole]
 
 
 def test_conditions_of_python_hold_in_each_scope(documents: Documents) -> None:
-    """Also where the scopes share their ids, and only one of the documents meets them."""
+    """Even if the scopes share their ids, and only one of the documents matches."""
     scopes = [Scope("acme", user=f"u{i}") for i in range(30)]
     for i, scope in enumerate(scopes):
         documents.upsert_many([{"id": "m", "text": "oak", "metadata": {"city": f"York {i}"}}], scope=scope)

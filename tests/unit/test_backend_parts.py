@@ -1,4 +1,4 @@
-"""What several adapters share: trees of scopes, writing in one step, sweeping, and a framework's embeddings."""
+"""Parts shared by adapters: trees of scopes, writing in one step, sweeping, and a framework's embeddings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LABELS = ["a", "b", "ab", "a b", "é", "%", "_", "A", "-", "0", "\U0001f426"]
 def test_what_lies_below_a_path_is_what_looking_at_all_of_them_finds(
     documents: Documents, separator: str
 ) -> None:
-    """Random writes and deletions, also in other tenants, of other agents and by users that are no paths."""
+    """Random writes and deletions, also in other tenants, of other agents and by users that are not paths."""
     chance = random.Random(7)
     within = Scope("acme", agent=".")
     tree = ScopeTree(documents.index, within, separator)
@@ -107,7 +107,7 @@ def test_what_fails_inside_of_the_block_writes_nothing(documents: Documents) -> 
 
 
 def test_nobody_writes_in_between(documents: Documents) -> None:
-    """Sixteen threads count up: each reads and writes in the same turn."""
+    """Sixteen threads increment a counter: each reads and writes while holding the lock."""
     documents.upsert_many([{"id": "n", "text": "0"}], scope=JANE)
 
     def count_up() -> None:
@@ -129,7 +129,7 @@ def test_nobody_writes_in_between(documents: Documents) -> None:
 
 
 class Swept:
-    """Counts; raises what it is told to."""
+    """Counts calls; raises on request."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -174,7 +174,7 @@ def test_sweeping_ends_with_what_is_swept() -> None:
 
 
 class Embeddings:
-    """Vectors of (length, 1), and what was asked for."""
+    """Returns vectors (length, 1), and records its calls."""
 
     model = "lengths"
 
@@ -215,7 +215,7 @@ def test_what_was_prepared_is_not_embedded_again() -> None:
         assert embedder.embed_documents(["plane", "tram", "train"]).tolist() == [[5, 1], [4, 1], [5, 1]]
         assert made.asked == ["tram"]
     embedder.embed_documents(["train"])
-    assert made.asked == ["tram", "train"]  # outside of the block it counts no more
+    assert made.asked == ["tram", "train"]  # outside the block the vectors are not used
 
 
 def test_contexts_do_not_see_what_others_prepared() -> None:

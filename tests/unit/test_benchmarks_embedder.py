@@ -108,7 +108,7 @@ def test_it_says_where_the_sets_are_missed(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_table_is_made_of_what_the_teacher_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A teacher that knows two subjects: a line is of the one or of the other, and so is its translation."""
+    """A teacher that knows two subjects: a line is about one of them, and so is its translation."""
     monkeypatch.setattr(train, "BATCH", 64)
     monkeypatch.setattr(teacher, "SHARD_LINES", 200)
     chance = np.random.default_rng(6)
@@ -134,7 +134,7 @@ def test_a_table_is_made_of_what_the_teacher_wrote(tmp_path: Path, monkeypatch: 
     (tmp_path / "vectors").mkdir()
     np.save(tmp_path / "vectors" / "pieces.npy", chance.normal(size=(len(vocabulary), 384)))
     np.save(tmp_path / "vectors" / "english.npy", [taught(word) for word in translated])
-    for shard in (0, 2):  # the one between is not there yet
+    for shard in (0, 2):  # the one in between does not exist yet
         part = texts[shard * 200 : (shard + 1) * 200]
         np.save(tmp_path / "vectors" / f"lines.{shard:05}.npy", [taught(one) for one in part])
     assert train.main([str(tmp_path), str(tmp_path / "table"), "--dim", "16", "--epochs", "30"]) == 0

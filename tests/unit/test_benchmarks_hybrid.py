@@ -1,4 +1,4 @@
-"""Is the hybrid comparison fair and complete: right fusion, tuned peers, visible writes, errors listed, true ratios?"""
+"""The hybrid comparison is fair and complete: right fusion, tuned peers, visible writes, errors listed, true ratios."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_glue_fuses_as_the_oracle() -> None:
 
 
 def check_engine(name: str, folder: str) -> None:
-    """It finds its users' memories, and what is written at once."""
+    """Finds its users' memories, and new writes at once."""
     assert hybrid_engines.installed([name])[0]
     engine = hybrid_engines.ENGINES[name](Path(folder))
     engine.build(WHOLE)
@@ -62,13 +62,13 @@ def test_every_engine_finds_its_users_memories_and_sees_writes(name: str, tmp_pa
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)}: not installed (benchmarks/compare/requirements.txt)")
-    # Strangers in a process of their own: some cannot be loaded after others.
+    # Peers in their own process: some cannot be loaded after others.
     code = f"from tests.unit.test_benchmarks_hybrid import check_engine; check_engine({name!r}, {folder!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 class Knob:
-    """An engine whose recall rises with its setting."""
+    """An engine whose recall increases with its setting."""
 
     name, note, n_adds = "knob", "a fake", 0
     settings: Sequence[Any] = (1, 2, 3, 4)

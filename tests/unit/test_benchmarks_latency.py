@@ -1,4 +1,4 @@
-"""Do the latency benchmarks measure what they say: exact answers, no coordinated omission, every workload?"""
+"""The latency benchmarks measure what they claim: exact answers, no coordinated omission, every workload."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_questions_are_seeded_and_stay_with_one_user_for_a_while() -> None:
 
 def test_a_stall_makes_those_behind_it_late() -> None:
     stalled = recording.open_loop(lambda n: sleep(0.05 if n == 0 else 0.0), range(20), 1_000, 0.02)
-    assert stalled["latency"][5] > 40_000_000  # its own call took nothing, but it should have begun 45 ms ago
-    assert np.median(stalled["service"][1:]) < 20_000_000  # of many, since others may be busy, too
+    assert stalled["latency"][5] > 40_000_000  # its own call took no time, but it was due 45 ms earlier
+    assert np.median(stalled["service"][1:]) < 20_000_000  # since other processes may be busy
 
 
 def test_work_beside_goes_on_and_its_error_comes_out() -> None:
@@ -150,7 +150,7 @@ def test_throughput_counts_all_threads() -> None:
 
     def call(_: int) -> None:
         seen.add(threading.get_ident())
-        sleep(0.005)  # asleep, it needs no processor, which others may have
+        sleep(0.005)  # sleeping needs no CPU, which other processes may use
 
     one = recording.throughput(call, range(10), [None], 0.5)
     two = recording.throughput(call, range(10), [None, None], 0.5)

@@ -1,4 +1,4 @@
-"""Do the lexical benchmarks measure what they say: same terms for all, exact answers, seeded data, true tables?"""
+"""The lexical benchmarks measure what they claim: same terms for all, exact answers, seeded data, true tables."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_every_engine_finds_the_best_by_its_own_lengths(name: str) -> None:
         exact.recall(engine.found(query, 10), formula.scores(query), 10)
         for query in workload.queries("kw", 20, HELD_OUT, TERMS)
     ]
-    assert np.mean(recalls) > (0.75 if name == "fts5" else 0.99)  # FTS5 has another idf
+    assert np.mean(recalls) > (0.75 if name == "fts5" else 0.99)  # FTS5 uses another idf
     if engine.n_adds:
         text = "quagga zebu okapi"
         engine.add(len(DOCUMENTS), text, text)

@@ -1,4 +1,4 @@
-"""Are the texts of a machine read as summaries and what they are summaries of, and is the default compared fairly?"""
+"""Machine texts are parsed into summaries and the texts they summarise, and the default is compared fairly."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_gap_is_told_from_noise() -> None:
     rng = np.random.default_rng(1)
     figures = {name: np.full((200, 3), 0.5) for name in ("default", "BM25", "RRF(60)")}
     noise = rng.normal(0, 0.3, (200, 1))
-    figures["BM25"][:, :1] += 0.02 + noise - noise.mean()  # better by as much as chance gives
+    figures["BM25"][:, :1] += 0.02 + noise - noise.mean()  # better, but within chance
     figures["RRF(60)"][:, 1:] += 0.1
     found = known_items.compared(figures)
     assert list(found) == list(MOST_BELOW)

@@ -1,4 +1,4 @@
-"""Does the table of rankings measure what it says, and fail when the default is worse than its parts?"""
+"""The table of rankings measures what it claims, and fails if the default is worse than its parts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WORDS = ["oak", "jay", "acorn", "winter", "feather", "river", "stone", "cloud"]
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A set by the name of a real one: each question's answer is near it and shares a word with it."""
+    """A set with the name of a real one: each question's answer is near it and shares a word with it."""
     folder = tmp_path / "locomo_dev"
     folder.mkdir()
     rng = np.random.default_rng(0)
-    n = 20  # as many as are reranked
+    n = 20  # the number that is reranked
     texts = [f"{WORDS[i % 8]} {' '.join(rng.choice(WORDS, 4))} number{i}" for i in range(n)]
     rows = [{"id": f"d{i}", "text": text, "meta": {"scope": "s"}} for i, text in enumerate(texts)]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -124,9 +124,9 @@ def test_trials_are_made_of_judged_sets(
         assert trial.queries and all(query.relevant <= kept for query in trial.queries)
         documents, queries = trial.document_vectors(model), trial.query_vectors(model)
         assert len(documents) == len(judged.memories) and documents.shape[1] == queries.shape[1]
-        # Kept as float16, of 11 bits: 2**-11 of each number.
+        # Stored as float16, with 11 bits: an error of 2**-11 of each number.
         assert np.allclose(np.linalg.norm(documents, axis=1), 1, atol=1e-3)
-        assert np.array_equal(documents, trial.document_vectors(model))  # the same in every run
+        assert np.array_equal(documents, trial.document_vectors(model))  # deterministic
     out = tmp_path / "trials.json"
     arguments = ["--data", str(data), "--set", "locomo_dev", "--queries", "4", "--json", str(out)]
     assert unseen.main(arguments) == 0

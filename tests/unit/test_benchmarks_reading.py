@@ -1,4 +1,4 @@
-"""Does the comparison of many hits and filters ask for what it says, and notice a wrong answer?"""
+"""The comparison of many hits and filters requests what it claims, and detects a wrong answer."""
 
 from __future__ import annotations
 

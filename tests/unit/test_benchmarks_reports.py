@@ -1,4 +1,4 @@
-"""Do reports become pages and plots, and does the guard over instructions fail when it should, and only then?"""
+"""Reports become pages and plots, and the guard over instructions fails exactly when it should."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, counts: dict[str, int] | None) -> 
         ({"one": 1_050, "two": 2_000}, 0),
         ({"one": 1_051, "two": 2_000}, 1),
         ({"one": 10, "two": 2_000, "new": 9_999_999}, 0),
-        ({"one": 1_000}, 1),  # one that is no longer counted would be a hole
+        ({"one": 1_000}, 1),  # one that is no longer counted would be a gap
     ],
 )
 def test_growth_beyond_five_percent_fails(

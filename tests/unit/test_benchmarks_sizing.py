@@ -1,4 +1,4 @@
-"""Does the simulation of a fleet come out as it must where that is known?"""
+"""The simulation of a fleet gives the known results where these exist."""
 
 from __future__ import annotations
 

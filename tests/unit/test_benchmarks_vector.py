@@ -1,4 +1,4 @@
-"""Is the vector comparison fair: libraries tuned to the same recall, exact answers, ratios of those that are right?"""
+"""The vector comparison is fair: libraries tuned to the same recall, exact answers, ratios of correct ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def check_engine(name: str) -> None:
-    """It can be tuned to be right."""
+    """A library that can be tuned to be correct."""
     engine = vector_engines.ENGINES[name]()
     engine.build(VECTORS)
     for k in (10, 50):
@@ -41,7 +41,7 @@ def test_every_engine_can_be_tuned_to_be_right(name: str) -> None:
         pytest.skip(f"{name}: {missing[name]} (benchmarks/compare/requirements.txt)")
     if name in {"scrubjay", "numpy"}:
         check_engine(name)
-    else:  # strangers in a process of their own: some cannot be loaded after others
+    else:  # peers in their own process: some cannot be loaded after others
         code = f"from tests.unit.test_benchmarks_vector import check_engine; check_engine({name!r})"
         subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,4 +1,4 @@
-"""The command line: output, exit codes, what it refuses."""
+"""The command line: output, exit codes, refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_search_shows_a_table(capsys: pytest.CaptureFixture[str], file: str) -> 
     assert lines[2].startswith("   relevance high; lexical #1, vector #1; bm25 ")
     assert lines[2].endswith("terms stage key")
     assert lines[3].split()[0] == "2"
-    assert lines[-2] == "vectors: 3 originals"  # all that she may see
+    assert lines[-2] == "vectors: 3 originals"  # all visible ones
     assert "Scope('local', user='jane')" in lines[-1]
     assert "else's" not in out
 
@@ -98,7 +98,7 @@ def test_an_id_in_several_scopes_is_several_memories(
         {"user": "marco"},
     )
     rows = [{"id": "m", "text": f"oak {number}", **names} for number, names in enumerate(whose)]
-    rows += [{"id": "m", "text": "oak 9", "user": "jane"}]  # in the place of the one that jane has
+    rows += [{"id": "m", "text": "oak 9", "user": "jane"}]  # replaces jane's
     path.write_text("\n".join(map(json.dumps, rows)))
     for target in (out, again):
         code, _, err = run(capsys, "index", str(path), "--out", str(target), "--search", "oak", "-k", "1")
@@ -136,7 +136,7 @@ def test_nothing_found_is_1(capsys: pytest.CaptureFixture[str], file: str) -> No
     code, out, err = run(capsys, "search", "staging", str(other), "--tenant", "globex")
     assert code == 1
     assert "0 of 0 memories" in out
-    assert "sees none of the 1 memories" in err
+    assert "none of the 1 memories is visible" in err
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_closed_pipe_is_no_error(file: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_is_130_without_a_traceback(file: str) -> None:
     command = [sys.executable, "-m", "scrubjay", "index", file]
-    # A shell's background jobs ignore the signal, and so would what they start.
+    # A shell's background jobs ignore the signal, and so would their children.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(
@@ -260,7 +260,7 @@ def test_ctrl_c_is_130_without_a_traceback(file: str) -> None:
         signal.signal(signal.SIGINT, before)
     with process:
         assert process.stderr is not None
-        process.stderr.readline()  # the index is there, it waits for questions
+        process.stderr.readline()  # the index is loaded, it waits for questions
         process.stderr.readline()
         time.sleep(0.1)
         process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""`scrubjay add` and the other commands on one file: the same files again cost nothing, and nothing else is touched."""
+"""`scrubjay add` and other commands on one file: adding the same files again costs nothing and changes nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOCAL = Scope("local")
 
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of notes; the working folder is the one above."""
+    """A folder of notes; the working folder is its parent."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "notes"
     (folder / "sub").mkdir(parents=True)
@@ -38,7 +38,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 def add(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, int, int, int]:
-    """What `add` said: added, updated, unchanged, deleted."""
+    """Return the counts that `add` reported: added, updated, unchanged, deleted."""
     code, out, err = run(capsys, "add", "m.scrubjay", *arguments, "--json")
     assert (code, err) == (0, ""), err
     facts = json.loads(out)
@@ -60,7 +60,7 @@ def test_the_same_files_again_change_nothing(
         before = {record.id: record.version for record in index.list(LOCAL)}
     assert add(capsys, "./notes/") == (0, 0, 5, 0)
     assert add(capsys, notes) == (0, 0, 5, 0)
-    monkeypatch.chdir(notes / "sub")  # names are those of the index's folder, whatever the working folder is
+    monkeypatch.chdir(notes / "sub")  # names are relative to the index's folder all the same
     code, out, _ = run(capsys, "add", "../../m.scrubjay", "..", "food.txt", "--json")
     assert (code, json.loads(out)["unchanged"], json.loads(out)["added"]) == (0, 5, 0)
     monkeypatch.chdir(notes.parent)
@@ -76,7 +76,7 @@ def test_what_changed_is_written_and_what_left_a_file_is_deleted(notes: Path, ca
     assert ids() == ["a", "c", "notes/keys.md#1", "notes/sub/food.txt#1"]
     with Index.open("m.scrubjay") as index:
         assert index.get("a", scope=LOCAL).metadata == {"stars": 4, "file": "notes/x.csv"}  # type: ignore[union-attr]
-    (notes / "keys.md").write_text("")  # a file that is empty now has nothing
+    (notes / "keys.md").write_text("")  # an empty file has no memories
     assert add(capsys, "notes/keys.md") == (0, 0, 0, 1)
 
 
@@ -88,7 +88,7 @@ def test_prune_deletes_what_came_from_files_that_are_gone(notes: Path, capsys: A
         index.upsert("mine", "Written by a program.", scope=LOCAL, metadata={"kind": "note"})
     (notes / "sub" / "food.txt").unlink()
     (notes.parent / "notes2" / "other.md").unlink()
-    assert add(capsys, "notes") == (0, 0, 4, 0)  # without --prune it stays
+    assert add(capsys, "notes") == (0, 0, 4, 0)  # without --prune they stay
     assert add(capsys, "notes", "--prune") == (0, 0, 4, 1)
     assert "notes2/other.md#1" in ids() and "mine" in ids()
     (notes / "x.csv").unlink()
@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_read_any_more_loses_nothing(notes: Path, capsys: 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems allow no such names")
 def test_a_name_that_is_not_utf_8_stops_nothing(notes: Path, capsys: Any) -> None:
-    """As archives of old disks have them: the file is read, its name is written with escapes."""
+    """As on archives of old disks: the file is read, its name is written with escapes."""
     strange = os.fsencode(notes) + b"/caf\xe9.md"
     Path(os.fsdecode(strange)).write_text("Café Oslo opens at nine.\n", encoding="utf-8")
     assert add(capsys, "notes") == (6, 0, 0, 0)
@@ -208,7 +208,7 @@ def test_list_get_and_rm(notes: Path, capsys: Any) -> None:
     assert code == 2 and "this would delete 2 memories" in said and "--yes" in said
     assert run(capsys, "rm", "m.scrubjay", "--file", "notes/keys.md", "--yes")[0] == 0
     assert ids() == ["b", "notes/sub/food.txt#1"]
-    assert run(capsys, "rm", "m.scrubjay", "--filter", "{}", "--yes")[0] == 2  # not everything
+    assert run(capsys, "rm", "m.scrubjay", "--filter", "{}", "--yes")[0] == 2  # an empty filter is refused
     for arguments in (
         ["rm", "m.scrubjay"],
         ["rm", "m.scrubjay", "b", "--file", "x"],
@@ -269,7 +269,7 @@ def test_what_is_no_index_is_said(tmp_path: Path, arguments: list[str], what: st
     elif what == "folder":
         thing.mkdir()
     elif arguments == ["add"]:
-        return  # makes it
+        return  # creates it
     (tmp_path / "a.md").write_text("oak")
     given = [arguments[0], thing, *arguments[1:], *([tmp_path / "a.md"] if arguments == ["add"] else [])]
     code, _, said = run(capsys, *given)
@@ -284,7 +284,7 @@ def test_add_does_not_read_the_index_that_it_writes(notes: Path, capsys: Any) ->
     for name in ("m.scrubjay", "link.jsonl"):
         code, _, said = run(capsys, "add", "m.scrubjay", name)
         assert code == 2 and "another file" in said
-    assert add(capsys, ".") == (0, 0, 5, 0)  # nor does it find it in the folder
+    assert add(capsys, ".") == (0, 0, 5, 0)  # nor is it found in the folder
 
 
 # -------------------------------------------------------------------- errors as JSON, doctor, completion
@@ -351,7 +351,7 @@ def test_doctor_knows_every_extra() -> None:
     tomllib = pytest.importorskip("tomllib")
     root = Path(__file__).resolve().parents[2]
     declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    ours = {"all", "dev", "bench", "docs", "notebooks"}  # sets of others, and tools of developers
+    ours = {"all", "dev", "bench", "docs", "notebooks"}  # sets of extras, and developers' tools
     assert set(EXTRAS) == {name for name in declared if name not in ours and not name.startswith("test")}
 
 

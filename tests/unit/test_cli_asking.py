@@ -1,4 +1,4 @@
-"""`scrubjay search` over an index: the order of its arguments, filters, what it explains; times in all JSON."""
+"""`scrubjay search` over an index: the order of its arguments, filters, explanations; times in all JSON."""
 
 from __future__ import annotations
 

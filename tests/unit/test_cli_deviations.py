@@ -1,5 +1,5 @@
-"""What a newcomer does a little differently than the documentation: a model that is not installed, an index without
-vectors, --k for -k, a dash for a file, a port that is none."""
+"""Common deviations of newcomers from the documentation: a model that is not installed, an index without vectors, --k
+for -k, a dash for a file, an invalid port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def words(here: Path) -> Path:
-    """An index that was made without an embedder."""
+    """An index that was created without an embedder."""
     with Index.open("words.scrubjay") as index:
         index.upsert("m1", "Prefers trains to planes.", scope=LOCAL)
     return here / "words.scrubjay"
@@ -35,7 +35,7 @@ def words(here: Path) -> Path:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without the extra wordllama."""
     monkeypatch.setattr("scrubjay.embedders.wordllama.find_spec", lambda name: None)
-    for module in ("wordllama", "spec"):  # what keeps no loaded one
+    for module in ("wordllama", "spec"):  # these keep no reference to a loaded one
         monkeypatch.setattr(
             f"scrubjay.embedders.{module}.default", __import__("scrubjay").embedders.WordLlama
         )
@@ -77,14 +77,14 @@ def test_a_memory_without_vectors_needs_no_model(here: Path, bare: None, capsys:
 def test_a_new_index_gets_the_model_of_the_package_and_says_so(
     here: Path, bare: None, capsys: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Two packages are enough for the first command of the documentation."""
+    """Two packages suffice for the first command of the documentation."""
     Path("a.md").write_text("oak\n")
     assert run(capsys, "add", "new.scrubjay", "a.md")[0] == 0
     assert 'pip install "scrubjay[wordllama]"' in caplog.text and PACKAGED_NAME in caplog.text
     caplog.clear()
     code, out, _ = run(
         capsys, "search", "new.scrubjay", "tree", "--json"
-    )  # by its own model, without the option
+    )  # with its own model, without the option
     assert code == 0 and json.loads(out)["mode"] == "hybrid" and caplog.text == ""
     code, _, said = run(capsys, "add", "new.scrubjay", "a.md", "--embedder", "default")
     assert code == 2 and '"static" and "none"' in said and 'pip install "scrubjay[wordllama]"' in said
@@ -98,7 +98,7 @@ def test_a_new_index_gets_the_model_of_the_package_and_says_so(
 def test_a_memory_that_begins_with_a_rule_embeds_its_first_fact(
     here: Path, request: pytest.FixtureRequest, capsys: Any, has_default: bool
 ) -> None:
-    """Rules have no vector, so that the file knows the number of dimensions and not yet the model."""
+    """Rules have no vector, so the file knows the dimension but not yet the model."""
     if not has_default:
         request.getfixturevalue("bare")
     rule = ("--kind", "policy", "--key", "limit", "--value", "500")
@@ -211,4 +211,4 @@ def test_the_demo_runs_without_the_default_model_and_says_so(bare: None, capsys:
     assert code == 0 and "static" in out and 'pip install "scrubjay[wordllama]"' in out
     assert (
         run(capsys, "demo", "--embedder", "default")[0] == 2
-    )  # who asks for it by name gets it, or an error
+    )  # requested by name, it is used, or is an error

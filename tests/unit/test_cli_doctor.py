@@ -1,4 +1,4 @@
-"""Does `scrubjay doctor` name what runs here, what is wrong with an index, and what may become a problem?"""
+"""`scrubjay doctor` reports the environment, the problems of an index, and future problems."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sqlite_and_its_options_are_named(capsys: pytest.CaptureFixture[str]) ->
     assert (code, report["problems"], report["here"]["sqlite"]) == (0, [], sqlite3.sqlite_version)
     assert any(option.startswith("THREADSAFE=") for option in report["here"]["sqlite_options"])
     assert report["here"]["free_threaded"] in (True, False)
-    assert "sqlite options" not in text_of(capsys)  # fifty lines for people who want JSON
+    assert "sqlite options" not in text_of(capsys)  # fifty lines, only in the JSON
 
 
 def test_the_tags_of_the_wheel_are_named(

@@ -1,4 +1,4 @@
-"""What the command line reads of other programs: tables, chats, mail, papers, archives; and what it passes over."""
+"""Imports from other programs on the command line: tables, chats, mail, papers, archives; and what is skipped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL = Scope("local", user="me")
 
 
 def read(path: Path, content: Any = None, **columns: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The records of a file, and what was said of it with the folder left out."""
+    """Return the records of a file, and the messages about it without the folder."""
     if isinstance(content, bytes):
         path.write_bytes(content)
     elif content is not None:
@@ -45,7 +45,7 @@ def test_a_csv_file_has_a_record_a_row(tmp_path: Path) -> None:
         (f"{tmp_path.as_posix()}/x.csv:2", "birch"),
     ]
     assert [one["metadata"] for one in records] == [
-        {"price": 12, "zip": "01234"},  # a column of which one cell is no number is text
+        {"price": 12, "zip": "01234"},  # a column with a cell that is not a number is text
         {"price": 7.5, "zip": "99"},
     ]
     assert [one["scope"] for one in records] == [Scope("local", user="ann"), LOCAL]
@@ -101,7 +101,7 @@ def test_arrow_files(tmp_path: Path, suffix: str) -> None:
     ]
     assert records[0]["created_at"] == datetime(2026, 1, 2, tzinfo=timezone.utc)
     assert any("a row without a text" in line for line in said)
-    assert any("embedding: vectors are made anew" in line for line in said)
+    assert any("embedding: ignored" in line for line in said)
     with pytest.raises(InputError, match="expected " + suffix[1:]):
         read(path, b"not a table at all, " * 20)
 
@@ -144,11 +144,11 @@ def test_an_export_of_slack(tmp_path: Path) -> None:
         },
         {"channel": "general", "author": "ci", **as_turn(day, 2, "ci")},
     ]
-    assert {one["scope"] for one in records} == {LOCAL}  # its `user` is no scope
+    assert {one["scope"] for one in records} == {LOCAL}  # its `user` is not a scope
     assert records[0]["created_at"] == 1710000000.0001
     assert [line.split(": ", 1)[1] for line in said] == [
         "Slack's list of channels, which holds no messages",
-        "an event that nobody said: channel_join",
+        "an event without an author: channel_join",
         "a message without text",
         "Slack's list of users, which holds no messages",
     ]
@@ -187,7 +187,7 @@ def test_a_chat_of_whatsapp(tmp_path: Path, lines: tuple[str, str], times: tuple
         ("3", "See you at 10:30", {"author": "Bo", "chat": "Ann", **as_turn(run, 3, "Bo")}),
     ]
     assert [one["created_at"].isoformat()[:19] for one in records] == list(times)
-    assert said == [f"{name}: a line that nobody said, of WhatsApp itself", f"{name}: media without text"]
+    assert said == [f"{name}: a system message of WhatsApp", f"{name}: media without text"]
 
 
 def test_a_text_with_times_is_no_chat(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_mail(tmp_path: Path) -> None:
 
 
 def a_pdf(*pages: str) -> bytes:
-    """A PDF with a line of text on each page, made by hand."""
+    """A handmade PDF with a line of text on each page."""
     n = len(pages)
     kids = " ".join(f"{3 + 2 * i} 0 R" for i in range(n))
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {n} >>"]
@@ -296,7 +296,7 @@ def test_without_the_extra_it_is_named(
     with pytest.raises(MissingExtraError, match=r'pip install "scrubjay\[readers\]"'):
         read(tmp_path / name, b"x")
     (tmp_path / "a.md").write_text("oak")
-    records, said = read(tmp_path)  # found in a folder: said, and passed over
+    records, said = read(tmp_path)  # found in a folder: reported, and skipped
     assert [one["text"] for one in records] == ["oak"]
     assert (
         len(said) == 1 and said[0].startswith(f"{tmp_path.name}/{name}: ") and "scrubjay[readers]" in said[0]

@@ -1,4 +1,4 @@
-"""What the command line may write: no file is lost, none is changed by reading it, and none is left half."""
+"""Files written by the command line: no file is lost, changed by reading it, or left incomplete."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
 
 
 def state(folder: Path) -> dict[str, tuple[str, int, int]]:
-    """Every file below a folder with the digest of its bytes, its mode and when it was written to last."""
+    """Return every file below a folder with the digest of its bytes, its mode and its modification time."""
     return {
         str(file.relative_to(folder)): (
             hashlib.sha256(file.read_bytes()).hexdigest(),
@@ -65,7 +65,7 @@ def state(folder: Path) -> dict[str, tuple[str, int, int]]:
 
 
 def writers(path: Path, notes: Path, target: Path) -> dict[str, list[str | Path]]:
-    """The commands that write a file, each with this target."""
+    """Return the commands that write a file, each with this target."""
     judged = notes.parent / "judged"
     judged.mkdir(exist_ok=True)
     for name, letter in (("corpus", "d"), ("queries", "q")):
@@ -98,7 +98,7 @@ def test_a_file_that_is_there_stays_unless_force_is_said(
     after = state(tmp_path)
     assert {name for name in before if after[name] != before[name]} == {target.name}
     assert after.keys() == before.keys()
-    assert stat.S_IMODE(target.stat().st_mode) == 0o640  # the mode that its owner gave it
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640  # the mode set by its owner
 
 
 @pytest.mark.parametrize("command", ["index", "backup", "export"])
@@ -179,7 +179,7 @@ def test_names_that_say_nothing_of_the_form_are_refused(notes: Path, tmp_path: P
 def test_an_index_in_use_is_not_replaced(
     path: Path, notes: Path, tmp_path: Path, command: str, capsys: Any
 ) -> None:
-    """Its log would be applied to what takes its place."""
+    """SQLite would apply its log to the file that replaces it."""
     target = tmp_path / "used.scrubjay"
     with Index.open(target) as used:
         used.upsert("m1", "oak", scope=JANE)
@@ -221,7 +221,7 @@ def test_a_missing_folder_and_a_folder_are_said(path: Path, notes: Path, tmp_pat
 def test_writing_shows_how_far_it_is(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    """Reading and embedding have their bar; writing a large file takes as long again."""
+    """Reading and embedding have a progress bar; writing a large file takes as long again."""
     source = tmp_path / "x.jsonl"
     source.write_text("".join(json.dumps({"id": f"m{i}", "text": f"oak {i}"}) + "\n" for i in range(2300)))
     seen: list[Any] = []
@@ -277,7 +277,7 @@ def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: P
     described = json.loads(out)
     assert (
         code == 0 and described["documents"] == described["vectors"] == 2
-    )  # of a file that nobody has searched
+    )  # of a file that was never searched
     assert described["scopes"] == [{"tenant": "local", "user": None, "agent": None, "memories": 2}]
     assert state(tmp_path) == before
     with Index.open(target) as index:
@@ -321,7 +321,7 @@ def test_an_export_of_vectors_that_nobody_here_can_make(tmp_path: Path, capsys: 
     assert code == 2 and "out.jsonl: its vectors are of 'elsewhere/model'" in said and not target.exists()
     assert run(capsys, "import", target, out, "--embedder", "none")[0] == 0
     out.write_text(json.dumps({**header, "embedder": None}) + "\n" + json.dumps(row) + "\n")
-    assert run(capsys, "import", tmp_path / "own.scrubjay", out)[0] == 0  # vectors of the caller's
+    assert run(capsys, "import", tmp_path / "own.scrubjay", out)[0] == 0  # vectors supplied by the caller
     with Index.open(tmp_path / "own.scrubjay") as index:
         assert index.search(None, scope=JANE, vector=[1.0, 0.0])[0].id == "m1"
 
@@ -378,7 +378,7 @@ READERS: list[list[str]] = [
     ["memory", "replay", "FILE", "a run"],
     ["memory", "export", "FILE", "TARGET"],
 ]
-DOCTOR = ["doctor", "FILE"]  # what is no index is no error to it
+DOCTOR = ["doctor", "FILE"]  # a file that is not an index is not an error to it
 WRITERS: list[list[str]] = [
     ["memory", "sweep", "FILE"],
     ["memory", "forget", "FILE", "--tenant", "acme", "--yes"],
@@ -393,7 +393,7 @@ def names(commands: list[list[str]]) -> list[str]:
 
 
 def test_every_command_that_reads_is_looked_at() -> None:
-    """All others write to the file by name, serve it, or have tests of their own above."""
+    """All others write to the file by design, serve it, or have their own tests above."""
     known = {command[0] if command[0] != "memory" else f"memory {command[1]}" for command in READERS}
     parser = make_parser()
     groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
@@ -455,13 +455,13 @@ def test_reading_changes_nothing(
         assert is_memory or f"{path}: no memory in this file" in said
     else:
         assert code == (1 if arguments[0] == "tune" else 0), said
-    for file in tmp_path.glob("t.jsonl*"):  # --salvage makes one for each collection
+    for file in tmp_path.glob("t.jsonl*"):  # --salvage creates one per collection
         file.unlink()
     assert state(tmp_path) == before
 
 
 def test_a_medium_that_is_read_only_can_be_read(path: Path, tmp_path: Path) -> None:
-    """In a mount namespace of its own, where this machine allows one."""
+    """In its own mount namespace, if this machine allows that."""
     command = (
         f"mount --bind {tmp_path} {tmp_path} && mount -o remount,ro,bind {tmp_path} && cd / && "
         f"python -m scrubjay search oak {path} --tenant acme --user jane --embedder none && "

@@ -1,4 +1,4 @@
-"""Which memories the command line reads from files."""
+"""The memories that the command line reads from files."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_an_export_of_chatgpt_follows_the_branch_that_was_seen_last(tmp_path: Pa
     first = {"role": "user", "turn": 0, "conversation": "Trip", **as_turn("c1", 0, "user")}
     assert records[0]["metadata"] == first
     assert records[0]["created_at"] == 1700000000.5
-    nodes[0]["parent"] = "new"  # a loop ends
+    nodes[0]["parent"] = "new"  # a cycle must end
     assert len(read(tmp_path / "conversations.json", [conversation])) == 2
 
 

@@ -1,4 +1,4 @@
-"""An empty name of a tenant, user or agent, as an unset variable of a shell gives, widens nothing: it is refused."""
+"""An empty name of a tenant, user or agent, as from an unset shell variable, is refused and so widens nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Object stores as a place for blobs: the places of obstore, and a server that speaks the protocol of S3 and fails."""
+"""Object stores for blobs: the stores of obstore, and a server that speaks the protocol of S3 and fails."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_place_that_fails_is_an_os_error_in_time(
     elif fault == "silence":
         s3.delay = 1.5
     else:
-        place = Cloud(url.replace(f":{s3.port}", ":1"))  # nobody listens
+        place = Cloud(url.replace(f":{s3.port}", ":1"))  # a closed port
     started = time.monotonic()
     calls = [lambda: place.get("a/b", 100), lambda: list(place.list("a"))]
     if fault != "cut":
@@ -126,7 +126,7 @@ def test_addresses_of_all_places_are_taken(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("was_used", [True, False])
 def test_a_child_is_refused_at_once_what_would_never_be_answered(s3: FakeS3, was_used: bool) -> None:
-    """The library's threads are the parent's."""
+    """The library's threads belong to the parent."""
     if not was_used:
         program = _CHILD.format(url=s3.url())
         assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
@@ -159,7 +159,7 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 
 
 def _ended(child: int) -> int | None:
-    """Return the exit code of a child; None: it hangs, and was killed."""
+    """Return the exit code of a child; None if it hung and was killed."""
     latest = time.monotonic() + 30
     while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
         if time.monotonic() > latest:

@@ -1,4 +1,4 @@
-"""A context is embedded and indexed with a text, but is no part of it: found, not shown, of no length."""
+"""A context is embedded and indexed with a text, but not part of it: found, not shown, not counted in its length."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = ("memory", "file", "sealed", "postgres")
 
 
 class Texts:
-    """An embedder that remembers what it was given, and can be away."""
+    """An embedder that records its inputs, and can fail."""
 
     def __init__(self, name: str = "texts") -> None:
         self.seen: list[str] = []
@@ -55,7 +55,7 @@ def opened(kind: str, folder: Path, **options: Any) -> Index:
 
 
 def title(number: int) -> str:
-    """A word of its own."""
+    """A distinct word."""
     return "q" + "".join("bcdfghjlmn"[int(digit)] + "a" for digit in f"{number:03}")
 
 
@@ -67,7 +67,7 @@ def found(index: Index, text: str) -> list[Any]:
 @example('a "b"\\c\n\x01 d', "b", 0)
 @example("\b\f\r\t/ \u2028 é 😀", "x", 1)
 def test_the_engine_reads_what_python_writes(kit: Kit, context: str, text: str, shared: int) -> None:
-    """Engine and oracle: the same documents by the same scores, replaced and deleted, too."""
+    """Engine and oracle: the same documents with the same scores, also after replacements and deletions."""
     pair = Pair(kit, 2)
     scope = pair.scope(("acme", "jane", None))
     payload = encode(None, None, context=context or None)
@@ -95,7 +95,7 @@ def test_a_context_is_found_and_not_shown(kind: str, tmp_path: Path) -> None:
         hits = index.search("riga train", scope=JANE, explain=True, query=LEXICAL)
         assert hits[0].text == "She took the train." and "Riga" not in str(hits.to_dicts())
         assert hits[0].matched_terms == ["riga", "train"]
-        # The same length: what both hold weighs the same in both.
+        # The same length: words that both hold weigh the same in both.
         both = index.search("train", scope=JANE, query=LEXICAL)
         assert both.scores[0] == both.scores[1]
         record = index.get("a", scope=JANE)
@@ -167,7 +167,7 @@ def test_a_file_keeps_contexts(kind: str, tmp_path: Path) -> None:
         again = index.search(f"shared text {title(9)}", scope=JANE, query=LEXICAL, k=400)
         assert again.ids.tolist() == scores.ids.tolist() and again.scores.tolist() == scores.scores.tolist()
         assert found(index, title(7)) == [] and found(index, title(8)) == [8]
-        index.upsert(8, "text 8", scope=JANE)  # its old words go with it
+        index.upsert(8, "text 8", scope=JANE)  # its old words are removed
         index.delete(9, scope=JANE)
         assert found(index, title(8)) == [] and found(index, title(9)) == []
         index.admin.reembed(other.embedder)

@@ -1,4 +1,4 @@
-"""Does the demo show what it says it shows?"""
+"""The demo shows what it claims."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_command_without_an_embedder_says_so(capsys: pytest.CaptureFixture[s
 
 def test_the_command_finds_nothing_where_nothing_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["demo", "--ask", "anything", "--tenant", "globex"]) == 1
-    assert "may see 0 of" in capsys.readouterr().out
+    assert "from which 0 of" in capsys.readouterr().out
 
 
 def test_an_embedder_that_fails_leaves_the_keywords() -> None:

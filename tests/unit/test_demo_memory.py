@@ -1,4 +1,4 @@
-"""Does the demo's memory have what its page shows: changes, corrections, plans, what waits, a run to replay?"""
+"""The demo's memory has what its page shows: changes, corrections, plans, pending confirmations, a run to replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents whose passages have vectors of their own: one id, one document of words, the nearest passage counts."""
+"""Documents whose passages have vectors: one id, one document of words, the nearest passage counts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
 
 
 class Toy:
-    """Counts letters; of texts longer than 60 characters passages are embedded."""
+    """Counts letters; texts longer than 60 characters are embedded in passages."""
 
     dim = 26
 
@@ -101,7 +101,7 @@ def test_a_sentence_amid_36_kb_is_found_by_meaning_under_one_id(open_index: Open
     assert [hit["id"] for hit in shown if "passage" in hit] == [
         hit.id for hit in hits if hit.passage is not None
     ]
-    # one vector for the whole text: what the sentence means is lost
+    # one vector for the whole text: the meaning of the sentence is lost
     index.upsert("manual", LONG, scope=JANE, passages=False)
     blurred = index.search(ASKED, scope=JANE, query=VECTOR)
     assert blurred[0].id != "manual"
@@ -157,7 +157,7 @@ def test_vectors_and_spans_of_the_caller(open_index: Open) -> None:
         "vectors",
         "pair",
         "single",
-    ]  # equal ones in the order of writing
+    ]  # ties in the order of writing
     assert [hit.passage for hit in hits] == [(0, 3), None, (0, 1), None]
     read = index.get("both", scope=JANE)
     assert read is not None
@@ -213,7 +213,7 @@ def test_layers_above_embed_as_the_index_does(open_index: Open) -> None:
     whole = index.get_many([f"m{place}" for place in range(4)], scope=JANE)
     embedded = backend.embed([TEXT] * 4, payloads)
     assert toy.texts == texts and len(texts) == 3 + 3 + 2 + 1
-    assert backend.embed(["1", TEXT])[0] is None  # it finds nothing
+    assert backend.embed(["1", TEXT])[0] is None  # no vector
     marked, payloads_after = backend.embed_or_mark([TEXT] * 4, payloads)
     assert payloads_after == payloads
     for record, *others in zip(whole, embedded, marked, strict=True):
@@ -250,7 +250,7 @@ def test_stats_count_what_is_held_not_what_is_in_memory(open_index: Open) -> Non
     index = open_index(embedder=Toy())
     index.upsert("passages", TEXT, scope=JANE)
     index.upsert("whole", "aaa", scope=JANE)
-    index.upsert("none", "123", scope=JANE)  # in which the embedder finds nothing
+    index.upsert("none", "123", scope=JANE)  # without a vector
     index.upsert("other", "bbb", scope=Scope("acme"))
     other = index.collection("more", embedder=Toy())
     other.upsert("x", "ccc", scope=JANE)
@@ -268,7 +268,7 @@ def test_stats_count_what_is_held_not_what_is_in_memory(open_index: Open) -> Non
     index.delete("whole", scope=JANE)
     assert index.admin.stats()["vectors"] == 2
     Backend.of(index).use_clock(lambda: 4_000_000_000_000_000)
-    assert index.admin.stats()["vectors"] == 2  # what has not expired
+    assert index.admin.stats()["vectors"] == 2  # those that have not expired
     index.upsert("soon", "aaa", scope=JANE, expires_at=4_000_000_001)
     assert index.admin.stats()["vectors"] == 3
     Backend.of(index).use_clock(lambda: 4_000_000_002_000_000)
@@ -305,7 +305,7 @@ def test_older_versions_refuse_the_file(tmp_path: Path, monkeypatch: pytest.Monk
         assert version() == schema.FORMAT
         index.upsert("b", "one", scope=JANE, vector=[[1, 0]])
         assert version() == schema.FORMAT | 0x400
-    monkeypatch.setattr(schema, "FLAGS", schema.ENCRYPTED | schema.CONTEXTS)  # as it was
+    monkeypatch.setattr(schema, "FLAGS", schema.ENCRYPTED | schema.CONTEXTS)  # as in earlier versions
     with pytest.raises(StoreFormatError, match="newer Scrubjay"):
         Index.open(path)
 

@@ -1,5 +1,5 @@
-"""Documents one by one: pages, changes in part, conditional writes, deletion by filter, values; in memory and in files,
-in the clear and sealed."""
+"""Single documents: pages, patches, conditional writes, deletion by filter, values; in memory and in files, encrypted
+and not."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def version(index: Index, id: str | int, scope: Scope = JANE) -> int:
 
 
 def paged(index: Index, scope: Scope = JANE, **options: Any) -> list[Record]:
-    """Every page, one after the other; each but the last is full."""
+    """Return all pages in order; each except the last is full."""
     limit = options.get("limit", 100)
     found: list[Record] = []
     cursor: Cursor | None = None
@@ -186,7 +186,7 @@ class TestScroll:
             index.upsert(number, "text", scope=JANE, metadata={"n": number})
         first = index.scroll(scope=JANE, limit=4, order_by=order_by)
         assert ids(first) == [0, 1, 2, 3]
-        index.delete_many([3, 5], scope=JANE)  # the one at which the page ended, too
+        index.delete_many([3, 5], scope=JANE)  # including the last of the page
         index.upsert(1, "again", scope=JANE, metadata={"n": 1})
         index.upsert(-1, "new", scope=JANE, metadata={"n": -1})
         rest = ids(index.scroll(scope=JANE, cursor=first.cursor, order_by=order_by))
@@ -213,7 +213,7 @@ class TestScroll:
                 for _ in range(3):
                     found: list[Any] = []
                     cursor = None
-                    for _ in range(60):  # what is written again and again comes again, without end
+                    for _ in range(60):  # a rewritten document is returned again, without end
                         page = index.scroll(scope=JANE, limit=17, cursor=cursor, **options)
                         found += [id for id in ids(page) if int(id) < 200]
                         cursor = page.cursor
@@ -622,7 +622,7 @@ class TestVersions:
         assert len(index) == 0
 
     def test_one_of_several_writers_wins_each_round(self, index: Index) -> None:
-        """A counter that is read and written by several threads loses nothing."""
+        """A counter that several threads read and write loses nothing."""
         index.upsert("n", "text", scope=JANE, metadata={"n": 0})
 
         def count() -> None:
@@ -685,7 +685,7 @@ class TestDeleteByFilter:
         assert len(index) == 1
 
     def test_only_what_is_admitted_goes_beside_a_writer(self, index: Index) -> None:
-        """A memory that is taken out of the filter's reach in time stays."""
+        """A memory that stops matching the filter in time stays."""
         stop = threading.Event()
 
         def keep() -> None:

@@ -1,4 +1,4 @@
-"""The protocol, its checks, the query cache, and what is imported when."""
+"""The embedder protocol, its checks, the query cache, and lazy imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Index takes as an embedder, and what it says of what it does not; the embedder that a file needs."""
+"""Arguments that Index accepts as an embedder, errors for others; the embedder that a file needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def letters(texts: list[str]) -> list[list[float]]:
 
 
 class LangChainLike:
-    """Shaped as langchain_core.embeddings.Embeddings."""
+    """Has the interface of langchain_core.embeddings.Embeddings."""
 
     model = "org/letters-1"
 
@@ -107,7 +107,7 @@ class Item:
 
 
 class Client:
-    """Shaped as openai.OpenAI; answers in the wrong order, as the protocol allows."""
+    """Has the interface of openai.OpenAI; answers in the wrong order, as the protocol allows."""
 
     def __init__(self) -> None:
         self.embeddings = self
@@ -209,7 +209,7 @@ def test_auto_in_a_new_file_is_the_default_or_that_of_the_package(
         index.upsert("m1", "Prefers trains to planes.", scope=JANE)
     assert 'pip install "scrubjay[wordllama]"' in caplog.text and PACKAGED_NAME in caplog.text
     monkeypatch.undo()
-    with Index.open(path.with_name("n.scrubjay"), "auto") as index:  # a file keeps to its model
+    with Index.open(path.with_name("n.scrubjay"), "auto") as index:  # a file keeps its model
         assert index.embedder is not None and index.embedder.name == PACKAGED_NAME
     assert Index("auto", dim=3).embedder is None
 

@@ -18,7 +18,7 @@ from scrubjay.errors import EmbedderError
 
 
 class Server(ThreadingHTTPServer):
-    """Answers with [length of the text, 1], after the (status, headers, body) that a test put into `script`."""
+    """Answers with [length of the text, 1], after the (status, headers, body) tuples in `script`."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Are the libraries called as they want to be? With stand-ins for models, since real ones come by download."""
+"""Libraries are called correctly. With stand-ins for models, since real ones have to be downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ONNX folder, on a model of a few numbers that the test makes."""
+"""The ONNX folder, with a tiny model that the test creates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE = np.random.default_rng(7).normal(size=(len(WORDS), 4)).astype(np.float32)
 
 
 def make_folder(folder: Path, *, pooled: bool = False) -> Path:
-    """A model that looks its tokens up in TABLE; pooled: that returns one vector a text by itself."""
+    """A model that looks its tokens up in TABLE; with `pooled` it returns one vector per text itself."""
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
@@ -42,7 +42,7 @@ def make_folder(folder: Path, *, pooled: bool = False) -> Path:
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokenizer.enable_padding()  # as many shipped files have it; it must not leak into the pooling
+    tokenizer.enable_padding()  # as in many shipped files; it must not affect the pooling
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder
 

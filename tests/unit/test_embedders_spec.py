@@ -1,4 +1,4 @@
-"""Embedders named by a string: where their texts go."""
+"""Embedders specified by a string: the address to which their texts are sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static embedders of a file."""
+"""Static embedders from a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACME = Scope("acme")
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file of a tiny table."""
+    """A file with a tiny table."""
     file = tmp_path / "tiny.static"
     file.write_bytes(word_piece.write(TABLE, 8))
     return file
@@ -68,7 +68,7 @@ def test_the_package_has_a_table_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_package_says_whose_texts_its_table_was_made_of() -> None:
-    from benchmarks.embedder import sources  # not beside the tests of a wheel
+    from benchmarks.embedder import sources  # not available beside the tests of a wheel
 
     notice = (Path(__file__).resolve().parents[2] / "NOTICE").read_text(encoding="utf-8")
     carried = notice.partition("Not in the wheel")[0]
@@ -98,7 +98,7 @@ def test_an_index_searches_with_it(path: Path, tmp_path: Path) -> None:
         hits = index.search("stagings", scope=ACME, query=Query(mode="vector"))
         assert hits[0].id == "a" and hits.mode == "vector"
         assert index.admin.stats()["query_cache_misses"] == 0  # embedded inside the search
-    with Index.open(tmp_path / "memories.scrubjay") as index:  # the search says which one is needed
+    with Index.open(tmp_path / "memories.scrubjay") as index:  # the search names the one that is needed
         assert embedder.name in index.search("staging", scope=ACME).degraded[0]
 
 
@@ -106,9 +106,9 @@ def test_a_damaged_file_is_named(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[200] ^= 1
     path.write_bytes(data)
-    with pytest.raises(EmbedderError, match=r"tiny\.static: static table: the checksum is another one"):
+    with pytest.raises(EmbedderError, match=r"tiny\.static: static table: checksum mismatch"):
         Static(path)
-    with pytest.raises(CorruptIndexError, match="static table: the checksum is another one"):
+    with pytest.raises(CorruptIndexError, match="static table: checksum mismatch"):
         StaticEmbedder.read(bytes(data))
     path.write_bytes(b"")
     with pytest.raises(EmbedderError, match="expected a file that begins with SJSTATIC, got 0 other bytes"):

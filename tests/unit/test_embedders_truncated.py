@@ -1,4 +1,4 @@
-"""Vectors cut to their first elements: shapes, length, identity, and an index that answers with them."""
+"""Truncated vectors: shapes, length, identity, and an index that answers with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.embedders import Embedder, Function, Truncated
 
 
 def ramps(texts: list[str]) -> Any:
-    """A vector of 1, 2, 3, ... for each text; zeros for none."""
+    """A vector of 1, 2, 3, ... for each text; zeros for an empty one."""
     return np.array([[(i + 1) * bool(text) for i in range(8)] for text in texts], dtype=np.float32)
 
 

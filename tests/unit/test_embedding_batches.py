@@ -1,4 +1,4 @@
-"""Batches that are embedded at a time give what they give one after the other: vectors, order, failures."""
+"""Batches embedded concurrently give the same results as sequentially: vectors, order, failures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 4
 
 
 class Counting:
-    """Four numbers of each text; `before` is called with the number of the batch, on the thread that embeds it."""
+    """Four numbers per text; `before` is called with the number of the batch, on the embedding thread."""
 
     name, dim = "counting", 4
 
@@ -57,7 +57,7 @@ def records(n: int) -> list[dict[str, Any]]:
 
 
 def written(embedder: Counting, n: int = 30, **options: Any) -> dict[int | str, Any]:
-    """Id -> vector of what an index has after one call."""
+    """Return the vectors of an index by id after one call."""
     index = Index(embedder, **options)
     index.upsert_many(records(n), scope=ACME, batch_size=BATCH, progress=False)
     found = zip(index.get_many(list(range(n)), scope=ACME), vectors_of(index, n), strict=True)
@@ -65,7 +65,7 @@ def written(embedder: Counting, n: int = 30, **options: Any) -> dict[int | str, 
 
 
 def vectors_of(index: Index, n: int) -> list[list[float] | None]:
-    """The vectors of the memories from 0 on."""
+    """Return the vectors of the memories from 0 on."""
     vectors = []
     for number in range(n):
         record = index.get(number, scope=ACME)
@@ -112,7 +112,7 @@ def failing(*numbers: int, late: int = -1) -> Callable[[int], None]:
 
 @pytest.mark.parametrize("numbers", [(0,), (3,), (7,), (2, 3), (0, 1, 2)])
 def test_a_failure_leaves_what_it_leaves_one_after_the_other(numbers: tuple[int, ...]) -> None:
-    # The first of them is the last to fail.
+    # The first batch is the last to fail.
     late = Counting(before=failing(*numbers, late=numbers[0]))
     assert written(late) == written(Counting(1, before=failing(*numbers)))
 
@@ -146,7 +146,7 @@ def test_one_that_failed_gets_one_batch_until_it_answers() -> None:
     embedder = Counting(before=failing(0))
     index = Index(embedder)
     index.upsert_many(records(30), scope=ACME, batch_size=BATCH, progress=False)
-    time.sleep(0.05)  # it rests ten times as long as it took to fail
+    time.sleep(0.05)  # it is not called for ten times as long as it took to fail
     embedder.begun.clear()
 
     def before(number: int) -> None:

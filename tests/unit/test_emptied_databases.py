@@ -1,4 +1,4 @@
-"""Does a database that tests use again show nothing of the test before?"""
+"""A database that tests reuse shows nothing of the previous test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def written() -> str:
 
 
 def taken_again(url: str) -> str:
-    """Give a database back and take one, once the server has ended the connections to it."""
+    """Return a database and take another, once the server has closed the connections to it."""
     emptied.give_back(url)
     while emptied._has_visitors(url):
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Which key goes to which address, and where keys are never seen."""
+"""The address to which each key is sent, and places where keys must not appear."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_key_of_the_environment_does_not_go_in_the_clear_or_to_another_port(
     ],
 )
 def test_an_address_that_may_be_read_in_two_ways_is_refused(url: str) -> None:
-    """What one parser takes for the host may be another's password."""
+    """One parser's host may be another parser's password."""
     for make in (
         lambda: OpenAICompatible("m", base_url=url),
         lambda: HttpReranker("m", url=url),
@@ -91,7 +91,7 @@ def test_an_address_that_may_be_read_in_two_ways_is_refused(url: str) -> None:
 
 
 def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """http.client would repeat the whole header in its message."""
+    """http.client would include the whole header in its message."""
     for key in ("sec\nret", "secr\u00e9t", "sec\x00ret"):
         with pytest.raises(ValueError, match="api_key: expected printable ASCII") as caught:
             Endpoint("url", "https://models.example", key)
@@ -99,9 +99,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.
     with pytest.raises(ValueError, match="headers: X-Key") as caught:
         Endpoint("url", "https://models.example", headers={"X-Key": "sec\nret"})
     assert "ret" not in str(caught.value)
-    monkeypatch.setenv(
-        "OPENAI_API_KEY", " of-a-file\n"
-    )  # as `$(cat file)` leaves it out and a Dockerfile does not
+    monkeypatch.setenv("OPENAI_API_KEY", " of-a-file\n")  # `$(cat file)` strips it, a Dockerfile does not
     assert Endpoint("url", "https://api.openai.com/v1").headers()["Authorization"] == "Bearer of-a-file"
 
 

@@ -1,4 +1,4 @@
-"""Does the engine do what its docstrings say, on examples that one can check by hand?"""
+"""The engine does what its docstrings say, on examples that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def home(kit: Kit) -> Any:
 
 @pytest.fixture
 def engine(kit: Kit, home: Any) -> Any:
-    """Three memories of jane's, two with vectors."""
+    """Three memories of jane, two with vectors."""
     engine = kit.Engine(dim=2, metric="ip", k1=1.2, b=0.75)
     engine.upsert("m1", "jay", scope=home, vector=[1.0, 0.0])
     engine.upsert("m2", "jay jay oak", scope=home, vector=[0.0, 2.0], payload=b"\x00two")
@@ -94,7 +94,7 @@ def test_result_arrays(engine: Any, home: Any) -> None:
 
 
 def test_explanation(engine: Any, home: Any) -> None:
-    """Evidence for each hit, in both arms, exact even where the arm did not return the document."""
+    """Evidence for each hit, in both rankings, exact even if a ranking did not return the document."""
     result = engine.search(
         "acorn jay nowhere", vector=[1.0, 0.0], scope=home, query=Query(candidates=1), k=3, explain=True
     )
@@ -130,12 +130,12 @@ def test_get_returns_what_was_given(engine: Any, home: Any) -> None:
 
 
 def test_a_returned_vector_is_a_copy(engine: Any, home: Any) -> None:
-    """Writing into what `get` returned does not write into the engine."""
+    """Modifying the result of `get` does not modify the engine."""
     vector = engine.get("m2", scope=home).vector
     try:
         vector[:] = 7
     except ValueError:
-        pass  # read-only is as good
+        pass  # read-only is fine, too
     assert engine.get("m2", scope=home).vector.tolist() == [0.0, 2.0]
 
 
@@ -148,7 +148,7 @@ def test_the_given_array_may_change_afterwards(kit: Kit, home: Any) -> None:
 
 
 def test_vectors_among_thousands_of_documents_without(kit: Kit, home: Any) -> None:
-    """Blocks of rows and codes in which nothing was stored are not there."""
+    """Blocks of rows and codes in which nothing was stored are not allocated."""
     engine = kit.Engine(64)
     vectors = np.random.default_rng(5).normal(size=(100, 64)).astype(np.float32)
     engine.upsert_many(list(range(100)), ["jay"] * 100, scope=home, vectors=vectors)
@@ -177,7 +177,7 @@ def test_delete_removes_from_every_projection(engine: Any, home: Any) -> None:
 
 
 def test_update_replaces(engine: Any, home: Any) -> None:
-    """The old text, payload and vector are gone, also where the new version has none."""
+    """The old text, payload and vector are gone, even if the new version has none."""
     engine.upsert("m2", "acorn", scope=home)
     assert list(engine.search("jay", scope=home).ids) == ["m1"]
     assert engine.get("m2", scope=home).payload is None
@@ -216,7 +216,7 @@ def test_k_is_capped_by_what_is_visible(engine: Any, home: Any) -> None:
 
 @pytest.mark.parametrize("text", ["", " ", ".,;!?", "\n\t", "\u200b", "—"])
 def test_text_without_a_term(engine: Any, home: Any, text: str) -> None:
-    """The lexical arm is empty; the vector arm answers alone; nothing is raised."""
+    """The lexical ranking is empty; the vector ranking answers alone; nothing is raised."""
     assert len(engine.search(text, scope=home)) == 0
     assert engine.search(text, scope=home).mode == "lexical"
     assert list(engine.search(text, vector=[1.0, 0.0], scope=home).ids) == ["m1", "m2"]
@@ -302,7 +302,7 @@ def test_any_numeric_matrix(kit: Kit, home: Any, rows: Any) -> None:
 
 
 def test_upsert_many_rows_are_upserts_in_turn(kit: Kit, home: Any) -> None:
-    """The last of duplicates wins and has its place; one scope for all or one each; payloads; gaps in the vectors."""
+    """The last of duplicates wins and has its place; one scope for all or one each; payloads; missing vectors."""
     engine = kit.Engine()
     other = kit.Scope("globex")
     engine.upsert_many(
@@ -369,7 +369,7 @@ def test_nul_is_an_ordinary_character(kit: Kit, home: Any) -> None:
 
 
 def test_lone_surrogates_in_a_text(kit: Kit, home: Any) -> None:
-    """A str that UTF-8 cannot hold: each lone surrogate becomes U+FFFD, like any other broken text."""
+    """A str that UTF-8 cannot encode: each lone surrogate becomes U+FFFD, like any other invalid text."""
     engine = kit.Engine()
     engine.upsert(1, "jay \ud83d oak", scope=home)
     assert engine.get(1, scope=home).text == "jay \ufffd oak"
@@ -414,7 +414,7 @@ def test_compact_is_invisible(engine: Any, home: Any) -> None:
 
 
 def test_a_result_outlives_its_documents(engine: Any, home: Any) -> None:
-    """A result is a snapshot: what it shows does not change with later writes."""
+    """A result is a snapshot: later writes do not change what it shows."""
     result = engine.search("jay", scope=home, explain=True)
     engine.upsert("m2", "something else", scope=home)
     engine.erase(home)
@@ -477,5 +477,5 @@ def test_a_vector_takes_the_memory_that_is_documented(dim: int, signs: float) ->
     n = 4096
     engine = Engine(dim)
     engine.upsert_many(list(range(n)), [""] * n, scope=Scope("acme"), vectors=np.eye(n, dim) + 1)
-    # Four arrays end within a page, a byte a vector at most each, and two tables take half a kilobyte: 0.7%.
+    # Four arrays end within a page, at most a byte per vector each, and two tables take half a kilobyte: 0.7%.
     assert engine.stats()["vector_bytes"] / n == pytest.approx(2 * dim + 6 + dim / 2 + 6 + signs, rel=0.01)

@@ -1,4 +1,4 @@
-"""Are the texts of the speed benchmarks what they say: seeded, 20 to 40 words, some with identifiers?"""
+"""The texts of the speed benchmarks are as documented: seeded, 20 to 40 words, some with identifiers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast entries of Engine's short calls: every way of saying the arguments, and the errors of pybind11's entry."""
+"""The fast entries of Engine's short calls: every form of the arguments, and the errors of pybind11's entry."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""On real questions: do engine and oracle rank alike, and are named identifiers found? (Skipped without the data.)
+"""On real questions engine and oracle rank alike, and named identifiers are found. (Skipped without the data.)
 
-A part of each judged set in the default run, more of it with `--long`; the profile `thorough` evaluates all of it, as
+The default run takes a part of each judged set, `--long` more of it; the profile `thorough` evaluates all of it, as
 `python -m benchmarks.quality` does.
 """
 
@@ -30,7 +30,7 @@ def read(folder: Path, name: str) -> JudgedSet:
 
 @pytest.mark.parametrize("name", SETS)
 def test_engine_and_oracle_agree_on_a_part(kit: Kit, judged_data: Path, name: str) -> None:
-    """Lexical rankings are the same; the figures of every arm are equal to the third decimal."""
+    """Lexical rankings are the same; the figures of every ranking are equal to the third decimal."""
     if not kit.is_native:
         pytest.skip("this compares the native engine with the oracle")
     whole = read(judged_data, name)
@@ -45,7 +45,8 @@ def test_engine_and_oracle_agree_on_a_part(kit: Kit, judged_data: Path, name: st
 
 @pytest.mark.parametrize("name", IDENTIFIER_SETS)
 def test_named_identifiers_are_found(kit: Kit, judged_data: Path, name: str) -> None:
-    """Every query of the set that names a stored identifier has its memory among the first three, by words alone."""
+    """For every query of the set that names a stored identifier, its memory is among the first three, by words
+    alone."""
     if not kit.is_native:
         pytest.skip("too many queries for the model")
     judged = read(judged_data, name)

@@ -1,7 +1,7 @@
-"""Is every bad input a clear error, and does the engine stay as it was?
+"""Every bad input is a clear error, and leaves the engine unchanged.
 
-Each case names the call, the error type of the contract, and what the message must mention (the argument, and the row
-where there are rows). The engine's whole visible state is compared before and after.
+Each case has the call, the error type of the contract, and what the message must mention (the argument, and the row if
+there are rows). The engine's whole visible state is compared before and after.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DIM = 3
 
 
 class House:
-    """An engine with a few documents, and everything that a caller can see of it."""
+    """Return an engine with a few documents, and a function for all of its visible state."""
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -71,7 +71,7 @@ def many(ids: Any = ("n1", "n2", "n3"), texts: Any = ("new", "new", "new"), **op
 
 
 def named(method: str, ids: Any, **options: Any) -> Call:
-    """A method that is given an id, or several, and a scope."""
+    """A method that takes an id, or several, and a scope."""
     return lambda house: getattr(house.engine, method)(ids, **{"scope": house.home, **options})
 
 
@@ -287,7 +287,7 @@ def test_an_unknown_analyzer_is_refused(kit: Kit) -> None:
 
 
 def test_a_refused_first_write_settles_nothing(kit: Kit) -> None:
-    """Neither the kind of ids nor the dimension."""
+    """Neither the type of ids nor the dimension."""
     engine, home = kit.Engine(), kit.Scope("acme")
     with pytest.raises(ValueError, match="vector"):
         engine.upsert("m1", "jay", scope=home, vector=[NAN, 1.0])
@@ -324,7 +324,7 @@ def test_an_absurd_k_is_all_or_an_error(house: House, k: int) -> None:
 
 
 def test_generators_are_consumed_or_refused(house: House) -> None:
-    """Never half of the rows."""
+    """Never a part of the rows."""
     before = house.state()
     try:
         house.engine.upsert_many((f"n{n}" for n in (1, 2)), (t for t in ("new", "new")), scope=house.home)
@@ -367,7 +367,7 @@ def test_an_exception_from_the_callers_objects_passes_through(house: House) -> N
 
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 def test_zero_vectors_are_refused(kit: Kit, metric: str) -> None:
-    """A vector of zeros is a failed embedding, whatever the metric; the row is named."""
+    """A vector of zeros is a failed embedding, whatever the metric; the error names the row."""
     engine, home = kit.Engine(metric=metric), kit.Scope("acme")
     with pytest.raises(ValueError, match=r"vectors\D*1"):
         engine.upsert_many([1, 2], ["t", "t"], scope=home, vectors=[[1.0, 0.0], [0.0, 0.0]])
@@ -375,7 +375,7 @@ def test_zero_vectors_are_refused(kit: Kit, metric: str) -> None:
 
 
 def test_values_beyond_half_precision(kit: Kit) -> None:
-    """What f16 cannot hold is refused or handled; it never becomes infinity or NaN in a result."""
+    """A value that f16 cannot hold is refused or handled; no result has infinity or NaN."""
     for metric in ("cosine", "ip", "l2"):
         engine, home = kit.Engine(metric=metric, dtype="f16"), kit.Scope("acme")
         try:

@@ -1,4 +1,4 @@
-"""Libraries that are imported when something needs them: `scrubjay.extras`."""
+"""Lazily imported libraries: `scrubjay.extras`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what was said of hits kept as long as it may be, and not a moment longer?"""
+"""Feedback is kept as long as it may be, and no longer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scrubjay import (
     StoreBusyError,
 )
 from scrubjay.backend import Backend
-from scrubjay.retrieval.judged import from_feedback
+from scrubjay.retrieval.judged_sets import from_feedback
 from scrubjay.store.rows import feedback as feedback_log
 from scrubjay.store.rows.sealed import SEALED, is_sealed
 from scrubjay.store.sqlite import feedback as feedback_store
@@ -128,7 +128,7 @@ def test_a_replaced_memory_keeps_them(index: Index) -> None:
     [
         (JANE, False, [("ours", JOE), ("his", JOE), ("ours", ACME)]),
         (JANE, True, [("ours", JOE), ("his", JOE), ("ours", ACME)]),
-        (ACME, True, [("mine", JANE), ("his", JOE)]),  # what was noted on shared memories goes with them
+        (ACME, True, [("mine", JANE), ("his", JOE)]),  # feedback on shared memories is deleted with them
         (ACME, False, []),
         (
             Scope("globex"),
@@ -149,7 +149,7 @@ def test_erasure_takes_what_was_asked_and_what_was_judged(
 
 
 def test_who_has_no_memories_is_erased_too(index: Index) -> None:
-    """Somebody who only read what others share has left questions all the same."""
+    """A user who only read shared memories has left questions all the same."""
     reader = Scope("acme", user="reader")
     index.feedback("ours", query=SECRET, scope=reader)
     assert index.erase(reader) == 0
@@ -229,7 +229,7 @@ def test_the_oldest_make_room(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     for i in range(12):
         index.feedback("mine", query=str(i), scope=JANE)
     queries = [note.query for note in index.admin.feedbacks()]
-    assert queries == ["first of all", "7", "8", "9", "10", "11"]  # one tenant does not push another out
+    assert queries == ["first of all", "7", "8", "9", "10", "11"]  # tenants evict only their own
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
 
             thread = threading.Thread(target=note)
             thread.start()
-            assert len(index.search("train", scope=JANE)) == 1  # nobody waits for the one who cannot write
+            assert len(index.search("train", scope=JANE)) == 1  # a blocked writer blocks no search
             thread.join()
             writer.execute("ROLLBACK")
         assert len(done) == 1
@@ -325,7 +325,7 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
 
 
 class Cipher:
-    """Seals by turning bits over and by saying where; one tenant's key is gone. The rest is as it was."""
+    """Encrypts by inverting bits and adding the location; the key of one tenant is destroyed."""
 
     def __init__(self, usual: Any, gone: str) -> None:
         self._usual, self._gone = usual, gone
@@ -358,7 +358,7 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
         index.upsert("g", "A train.", scope=Scope("gone"))
         index.feedback("m", query="asked before", scope=JANE)
         usual = store.cipher
-        for part in (store, store._scopes):  # what writes notes, and what reads them
+        for part in (store, store._scopes):  # the writer and the reader of feedback
             monkeypatch.setattr(part, "cipher", Cipher(usual, "nobody's"))
         index.feedback("g", query="will never be read", scope=Scope("gone"))
         for part in (store, store._scopes):
@@ -433,7 +433,7 @@ def test_feedback_becomes_judgements(index: Index) -> None:
 
 
 def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
-    """Sealed from the first key on, all of them once the tenant is encrypted whole, gone with the key."""
+    """Encrypted from the first key on, completely once the whole tenant is encrypted, gone with the key."""
     pytest.importorskip("cryptography", reason="cryptography is not installed (extra: encryption)")
     keys: dict[str, Any] = {"acme": None}
 
@@ -449,7 +449,7 @@ def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
         index.feedback("m", query="asked in the clear", scope=JANE)
         index.feedback("other", query="asked of another tenant", scope=Scope("globex"))
     keys["acme"] = bytes(32)
-    with Index.open(path, keys=provider, durability="normal") as index:  # "sealed": encrypt comes first
+    with Index.open(path, keys=provider, durability="normal") as index:  # "sealed" requires encrypt first
         for ask in (lambda: index.feedback("m", query=SECRET, scope=JANE), index.admin.feedbacks):
             with pytest.raises(EncryptionError, match=r"in the clear.*index\.admin\.encrypt\('acme'\)"):
                 ask()

@@ -1,4 +1,4 @@
-"""Files are their owner's alone, whatever the umask; and they appear whole."""
+"""Files are readable by their owner only, whatever the umask; and appear only when complete."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_token_file(folder: Path) -> None:
     path = folder / "tokens.json"
     add_token(path, Grant("a", "acme"))
     assert modes(folder) == {"tokens.json": 0o600}
-    path.chmod(0o640)  # for the group that the service runs as
+    path.chmod(0o640)  # for the group of the service
     add_token(path, Grant("b", "acme"))
     assert modes(folder) == {"tokens.json": 0o640} and len(Tokens(path)) == 2
 
@@ -215,7 +215,7 @@ def test_what_is_no_file_is_written_to_and_stays(folder: Path) -> None:
 
 
 def test_a_backup_that_is_opened_has_a_log_again(folder: Path) -> None:
-    """It is made without one; and without one readers and writers would wait for each other."""
+    """It is created without a log; and without a log readers and writers would wait for each other."""
     with Index.open(folder / "x") as index:
         index.upsert("m1", "oak", scope=JANE)
         index.admin.backup(folder / "copy")

@@ -1,4 +1,4 @@
-"""Is a function in a filter one more condition, decided before anything is ranked?"""
+"""A function in a filter is one more condition, evaluated before ranking."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_async_and_a_retriever_and_a_view_take_it(index: Index) -> None:
     assert found(asyncio.run(asked())) == wanted
     assert found(index.scope("acme", user="jane").search("oak", k=50, filter=is_third)) == wanted
     retriever = Retriever(index)
-    for _ in range(2):  # nothing of it is cached
+    for _ in range(2):  # nothing is cached
         retrieved = retriever.search("oak", scope=JANE, k=50, filter=is_third)
         assert [(hit.scope, hit.id) for hit in retrieved] == [
             one[:2] for one in wanted

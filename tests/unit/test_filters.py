@@ -1,4 +1,4 @@
-"""Do filters reach every call, every way that documents come and go, and say what is wrong?"""
+"""Filters apply in every call and after every kind of write, and report their errors."""
 
 from __future__ import annotations
 
@@ -205,13 +205,13 @@ def test_pyroaring_bitmaps() -> None:
             ValueError,
             r"created_at\.\$eq: expected an ISO 8601 time, got 'soon'",
         ),
-        # Larger than any float: it was taken for one second before 1970.
+        # Larger than any float: it used to be read as one second before 1970.
         (
             {"filter": {"created_at": {"$gt": 10**400}}},
             ValueError,
             r"created_at\.\$gt: expected seconds since 1970",
         ),
-        # Half of a character in a name: the message could not be made, and the error was another.
+        # A lone surrogate in a name: building the message used to fail with another error.
         ({"filter": {"\ud800": {"$near": 1}}}, ValueError, r"expected an operator .* got '\$near'"),
         ({"filter": {"\ud800": {"$in": 1}}}, TypeError, r"\$in: expected a list of values, got int 1"),
         (
@@ -238,14 +238,14 @@ def test_errors_name_the_field(options: dict[str, Any], error: type[Exception], 
     index = filled(Index())
     with pytest.raises(error, match=message) as raised:
         found(index, **options)
-    assert raised.type is error  # UnicodeDecodeError is a ValueError, and says nothing of the filter
+    assert raised.type is error  # UnicodeDecodeError is a ValueError, but does not name the filter
 
 
 def test_a_filter_that_changes_while_it_is_read() -> None:
     conditions: dict[str, Any] = {"a": 1}
 
     class Changing:
-        """An int whose reading changes the filter it stands in."""
+        """An int that changes the filter containing it when it is read."""
 
         def __index__(self) -> int:
             conditions.clear()
@@ -339,7 +339,8 @@ def test_in_of_many_values_is_what_the_oracle_says(n: int, sparse: bool) -> None
 
 @pytest.mark.parametrize("step", [1, 61_000_000, 0.25, 1e-3])
 def test_in_of_many_numbers_over_blocks_of_digests(step: float) -> None:
-    """Numbers that digests tell apart (a step of 1), and such that share one; some documents are in no full block."""
+    """Numbers that zone maps distinguish (a step of 1), and numbers that share one; some documents are in no full
+    block."""
     drawn, engine, n = random.Random(7), Engine(), 2_700
     held = [drawn.randrange(1_000) * step for _ in range(n)]
     engine.upsert_many(
@@ -360,7 +361,7 @@ def test_in_of_many_numbers_over_blocks_of_digests(step: float) -> None:
 
 
 def test_in_of_texts_in_a_row_and_out_of_order() -> None:
-    """Codes come in the order of writing: values in a row of codes, backwards, with gaps, few and many."""
+    """Codes are assigned in the order of writing: values in order of codes, in reverse, with gaps, few and many."""
     engine, n = Engine(), 1_500
     held = [f"s{id % 300}" for id in range(n)]
     engine.upsert_many(

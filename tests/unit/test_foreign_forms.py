@@ -1,4 +1,4 @@
-"""Are words of other languages found in their irregular forms and other ways of writing, by the analyzers for them?"""
+"""The analyzers of other languages find words in their irregular forms and other spellings."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ PAIRS = {
         tyttö tytot; työ tyossa; vesi veden
     """,
 }
-"""Of each language pairs of words, each of which must be found by the other."""
+"""Pairs of words of each language, each of which must be found by the other."""
 
 
 def rows(language: str) -> list[tuple[str, str]]:
@@ -169,9 +169,9 @@ def test_marked_letters_are_also_two(analyzer: str, written: str, asked: str) ->
     [
         ("english", "fuhr", "fahren"),  # the table is of the analyzer's language
         ("german", "fuhr", "gehen"),
-        ("german", "fuhr", "x:fahren_7"),  # a part of an identifier is meant as it stands
-        ("english", "pot", "poet"), ("english", "pot", "Poet"),  # no name
-        ("spanish", "era", "ser"),  # auxiliaries say nothing
+        ("german", "fuhr", "x:fahren_7"),  # a part of an identifier is taken literally
+        ("english", "pot", "poet"), ("english", "pot", "Poet"),  # not a name
+        ("spanish", "era", "ser"),  # auxiliaries do not count
     ],
 )  # fmt: skip
 def test_other_words_are_not_found(analyzer: str, written: str, asked: str) -> None:

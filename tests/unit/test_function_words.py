@@ -1,4 +1,4 @@
-"""Do function words leave content first, and are they found where nothing else is asked?"""
+"""Function words rank behind content words, and are found if the question has no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FACTS = [
 
 
 def test_a_rare_function_word_does_not_outrank_content(kit: Kit) -> None:
-    """I, did and for are as rare as it gets in six facts."""
+    """I, did and for are as rare as possible in six facts."""
     assert first(kit, FACTS, "What prefix did I use for staging?") == FACTS[1]
 
 
@@ -63,7 +63,7 @@ def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[st
         ("Tell me how  much sugar it was", "Two spoons of sugar.", "It cost much.", False),
         ("What kind of car is it?", "The car is new.", "How kind!", False),
         ("Which types of pasta", "The pasta is new.", "A type of joy.", False),
-        # Said elsewhere, too, or in another way, it is content.
+        # In another place or form it is a content word.
         ("What kind of car is kind?", "The car is new.", "How kind!", True),
         ("What kind car is it?", "The car is new.", "How kind!", True),
         ("the many cars", "The car is new.", "There were many.", True),
@@ -73,7 +73,7 @@ def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[st
 def test_what_asks_together_with_a_function_word_weighs_little(
     kit: Kit, query: str, frequent: str, rare: str, is_content: bool
 ) -> None:
-    """By words that weigh alike the rarer one would be first."""
+    """With equal weights the rarer word would be first."""
     texts = [rare, *[f"{frequent} {n}" for n in range(4)], *[f"Oak {n}" for n in range(20)]]
     assert (first(kit, texts, query) == rare) == is_content
 
@@ -97,7 +97,7 @@ RECORDS = [
 def test_function_words_of_other_languages_leave_content_first(
     kit: Kit, query: str, texts: list[str]
 ) -> None:
-    """Those that hold nothing of what is asked are last, however many function words they hold."""
+    """Documents without any content word of the question are last, however many function words they hold."""
     others = [
         *RECORDS[:1],
         *RECORDS[2:3],
@@ -115,16 +115,16 @@ def test_function_words_of_other_languages_leave_content_first(
     [
         ("que dit le rouge et le noir", ["le", "et"]),
         ("das Boot und die Welle", ["das", "und", "die"]),
-        ("who directed Das Boot and Die Hard?", []),  # it tells more of English
-        ("das boot", []),  # of one word nothing is told
+        ("who directed Das Boot and Die Hard?", []),  # mostly English
+        ("das boot", []),  # one word does not determine the language
         ("LA or DE offices for the team", []),
-        ("bureaux de LA et de Lyon, DE", ["et"]),  # what stands in capitals is a name
-        ("de la et le", []),  # nothing else is asked
-        ("os man war die hat", []),  # English, for all that is known
+        ("bureaux de LA et de Lyon, DE", ["et"]),  # a word in capitals is a name
+        ("de la et le", []),  # there are no other words
+        ("os man war die hat", []),  # could be English
     ],
 )
 def test_which_function_words_of_other_languages_weigh_little(kit: Kit, query: str, held: list[str]) -> None:
-    """Of words that one document holds, others score 1.6 an occurrence, those of English 0.36."""
+    """In one document, other words score 1.6 an occurrence, English function words 0.36."""
     words = ["le", "et", "das", "und", "die", "la", "de", "ou", "est", "os", "man", "hat"]
     engine, home = kit.Engine(), kit.Scope("acme")
     engine.upsert_many(list(range(len(words))), words, scope=home)
@@ -137,7 +137,7 @@ def test_which_function_words_of_other_languages_weigh_little(kit: Kit, query: s
 
 
 def test_other_analyzers_know_no_function_words(kit: Kit) -> None:
-    """As rare as another word, it weighs as much."""
+    """At equal rarity it weighs as much as another word."""
     for analyzer, more in (("plain", True), ("english", False)):
         engine, home = kit.Engine(analyzer=analyzer), kit.Scope("acme")
         engine.upsert_many([1, 2, 3, 4], ["did", "jay", "oak", "fir"], scope=home)
@@ -146,7 +146,7 @@ def test_other_analyzers_know_no_function_words(kit: Kit) -> None:
 
 
 def test_given_k1_and_b_mean_the_textbooks_formula(kit: Kit) -> None:
-    """Its peers know no function words; who fixes one parameter only keeps ours."""
+    """Peers have no function words; fixing only one parameter keeps ours."""
     for parameters, same in (({"k1": 1.2, "b": 0.75}, True), ({"k1": 1.2}, False), ({"b": 0.75}, False)):
         engine, home = kit.Engine(**parameters), kit.Scope("acme")
         engine.upsert_many([1, 2, 3, 4], ["did", "jay", "oak", "fir"], scope=home)

@@ -1,4 +1,4 @@
-"""Does the seed of the hashes stay within the process? Images, digests, results and figures are the same with any."""
+"""The seed of the hashes has no visible effect: images, digests, results and figures are the same with any seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrubjay import Engine, Query, Scope
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 
-# A few chunks with and without a dictionary, replaced, dead and compacted documents, metadata, several scopes.
+# A few chunks with and without a dictionary, replaced, deleted and compacted documents, metadata, several scopes.
 SCRIPT = r"""
 import hashlib, json, random
 from scrubjay import Engine, Index, Query, Scope
@@ -60,7 +60,7 @@ print(json.dumps(found, sort_keys=True, default=str))
 
 
 def printed(seed: str | None) -> str:
-    """What the script prints in a process of its own; None: a seed that nobody knows."""
+    """Return the output of the script in its own process; None: a random seed."""
     environment = {name: value for name, value in os.environ.items() if name != "SCRUBJAY_HASH_SEED"}
     if seed is not None:
         environment["SCRUBJAY_HASH_SEED"] = seed
@@ -80,7 +80,7 @@ def test_nothing_that_can_be_seen_depends_on_the_seed() -> None:
 def test_the_seed_is_another_one_in_each_process() -> None:
     command = [sys.executable, "-c", "from scrubjay import Scope; print(hash(Scope('acme')))"]
 
-    def hashes(seed: str) -> set[bytes]:  # an empty seed is none
+    def hashes(seed: str) -> set[bytes]:  # an empty seed is random
         environment = {**os.environ, "SCRUBJAY_HASH_SEED": seed}
         return {subprocess.check_output(command, env=environment) for _ in range(3)}
 
@@ -91,7 +91,7 @@ def test_the_seed_is_another_one_in_each_process() -> None:
 
 @pytest.mark.parametrize("name", ["format-1.scrubjay", "format-2.scrubjay"])
 def test_an_image_with_its_terms_in_another_order_is_read(name: str) -> None:
-    """Earlier versions wrote them as they lay in their tables. The digests are those versions', too."""
+    """Earlier versions wrote images in the order of their tables. The digests are those versions', too."""
     connection = sqlite3.connect(f"file:{GOLDEN / name}?immutable=1", uri=True)
     images = [bytes(data) for (data,) in connection.execute("SELECT data FROM image ORDER BY scope")]
     connection.close()

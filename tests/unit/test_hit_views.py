@@ -1,4 +1,4 @@
-"""Hits are views that native code makes: do they say what the result's arrays say, and outlive what they came from?"""
+"""Hits are native views: they agree with the result's arrays, and outlive the objects they came from."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_many_hits_are_read_as_one_by_one(as_str: bool) -> None:
 
 
 def test_a_hit_of_a_part_of_a_character() -> None:
-    """Engines take bytes that are no UTF-8: they are read with marks in their place, as ever."""
+    """Engines take bytes that are not UTF-8: they are read with replacement characters."""
     engine, acme = Engine(), Scope("acme")
     engine.upsert(1, b"pump \xff\xc3", scope=acme)
     assert engine.search("pump", scope=acme).texts == ["pump \ufffd\ufffd"]

@@ -1,4 +1,4 @@
-"""Do documents that hold all identifiers of a question come first, and do quantities leave the order alone?"""
+"""Documents that hold all identifiers of a question come first, and quantities do not affect the order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sentence(draw: random.Random, *identifiers: str) -> str:
 
 
 def test_the_document_with_both_identifiers_comes_first() -> None:
-    """500 questions; each identifier alone stands in documents that say more of the question's words."""
+    """500 questions; each identifier is in one document, other documents hold more of the question's words."""
     draw = random.Random(1)
     noise = np.random.default_rng(1)
     made: dict[tuple[str, str], str] = {}

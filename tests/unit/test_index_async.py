@@ -1,4 +1,4 @@
-"""Does the event loop go on while a search runs, and do batches survive a fork?"""
+"""The event loop continues while a search runs, and batches survive a fork."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_batches_go_on_in_the_child_of_a_fork() -> None:
 
     assert best() == list(range(50))  # starts the pool's threads
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # a fork with threads: that is what is tested
+        warnings.simplefilter("ignore", DeprecationWarning)  # the test is about a fork with threads
         child = os.fork()
     if child == 0:
         os._exit(0 if best() == list(range(50)) else 1)

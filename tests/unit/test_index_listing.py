@@ -1,4 +1,4 @@
-"""Listing: exactly what a search would look at, by order of writing, in memory and over a file."""
+"""Listing: exactly the documents visible to a search, in order of writing, in memory and over a file."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_memory_that_is_written_again_is_the_newest(index: Index) -> None:
 
 
 def test_a_listing_without_anything_to_rank_by(index: Index) -> None:
-    """Texts without a single term, and the empty text, are listed as all others."""
+    """Texts without a single term, and the empty text, are listed like all others."""
     index.upsert("empty", "", scope=JANE)
     index.upsert("signs", "?! ...", scope=JANE)
     assert ids(index.list(JANE)) == ["signs", "empty"]
@@ -194,7 +194,7 @@ def test_collections_are_listed_apart(index: Index) -> None:
 
 
 def test_a_listing_is_of_one_moment(index: Index) -> None:
-    """Batches are seen whole: all documents of a listing are of the same round, in memory those of each exact scope."""
+    """Batches are seen whole: all documents of a listing are of the same round, in memory per exact scope."""
     n, stop = 300, threading.Event()
 
     def write(round: int) -> None:

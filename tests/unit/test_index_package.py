@@ -25,7 +25,7 @@ def test_without_the_native_part_the_import_says_what_to_run(tmp_path: Path) -> 
     shutil.copytree(
         source, tmp_path / "scrubjay", ignore=shutil.ignore_patterns("_native*.so", "__pycache__")
     )
-    # -S and -I keep installed import hooks and the installed package away
+    # -S and -I exclude installed import hooks and the installed package
     paths = [str(tmp_path), *(path for path in sys.path if path.endswith("site-packages"))]
     code = f"import sys; sys.path[:0] = {paths!r}\nimport scrubjay"
     done = subprocess.run(
@@ -116,7 +116,7 @@ def test_a_language_needs_no_stemmer(tmp_path: Path) -> None:
 
 
 def test_a_language_is_stemmed_in_many_threads() -> None:
-    """No two threads share what a stemmer changes: each analyses on its own, and all find the same."""
+    """Threads share no mutable state of a stemmer: each analyses on its own, and all get the same results."""
     words = ["wanderungen", "häuser", "bücherschränken", "freundlichkeiten"] * 50
     expected = [term for term, _ in scrubjay.analyze(" ".join(words), "german")]
     wrong: list[int] = []

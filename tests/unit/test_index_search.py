@@ -1,4 +1,4 @@
-"""What comes out of an Index: modes, what degrades them, hits and their evidence."""
+"""Search results of an Index: modes, degradation, hits and their evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEXTS = {
     "train": "Prefers trains to planes",
     "fish": "Shellfish puts her in hospital",
 }
-# what each word means, on three axes: secrets, travel, food
+# the meaning of each word on three axes: secrets, travel, food
 MEANING = {"key": 0, "credential": 0, "staging": 0, "trains": 1, "railway": 1, "shellfish": 2, "seafood": 2}
 
 
@@ -36,7 +36,7 @@ def meaning(texts: list[str]) -> list[list[float]]:
 
 
 class Embedder(Function):
-    """Counts its calls, and fails on demand."""
+    """Counts its calls, and fails on request."""
 
     def __init__(self) -> None:
         super().__init__(meaning, dim=3, name="meaning")
@@ -351,7 +351,7 @@ def test_scope_is_a_value() -> None:
 
 @pytest.mark.parametrize("ids", [range(40), [f"m{i}" for i in range(40)]], ids=["int", "str"])
 def test_the_short_way_answers_as_the_whole_way(tmp_path: Any, ids: Any) -> None:
-    """A search without options, and the same with the defaults spelled out."""
+    """A search without options equals one with the defaults spelled out."""
     numbers = np.random.default_rng(3)
     vectors = numbers.standard_normal((40, 4)).astype(np.float32)
     words = ["oak", "pine", "elm", "table", "shelf"]

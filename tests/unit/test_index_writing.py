@@ -1,4 +1,4 @@
-"""What goes into an Index: fields, records, validation before anything is written."""
+"""Inputs of an Index: fields, records, validation before any write."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_an_upsert_replaces_text_metadata_and_vector() -> None:
         ("2026-03-01", "2026-03-01T00:00:00+00:00"),
         ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00+00:00"),
         ("2026-03-01T12:00:00.250000+02:00", "2026-03-01T10:00:00.250000+00:00"),
-        # Postgres, nanoseconds, the basic form, an hour after the last: some Pythons' own reader refuses them.
+        # Postgres, nanoseconds, the basic form, 24:00: the parsers of some Pythons refuse them.
         ("2026-03-01 12:00:00.12345+00", "2026-03-01T12:00:00.123450+00:00"),
         ("2026-03-01T12:00:00.123456789Z", "2026-03-01T12:00:00.123456+00:00"),
         ("20260301T120000-0530", "2026-03-01T17:30:00+00:00"),

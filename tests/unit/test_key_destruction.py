@@ -1,4 +1,4 @@
-"""Are a tenant's keys destroyed once nothing of it is left, and can no copy from before be opened then?"""
+"""A tenant's keys are destroyed once none of its data is left, which makes earlier copies unreadable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CODE = "The door code is 4711-0815."
 
 
 class Vault:
-    """A key manager: makes a tenant's key when it is first asked for, and destroys it."""
+    """A key manager: creates a tenant's key at the first request, and destroys it."""
 
     def __init__(self) -> None:
         self.keys: dict[str, bytes] = {}
@@ -67,7 +67,7 @@ def fill(index: Index) -> None:
 
 
 def nothing_of_acme_opens(index: Index) -> None:
-    """A tenant whose key was destroyed is as if erased, or refused: nothing of it is given."""
+    """A tenant whose key was destroyed counts as erased, or is refused: no data is returned."""
     for scope in (ACME, JANE):
         for call in (
             lambda: index.search("door code", scope=scope),  # noqa: B023 - called at once
@@ -137,7 +137,7 @@ def test_a_memory_whose_key_could_not_be_destroyed_is_forgotten_all_the_same(
         memory.feed.on_change(lambda event: told.append(event.what), scope=ACME)
         memory.propose(CODE, scope=JANE, source="run-1")
         memory.prefer("drink", "tea", scope=ACME)
-        assert len(memory.known(ACME).preferences) == 1  # kept in memory from now on
+        assert len(memory.known(ACME).preferences) == 1  # cached from now on
         vault.is_down = True
         with pytest.raises(EncryptionError, match="failed to destroy its key"):
             memory.forget(tenant="acme")
@@ -198,7 +198,8 @@ def server() -> Iterator[Cluster]:
 def test_a_base_backup_of_a_server_from_before_cannot_be_opened(
     server: Cluster, vault: Vault, tmp_path: Path
 ) -> None:
-    """`pg_basebackup` with the write-ahead log, the tenant forgotten, the backup started: nothing of it opens."""
+    """`pg_basebackup` with the write-ahead log, the tenant forgotten, the backup started: none of its data is
+    readable."""
     url = new_url(server.url)
     with (
         Index.open(url, collection="memory", keys=vault, max_stale=0) as documents,
@@ -214,14 +215,14 @@ def test_a_base_backup_of_a_server_from_before_cannot_be_opened(
         assert len(memory.list(PLAIN)) == 1
     server.stop()
     files = [file.read_bytes() for file in backup.rglob("*") if file.is_file()]
-    assert any(b"1234-5678" in file for file in files)  # the search would find it
+    assert any(b"1234-5678" in file for file in files)  # the needle search works
     assert not any(word in file for file in files for word in (b"4711-0815", b"ultramarine"))
     server.restore(backup)
     with (
         Index.open(url, collection="memory", keys=vault, max_stale=0) as documents,
         Memory(documents) as memory,
     ):
-        assert len(memory.list(PLAIN)) == 1  # it is the backup, and it is served
+        assert len(memory.list(PLAIN)) == 1  # this is the backup, and it is served
         assert memory.list(JANE) == []
         assert len(memory.recall("code", scope=JANE)) == 0
         nothing_of_acme_opens(documents)

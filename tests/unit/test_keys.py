@@ -1,7 +1,7 @@
 """The key of a document is (exact scope, id): the same id in another scope is another document.
 
-READS name a scope as searches do and find what it sees, the most specific first; WRITES act on exactly the scope that
-they name. What is said of the engine holds for the reference model as well; what is said of the index holds in memory
+READS take a scope as searches do and find what it sees, the most specific first; WRITES act on exactly the scope that
+they name. Statements about the engine hold for the reference model as well; statements about the index hold in memory
 and over a file.
 """
 
@@ -32,7 +32,7 @@ FOREIGN = ("other", "u", "a")
 
 
 def written(kit: Kit, keys: Any = (*EVERY, FOREIGN), **options: Any) -> Any:
-    """One id in several scopes; text and payload say in which."""
+    """One id in several scopes; text and payload name the scope."""
     engine = kit.Engine(dim=2, metric="ip", **options)
     engine.upsert_many(
         ["m"] * len(keys),
@@ -45,7 +45,7 @@ def written(kit: Kit, keys: Any = (*EVERY, FOREIGN), **options: Any) -> Any:
 
 
 def seen(engine: Any, kit: Kit, home: tuple) -> Any:
-    """The exact scope of what a reader of the id gets."""
+    """Return the exact scope of the document that a reader of the id gets."""
     document = engine.get("m", scope=kit.Scope(*home))
     return None if document is None else key(document.scope)
 
@@ -82,7 +82,7 @@ def test_the_same_id_of_a_user_and_of_the_tenant_are_both_found(kit: Kit) -> Non
 
 @pytest.mark.parametrize("n_there", range(5))
 def test_get_finds_the_most_specific_that_is_there(kit: Kit, n_there: int) -> None:
-    """(t, u, a) before (t, u) before (t, a) before (t), for every choice of those that are there."""
+    """(t, u, a) before (t, u) before (t, a) before (t), for every subset of them."""
     for there in itertools.combinations(EVERY, n_there):
         engine = written(kit, (*there, FOREIGN))
         for reader in EVERY:
@@ -104,7 +104,7 @@ def test_readers_see_the_next_once_the_most_specific_is_gone(kit: Kit) -> None:
 
 @pytest.mark.parametrize("home", EVERY, ids=repr)
 def test_delete_is_exact(kit: Kit, home: tuple) -> None:
-    """What a scope sees, but has not, it does not delete."""
+    """A scope cannot delete a document that it sees, but that belongs to another scope."""
     others = [other for other in (*EVERY, FOREIGN) if other != home]
     engine = written(kit, others)
     assert engine.delete("m", scope=kit.Scope(*home)) is False
@@ -207,7 +207,7 @@ def test_ids_name_every_visible_document(kit: Kit) -> None:
 
 @pytest.mark.parametrize("n_documents", [1, 500])
 def test_ids_among_many_documents(kit: Kit, n_documents: int) -> None:
-    """Looked up one by one, or by going through all: the same."""
+    """Looked up one by one, or by a scan of all: the same."""
     engine = kit.Engine()
     homes = [kit.Scope(*home) for home in EVERY]
     for scope in homes:
@@ -225,7 +225,7 @@ def test_ids_among_many_documents(kit: Kit, n_documents: int) -> None:
 def ranked(
     engine: Any, kit: Kit, entries: list[Any], reader: tuple = OWN, filter: Any = None, **options: Any
 ) -> list[Any]:
-    """What a caller's ranking alone finds, in its order."""
+    """The hits of a caller's ranking alone, in its order."""
     query = in_order(entries, **options)
     return found(engine.search("", scope=kit.Scope(*reader), query=query, k=50, filter=filter))
 
@@ -304,7 +304,7 @@ def test_a_graph_a_compaction_and_images_keep_keys_apart(kit: Kit) -> None:
 
 
 def test_one_id_in_thousands_of_scopes(kit: Kit) -> None:
-    """The index of keys is by scope as much as by id: no look-up goes through all that have the id."""
+    """The index of keys uses scope and id: no look-up scans all documents with the id."""
     n = 3000 if kit.is_native else 50
     engine = kit.Engine()
     homes = [kit.Scope("t", f"u{number}") for number in range(n)]
@@ -321,7 +321,7 @@ def test_one_id_in_thousands_of_scopes(kit: Kit) -> None:
 
 
 def calls(kit: Kit, scope: Any, id: str) -> list[Any]:
-    """Everything that a tenant can ask of an id."""
+    """Return everything that a tenant can do with an id."""
     vector = [1.0, 0.5]
     return [
         lambda e: e.get(id, scope=scope),
@@ -350,7 +350,8 @@ def calls(kit: Kit, scope: Any, id: str) -> list[Any]:
 
 @pytest.mark.parametrize("reader", EVERY, ids=repr)
 def test_no_answer_and_no_error_tells_that_another_tenant_has_an_id(kit: Kit, reader: tuple) -> None:
-    """Each call has the same outcome, down to the message, whether others have the id, had it, or never had."""
+    """Each call has the same outcome, including the message, whether other tenants have the id, had it, or never
+    had."""
 
     def told(others: list[tuple]) -> list[Any]:
         engine = kit.Engine(dim=2, metric="ip")
@@ -386,10 +387,10 @@ def test_a_read_without_a_scope_is_a_type_error_whether_the_id_is_there_or_not(k
 
 
 def test_the_work_of_a_look_up_does_not_depend_on_what_others_have(kit: Kit) -> None:
-    """Ids are hashed with their scope, so that strangers' copies of an id are not met on the way.
+    """Ids are hashed with their scope, so that look-ups do not pass other tenants' copies of an id.
 
-    Counted by what can be counted without a clock: every stranger's document is in another place of the index, so a
-    scope of its own finds its document among 2,000 with the same id as it does among 2,000 others.
+    The measure needs no clock: every foreign document is in another bucket of the index, so a scope finds its document
+    among 2,000 with the same id as fast as among 2,000 with other ids.
     """
     if not kit.is_native:
         pytest.skip("the model is a dict")
@@ -410,7 +411,7 @@ def test_the_work_of_a_look_up_does_not_depend_on_what_others_have(kit: Kit) -> 
 
     same = cpu_seconds(["m"] * 2000)
     different = cpu_seconds(["m", *(f"n{number}" for number in range(1999))])
-    assert same < 3 * different, (same, different)  # going through all of them would be a hundredfold
+    assert same < 3 * different, (same, different)  # a scan of all would be a hundred times as slow
 
 
 # -- scopes -----------------------------------------------------------------------------------------------------------
@@ -765,7 +766,7 @@ def test_a_missing_scope_is_an_error_even_for_nothing(tmp_path: Path, in_file: b
             lambda wrong=wrong: index.delete("m", scope=wrong),
             lambda wrong=wrong: index.delete_many([], scope=wrong),
             lambda wrong=wrong: index.delete_many(["m"], scope=wrong),
-            lambda wrong=wrong: index.search("train", scope=[JANE, wrong]),  # a list of scopes it takes
+            lambda wrong=wrong: index.search("train", scope=[JANE, wrong]),  # search accepts a list of scopes
         ):
             with pytest.raises(TypeError, match=r"scope(\[1\])?: expected"):
                 call()

@@ -1,4 +1,4 @@
-"""Does the table of known words (cmake/known_words.py packs it) hold the words of the list, and no other?"""
+"""The table of known words (packed by cmake/known_words.py) holds exactly the words of the list."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_daemon_threads_in_a_call_do_not_end_the_process(call: str) -> None:
         run(BUSY.format(call=call))
 
 
-# A thread that waits for the GIL in a stemmer has locks of the engine; what runs last of all writes to it.
+# A thread that waits for the GIL in a stemmer holds locks of the engine; the last code to run writes to it.
 STEMMING = """
 engine = Engine(analyzer="own", stemmer=lambda word: "".join(reversed(word)))
 def work():

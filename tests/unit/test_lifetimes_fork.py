@@ -1,4 +1,4 @@
-"""The child of a fork: an engine that lives in memory goes on there, or says why it cannot; nothing hangs."""
+"""The child of a fork: an in-memory engine continues to work there, or says why it cannot; nothing hangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in a long native call: KeyboardInterrupt within 200 ms of the process's time, and nothing half done."""
+"""Ctrl-C in a long native call: KeyboardInterrupt within 200 ms of CPU time, and no partial effects."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.processes import outcome_of, run
 
-# Another thread strikes once the process has had `after` seconds of the processor: others may be busy. A call that is
-# over before, on a fast machine, tells nothing: the program leaves with TOO_LATE, and the test strikes earlier. So it
-# does if the signal came after the call had looked for one for the last time: `late` sees that by what was written.
+# Another thread sends the signal once the process has used `after` seconds of CPU: the machine may be busy. A call that
+# ends before, on a fast machine, proves nothing: the program exits with TOO_LATE, and the test sends it earlier. The
+# same happens if the signal came after the call's last check for signals: `late` detects that by what was written.
 TOO_LATE = 75
 STRIKES_AFTER = (0.3, 0.1, 0.03, 0.01)
 
@@ -188,7 +188,7 @@ def test_other_threads_are_left_alone() -> None:
 
 
 def test_a_handler_may_not_re_enter_what_it_interrupts() -> None:
-    """It gets an error or a right answer, and the call that it interrupted goes on."""
+    """It gets an error or a right answer, and the call that it interrupted continues."""
     run("""
         engine, outcomes = Engine(dim=16), []
         rows = np.random.default_rng(1).standard_normal((20_000, 16)).astype(np.float32)

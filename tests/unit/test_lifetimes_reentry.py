@@ -65,7 +65,7 @@ for name, verb in verbs.items():
 
 
 def test_a_stemmer_may_take_its_time_on_the_main_thread() -> None:
-    """It holds the GIL and is at work in the library itself: nothing asks for the GIL on its behalf."""
+    """It holds the GIL and is inside the library itself: no code requests the GIL on its behalf."""
     run(
         """
 import faulthandler; faulthandler.dump_traceback_later(200, exit=True)
@@ -85,7 +85,7 @@ assert engine.search("oak", scope=scope).ids.tolist() == [1]
 
 
 def test_no_verb_waits_for_the_engine_while_it_holds_the_gil() -> None:
-    """Every verb beside writers whose stemmer needs the GIL all the time."""
+    """Every verb beside writers whose stemmer needs the GIL continually."""
     run(
         VERBS
         + """

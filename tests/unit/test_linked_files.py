@@ -1,4 +1,4 @@
-"""An index behind a symbolic link: its log lies beside the file that the link leads to, and belongs to it."""
+"""An index behind a symbolic link: its log is beside the link's target, and belongs to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need righ
 
 @pytest.fixture
 def link(tmp_path: Path) -> Path:
-    """A link in one folder to a file, not there yet, in another."""
+    """A link in one folder to a file in another that does not exist yet."""
     for name in ("names", "files"):
         (tmp_path / name).mkdir()
     link = tmp_path / "names" / "index"
@@ -28,7 +28,7 @@ def link(tmp_path: Path) -> Path:
 
 
 def left_by_a_killed_process(link: Path) -> None:
-    """Let the file and its log be as they are while it is open: what was written is in the log alone."""
+    """Leave the file and its log as they are while open: the writes are only in the log."""
     real = link.resolve()
     with Index.open(link, durability="normal") as index:
         index.upsert("m1", "a common oak", scope=JANE)

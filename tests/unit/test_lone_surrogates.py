@@ -1,4 +1,4 @@
-"""Half a surrogate pair, for which UTF-8 has no form: mended in texts, refused in keys, kept in metadata."""
+"""Lone surrogates, which UTF-8 cannot encode: replaced in texts, refused in keys, kept in metadata."""
 
 from __future__ import annotations
 

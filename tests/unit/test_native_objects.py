@@ -1,4 +1,4 @@
-"""The native classes as Python objects: short cuts by exact type must hold for what is not exactly of the type, too."""
+"""The native classes as Python objects: fast paths by exact type must give the same results for subclasses, too."""
 
 from __future__ import annotations
 

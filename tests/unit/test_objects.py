@@ -1,4 +1,4 @@
-"""Blobs by their hash: folders, copies on a disk of bounded size, options, and a place that fails."""
+"""Blobs by their hash: folders, bounded caches on disk, options, and a store that fails."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_least_recently_used_copies_make_room(tmp_path: Path) -> None:
         cache.put(f"{i}", bytes(1000))
         past = time.time() - 1000 + i
         os.utime(tmp_path / "cache" / f"{i}", (past, past))
-    assert cache.get("0", 1000) == bytes(1000)  # used just now
+    assert cache.get("0", 1000) == bytes(1000)  # recently used
     cache.put("10", bytes(1000))
     cache.put("11", bytes(1500))
     assert set(cache.names()) == {"0", *(str(i) for i in range(4, 12))}
@@ -150,7 +150,7 @@ def test_what_is_not_what_was_put_is_lost_and_counted(fault: str) -> None:
     assert digest == hashlib.sha256(DATA).digest() and list(blobs.kept) == [name_of(INDEX, digest)]
     assert objects.get(digest, len(DATA)) == DATA
     blobs.damage(fault)
-    if fault == "longer":  # what is behind the end is never read
+    if fault == "longer":  # bytes after the end are never read
         assert objects.get(digest, len(DATA)) == DATA
         return
     with pytest.raises(CorruptIndexError):
@@ -199,7 +199,7 @@ def test_a_place_that_does_not_answer_is_left_alone_for_a_while(monkeypatch: pyt
     blobs.refuses = set()
     now[0] += 16
     assert objects.get(digest, len(DATA)) == DATA
-    objects.tidy(NOTHING)  # what could not be removed is now
+    objects.tidy(NOTHING)  # earlier failed removals are repeated
     assert blobs.kept == {}
 
 
@@ -224,7 +224,7 @@ def test_a_sweep_removes_what_no_row_names_and_is_old(tmp_path: Path) -> None:
     blobs.put(f"{INDEX}/ab/notes.txt", b"of somebody who put it there")
     blobs.put("another-index/ab/abcd", b"of somebody else")
     assert named is not None and unnamed is not None
-    assert objects.sweep(lambda digests: {named}) == 0  # a row may still come
+    assert objects.sweep(lambda digests: {named}) == 0  # a row may still be written
     blobs.grow_old(GRACE_SECONDS + 1)
     young = objects.put(DATA + b"3")
     assert young is not None
@@ -241,7 +241,7 @@ def test_a_sweep_removes_what_no_row_names_and_is_old(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("index", ["..", "", "a/b", "0F" * 16, "0f" * 17])
 def test_a_name_that_is_no_index_leads_nowhere(index: str) -> None:
-    """A sweep deletes what is below it."""
+    """A sweep deletes the files below it."""
     with pytest.raises(CorruptIndexError, match="32 hexadecimal digits"):
         ObjectStore(Objects("file:///folder"), index, FaultyBlobs())
 

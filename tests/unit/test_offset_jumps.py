@@ -17,7 +17,7 @@ from scrubjay.store.sqlite.connections import StoreConnection
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 
-ACME, GLOBEX = Scope("acme"), Scope("globex", user="jane")  # of the latter nothing is to be seen
+ACME, GLOBEX = Scope("acme"), Scope("globex", user="jane")  # nothing of the latter is visible
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
 BOT = Scope("acme", user="jane", agent="bot")
 EMPTY = Scope("acme", user="nobody")
@@ -37,7 +37,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 
 def jump(index: Index, **asked: Any) -> list[tuple[Scope, Any]]:
-    with Documents(index) as fresh:  # where no page of the listing has ended yet
+    with Documents(index) as fresh:  # in which no page of the listing has ended yet
         return [(record.scope, record.id) for record in fresh.page(**asked)]
 
 
@@ -87,7 +87,7 @@ def test_a_jump_over_several_scopes_reads_no_text_of_what_it_passes(
         monkeypatch.setattr(StoreConnection, "execute", counted)
         page = jump(index, scope=many, exact=True, offset=2900, limit=20, descending=True)
         assert [id for _, id in page] == [f"m{n}" for n in range(99, 79, -1)]
-        assert 20 <= sum(read) <= 200  # the page, and a share of each scope
+        assert 20 <= sum(read) <= 200  # the page, and a few rows of each scope
 
 
 def test_many_scopes_in_memory_are_passed_over_natively(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def test_many_scopes_in_memory_are_passed_over_natively(monkeypatch: pytest.Monk
 
 
 class _Noted:
-    """A cursor that notes how many rows are fetched from it."""
+    """A cursor that records how many rows are fetched from it."""
 
     def __init__(self, cursor: Any, read: list[int]) -> None:
         self._cursor, self._read = cursor, read

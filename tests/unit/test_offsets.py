@@ -1,4 +1,4 @@
-"""Pages by offset: right as slices of a listing, whole beside writers, and no dearer for being late."""
+"""Pages by offset: equal to slices of a listing, consistent beside writers, and late pages cost no more."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ids(records: list[Record]) -> list[Any]:
 def walk(
     documents: Documents, limit: int, between: Callable[[list[Record]], None] = lambda _: None, **asked: Any
 ) -> list[Any]:
-    """Go through all pages as the users of a framework do; return the keys."""
+    """Iterate over all pages as users of a framework do; return the keys."""
     found: list[Any] = []
     offset = 0
     while True:
@@ -88,7 +88,7 @@ def test_any_page_is_a_slice_of_the_listing(
     kept = more.get("kept", lambda record: True)
     whole = [record.id for record in documents.every(**asked) if kept(record)]
     assert whole
-    for offset in (0, 1, 7, 50, 77, 3, 89, 0, 200):  # in no order: places that no page ended at
+    for offset in (0, 1, 7, 50, 77, 3, 89, 0, 200):  # in random order, at which no page ended
         for limit in (1, 10, 500):
             assert ids(documents.page(offset=offset, limit=limit, **asked, **more)) == whole[offset:][:limit]
 
@@ -109,7 +109,7 @@ def test_places_that_nothing_is_known_of_are_slices_too(documents: Documents, or
 def test_a_walk_beside_writers_is_whole(
     documents: Documents, order: dict[str, Any], filter: Any, more: dict[str, Any], seed: int
 ) -> None:
-    """What was there from the beginning to the end, and that nobody wrote to, comes exactly once."""
+    """A document that exists throughout and is not written comes exactly once."""
     fill(documents, 100)
     fill(documents, 20, ACME, "shared")
     choose = random.Random(seed)
@@ -199,7 +199,7 @@ def test_several_scopes_are_one_listing(documents: Documents) -> None:
 def test_a_late_page_reads_what_the_first_one_reads(
     documents: Documents, order: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counted in documents, since times differ from run to run."""
+    """Counted in documents, since times vary between runs."""
     fill(documents, 2000)
     n_read = [0]
     for engine in (DurableEngine, LocalEngine):
@@ -263,7 +263,7 @@ def test_awaited_pages_are_the_same(documents: Documents) -> None:
 
 
 def test_a_page_of_many_scopes_reads_what_it_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the scopes hold, and however late the page is: counted in rows that SQLite hands out."""
+    """Whatever the scopes hold, and however late the page is: counted in rows that SQLite returns."""
     many = [Scope("acme", user=f"user{i}") for i in range(20)]
     with Documents(tmp_path / "a.scrubjay", collection="notes") as documents:
         for turn in range(4):
@@ -286,12 +286,12 @@ def test_a_page_of_many_scopes_reads_what_it_returns(tmp_path: Path, monkeypatch
                 )
                 assert len(page) == 60
                 per_page.append(n_fetched[0])
-            share = 2 * 4  # of each scope; then up to four times as much of those that the page is from
+            share = 2 * 4  # per scope; then up to four times as much of those that contribute to the page
             assert min(per_page) > 0 and max(per_page) <= share * len(many) + 5 * 61
 
 
 class _Counted:
-    """A cursor that adds up the rows that are fetched from it."""
+    """A cursor that counts the rows fetched from it."""
 
     def __init__(self, cursor: Any, n_fetched: list[int]) -> None:
         self._cursor, self._n_fetched = cursor, n_fetched

@@ -1,4 +1,4 @@
-"""What another process wrote is found by a search that begins while a write of this process is under way."""
+"""A search that begins during a write of this process finds another process's earlier writes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def found_by_another_thread(index: Index) -> set[Any]:
 def test_a_write_that_is_under_way_hides_none_of_others(
     place: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`announce` is just before the commit, `apply` just after it. The scope's version there is that of the write that
-    is under way; the one before it, of another process, was not noticed yet."""
+    """`announce` runs just before the commit, `apply` just after it. The scope's version there is that of the write in
+    progress; the previous one, of another process, has not been noticed yet."""
     options: Any = {"max_stale": 0} if place.startswith("postgresql") else {}
     with Index.open(place, **options) as index, Index.open(place, **options) as other:
         index.upsert("a", "oak", scope=JANE)
@@ -59,7 +59,7 @@ def test_a_write_that_is_under_way_hides_none_of_others(
 
 
 def test_a_long_erasure_is_told_of_all_collections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the other collections it is written first: for the feed they have to be as new as the commit."""
+    """Other collections are written first: for the feed they must be as new as the commit."""
     monkeypatch.setattr(feed, "WINDOW_SECONDS", 0.2)
     url = new_url()
     with Index.open(url, max_stale=0) as index, Index.open(url) as eraser:
@@ -69,7 +69,7 @@ def test_a_long_erasure_is_told_of_all_collections(monkeypatch: pytest.MonkeyPat
 
         def slowly(self: PostgresTransaction, *arguments: Any, **options: Any) -> Any:
             written = erase(self, *arguments, **options)
-            if self.elsewhere:  # the other collections are done: what is left takes longer than the window
+            if self.elsewhere:  # the other collections are done: the rest takes longer than the window
                 self.flush()
                 threading.Event().wait(1)
                 assert found_by_another_thread(index.collection("traces")) == {"m"}

@@ -1,4 +1,4 @@
-"""Passages of long texts: everything is in one, none is too long, borders are those of the text."""
+"""Passages of long texts: they cover everything, none is too long, borders are those of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is nothing refused, nothing lost and everything embedded in the end, whenever the embedder is away?"""
+"""No write is refused, nothing is lost and everything is embedded in the end, whenever the embedder fails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
 
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing happens in the background, other than where a test hurries it."""
+    """Disable the background thread, unless a test wakes it."""
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
 
@@ -61,7 +61,7 @@ def n_pending(index: Index) -> int:
 
 
 def wait_for(what: object) -> None:
-    """Wait until a function returns something true."""
+    """Wait until a function returns a true value."""
     last = time.monotonic() + PATIENCE_SECONDS
     assert callable(what)
     while not what():
@@ -89,7 +89,7 @@ def test_what_is_written_while_the_embedder_is_away_is_found_by_words_and_embedd
     assert [reason.partition(":")[0] for reason in hits.degraded] == ["vectors_pending"]
     assert "3 memories" in hits.degraded[0]
     assert index.search("train", scope=JANE, query=Query(mode="lexical")).degraded == ()
-    assert index.search("train", scope=JOE).degraded == ()  # others' memories are nobody's business
+    assert index.search("train", scope=JOE).degraded == ()  # other users' memories are not reported
     assert index.search_batch(["train"], scope=JANE)[0].degraded == hits.degraded
 
     assert index.admin.backfill(progress=False, batch_size=2) == BackfillReport(3, 0, 0)
@@ -99,7 +99,7 @@ def test_what_is_written_while_the_embedder_is_away_is_found_by_words_and_embedd
     after = index.get("m2", scope=JANE)
     assert after == record and not after.pending
     np.testing.assert_array_equal(np.asarray(after.vector), flaky(index).vector("A train to Oslo"))
-    empty = index.get("m4", scope=JANE)  # nothing to embed in it: it has no vector, and needs none
+    empty = index.get("m4", scope=JANE)  # it has no vector, and needs none
     assert empty is not None and empty.vector is None and not empty.pending
     assert index.admin.backfill(progress=False) == BackfillReport(0, 0, 0)
     if index.path is not None:
@@ -111,7 +111,7 @@ def test_it_ends_up_as_if_the_embedder_had_never_been_away(index: Index) -> None
     flaky(index).n_good = 1
     index.upsert_many([{"id": i, "text": text} for i, text in enumerate(texts)], scope=JANE, batch_size=50)
     assert n_pending(index) == 70
-    flaky(index).n_good = 1  # it is away again after the next batch
+    flaky(index).n_good = 1  # fails again after the next batch
     assert index.admin.backfill(progress=False, batch_size=30) == BackfillReport(30, 0, 40)
     flaky(index).n_good = None
     assert index.admin.backfill(progress=False, batch_size=30) == BackfillReport(40, 0, 0)
@@ -158,7 +158,7 @@ def test_what_is_written_meanwhile_stays_as_it_is(index: Index) -> None:
 
     flaky(index).embed_documents = disturbed  # type: ignore[method-assign]
     report = index.admin.backfill(progress=False)
-    assert report.pending == n_pending(index) <= 1  # in a file what was patched comes round again
+    assert report.pending == n_pending(index) <= 1  # in a file a patched document is visited again
     assert index.admin.backfill(progress=False).pending == 0
     found = {record.id: record for record in index.scroll(scope=JANE, vectors=True)}
     vectors = {
@@ -437,7 +437,7 @@ time.sleep(3600)
 
 
 def _killed(code: str, arguments: list[str], n_lines: int, extra_seconds: float) -> list[str]:
-    """The whole lines that a process printed that was killed a moment after it had printed some."""
+    """Return the complete lines of output of a process that was killed while printing."""
     process = subprocess.Popen(
         [sys.executable, "-c", SETTING + textwrap.dedent(code), *arguments], stdout=subprocess.PIPE, text=True
     )

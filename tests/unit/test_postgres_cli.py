@@ -1,4 +1,4 @@
-"""Do the commands work on an index in PostgreSQL, and is a copy what it was copied from?"""
+"""Commands work on an index in PostgreSQL, and a copy equals its source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.progress import open_progress
 from scrubjay.store import copying
 from tests.data.keys import provider
@@ -106,7 +106,7 @@ def test_encrypted_tenants_are_copied_both_ways_with_their_keys(
                 for i in range(9)
             )
     for source, target in ((first, url), (url, tmp_path / "back")):
-        said(capsys, "copy", str(source), str(target), "--no-progress", code=2)  # whose keys are not given
+        said(capsys, "copy", str(source), str(target), "--no-progress", code=2)  # the keys are missing
         facts = json.loads(said(capsys, "copy", str(source), str(target), *keys, "--json", "--no-progress"))
         assert facts["memories"] == 27
         with Index.open(target, keys=provider) as index, Index.open(first, keys=provider) as other:

@@ -1,4 +1,4 @@
-"""The cold tier: scopes whose rows are one object answer as if nothing had happened, and lose nothing."""
+"""The cold tier: scopes whose rows are one object answer as before, and lose nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from scrubjay.embedders import Function
 from scrubjay.keystores import KeyFolder, UserKeys
 from scrubjay.store.objects.objects import GRACE_SECONDS
 from scrubjay.store.postgres import schema
-from scrubjay.store.postgres.used import today
+from scrubjay.store.postgres.last_use import today
 from tests.data.blobs import FaultyBlobs
 from tests.data.keys import key_of, provider
 from tests.data.postgres import new_url
@@ -60,7 +60,7 @@ def opened(url: str, blobs: FaultyBlobs | None, **options: Any) -> Index:
 
 
 def still(index: Index) -> Index:
-    """Let no background thread write images or bring rows back."""
+    """Disable background writes of images and restoring of rows."""
     store_of(index).tidy = lambda: None
     Backend.of(index).engine.residency.housekeeper.stop()  # type: ignore[union-attr]
     return index
@@ -179,7 +179,7 @@ def test_what_was_read_comes_back_in_the_background(frozen: str, blobs: FaultyBl
         index.get("m3", scope=JANE)
         index.list(scope=ACME, limit=1000)
         store_of(index)._care.care()
-        assert rows(frozen) == 0  # who looks at everything once brings nothing back
+        assert rows(frozen) == 0  # reading everything once restores nothing
         index.get("m4", scope=JANE)
         store_of(index)._care.care()
         assert rows(frozen) == N and cold_scopes(frozen) == 2
@@ -197,7 +197,7 @@ def test_what_is_in_memory_stays_current(url: str, blobs: FaultyBlobs) -> None:
             calls = list(blobs.calls)
             assert answers(one, JOE) == expected
             assert blobs.calls == calls  # nothing was read
-        other.upsert("m7", "nothing of the kind", scope=JOE)  # brings back
+        other.upsert("m7", "nothing of the kind", scope=JOE)  # restores the rows
         assert answers(index, JOE) == answers(other, JOE) != expected
         assert index.admin.check().problems == []
 
@@ -229,7 +229,7 @@ def test_only_what_was_not_used_for_so_many_days(url: str, blobs: FaultyBlobs) -
         assert index.admin.freeze(4).scopes == 0
         assert index.admin.freeze(3, within=JOE).scopes == 1
     with opened(url, blobs) as index:
-        index.search("boathouse", scope=JANE)  # reads jane's and acme's
+        index.search("boathouse", scope=JANE)  # loads jane's and acme's
         assert index.admin.freeze(3).scopes == 0
         assert asked(url, "SELECT DISTINCT used FROM sj_scope WHERE tenant = 'acme'") == [(today(),)]
         asked(url, f"UPDATE sj_scope SET used = {today() - 3}")
@@ -362,7 +362,7 @@ def test_a_failover_to_before_the_return_finds_the_object(frozen: str, blobs: Fa
         expected = answers(index, JOE)
         store_of(index).thaw([JOE])
         index.admin.compact()
-    for table in ("scope", "cold"):  # what a standby has that was behind
+    for table in ("scope", "cold"):  # as on a standby that was behind
         asked(frozen, f"TRUNCATE sj_{table}")
         asked(frozen, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
     asked(frozen, "DELETE FROM sj_document")
@@ -405,7 +405,7 @@ def test_a_damaged_object_is_an_error_and_is_reported(frozen: str, blobs: Faulty
         assert asked(frozen, "SELECT * FROM sj_scope ORDER BY key") == before
         problems = index.admin.check().problems
         assert sum("cold tier" in problem for problem in problems) >= 3
-        assert index.erase(JOE) == N  # the way out
+        assert index.erase(JOE) == N  # the remedy
 
 
 def test_the_object_store_is_away(frozen: str, blobs: FaultyBlobs) -> None:
@@ -458,11 +458,11 @@ def test_a_place_that_does_not_give_back_what_it_took(url: str, blobs: FaultyBlo
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Simulates the end of the process."""
 
 
 def steps_of(monkeypatch: pytest.MonkeyPatch, blobs: FaultyBlobs, at: int) -> None:
-    """Raise at one step: a call of the object store or a statement of the freezing or bringing transaction."""
+    """Raise at one step: a call of the object store or a statement of the freezing or restoring transaction."""
     from scrubjay.store.postgres.batch import Batch
 
     count = itertools.count()
@@ -591,7 +591,7 @@ def test_two_processes_bring_back_at_once(frozen: str, blobs: FaultyBlobs) -> No
 
 
 def test_writers_searches_and_freezing_at_once(url: str, blobs: FaultyBlobs) -> None:
-    """Three threads with an index each, one of which freezes all the time: nobody loses a write, or misses one."""
+    """Three threads with an index each, one of which freezes continually: no write is lost or missed."""
     scopes = [Scope("acme", user=f"u{i}") for i in range(3)]
     written: dict[Scope, set[str]] = {scope: set() for scope in scopes}
     problems: list[object] = []
@@ -710,7 +710,7 @@ def test_an_index_that_freezes_answers_as_one_that_never_does(seed: int, blobs: 
 
 
 def seen(index: Index, scope: Scope, text: str, vector: Any) -> list[Any]:
-    """What a caller sees of a scope, but for versions and times."""
+    """Return what a caller sees of a scope, except versions and times."""
     hits = index.search(text, scope=scope, vector=vector, k=50)
     listed = index.list(scope=scope, limit=100)
     newest = index.scroll(scope=scope, limit=3, descending=True)
@@ -903,7 +903,7 @@ def test_a_frozen_user_whose_key_is_destroyed(url: str, blobs: FaultyBlobs, tmp_
         "cold",
         "home",
         "user_key",
-    ):  # a backup of the database and of the bucket from before
+    ):  # an older backup of the database and of the bucket
         asked(url, f"TRUNCATE sj_{table}")
         asked(url, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
     blobs.kept = backup

@@ -1,4 +1,4 @@
-"""What do a search and a write over PostgreSQL cost, in calls, round trips and rows, whatever the machine does?"""
+"""The cost of a search and a write over PostgreSQL, in calls, round trips and rows, on any machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.backend import Backend
 from tests.data.postgres import new_url
 
 psycopg = pytest.importorskip("psycopg")
-wire = pytest.importorskip("scrubjay.store.postgres.wire")
+wire = pytest.importorskip("scrubjay.store.postgres.pipeline")
 
 JANE = Scope("acme", user="jane")
 VECTOR = np.array([1.0, 0.5], dtype=np.float32)
@@ -36,7 +36,7 @@ def index(url: str) -> Iterator[Index]:
 
 
 def n_calls(do: Callable[[], object]) -> int:
-    """Return how many functions written in Python are called."""
+    """Return the number of calls of Python functions."""
     count = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -64,17 +64,17 @@ def test_a_warm_search_calls_one_function_more_than_over_a_file(
                 n_calls(lambda one=one: one.search("oak", scope=JANE, vector=VECTOR, query=query))
                 for _ in "123"
             ]
-            calls.append(min(found))  # the feed may have been told something just now
+            calls.append(min(found))  # the feed may have received something concurrently
     assert calls[0] <= calls[1] + 1
 
 
 class TestUpsert:
     @pytest.fixture
     def exchanges(self, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-        """The statements of each round trip from now on."""
+        """Record the statements of each round trip from now on."""
         sent: list[list[str]] = []
         exchange, execute = wire.Connection.exchange, wire.Connection.execute
-        own_thread = threading.get_ident()  # the feed and hints have threads of their own
+        own_thread = threading.get_ident()  # the feed and hints have their own threads
 
         def exchanging(self: Any, statements: Any) -> Any:
             if threading.get_ident() == own_thread:
@@ -93,7 +93,7 @@ class TestUpsert:
     @pytest.mark.parametrize("id", ["new", "known"])
     def test_two_round_trips(self, url: str, exchanges: list[list[str]], id: str) -> None:
         with Index.open(url, dim=2, max_stale=3600, shared_feed=False) as index:
-            for known in ("known", "another"):  # the first write settles what the index is made of
+            for known in ("known", "another"):  # the first write determines the properties of the index
                 index.upsert(known, "an oak", scope=JANE, vector=VECTOR)
             exchanges.clear()
             index.upsert(id, "a jay", scope=JANE, vector=VECTOR)
@@ -102,7 +102,7 @@ class TestUpsert:
 
     @pytest.mark.parametrize("ids", [["7"], ["7", "8", "new"]])
     def test_reads_no_more_of_a_large_scope(self, index: Index, ids: list[str]) -> None:
-        """Also while the server has no statistics of the tables, as in the first minutes."""
+        """Even while the server has no statistics of the tables, as in the first minutes."""
         index.upsert_many(
             [{"id": f"{i}", "text": "oak", "scope": JANE, "vector": VECTOR} for i in range(300)]
         )
@@ -122,7 +122,7 @@ class TestUpsert:
 
 
 class TestExchange:
-    """Statements that are sent in one piece answer as psycopg's own."""
+    """Statements that are sent together give the same results as psycopg's own."""
 
     @pytest.fixture
     def connection(self, url: str) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What a search for erased rows finds over PostgreSQL, and what it says that it proves."""
+"""The search for erased rows over PostgreSQL: what it finds, and what it claims to prove."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from scrubjay import Index, Memory, Scope, StoreError
 from scrubjay.backend import Backend
-from scrubjay.store.postgres.care import vacuum
-from scrubjay.store.postgres.searching import NOT_COVERED
+from scrubjay.store.postgres.erasure_search import NOT_COVERED
+from scrubjay.store.postgres.maintenance import vacuum
 from scrubjay.store.postgres.sessions import Sessions
 from tests.data.postgres import as_superuser, new_url
 from tests.unit.test_postgres_walls import Roles, roles
@@ -148,7 +148,7 @@ def test_compacting_vacuums_what_the_role_may(roles: Roles) -> None:
         index.erase(JANE)
         index.admin.compact()
     with Index.open(roles.url(roles.serve)) as index:
-        assert index.admin.compact() == 0  # what it may not is left to the server
+        assert index.admin.compact() == 0  # without the privilege it is left to the server
     if not run(roles.admin, "SELECT 1 FROM pg_available_extensions WHERE name = 'pgstattuple'"):
         pytest.skip("the server has no pgstattuple to count dead rows by")
     run(roles.admin, "CREATE EXTENSION IF NOT EXISTS pgstattuple SCHEMA public")
@@ -181,7 +181,7 @@ def test_the_store_says_what_it_searched_within_one_snapshot(
 
 
 def test_an_image_that_is_being_written_does_not_outlive_an_erasure(index: Index, url: str) -> None:
-    """A writer of images does not take the tenant's turn."""
+    """A writer of images does not take the tenant's lock."""
     index.upsert_many([{"id": f"m{i}", "text": f"oak number {i}", "scope": JOE} for i in range(30)])
     engine: Any = Backend.of(index).engine
     state = engine.store.scope_state(JOE)
@@ -195,7 +195,7 @@ def test_an_image_that_is_being_written_does_not_outlive_an_erasure(index: Index
 
         with engine.store.writing("writing images", scopes=()) as transaction:
             transaction.write_image(JOE, state.version, chunks)
-            transaction.flush()  # the row is there, and nobody else sees it
+            transaction.flush()  # the row exists, but only this transaction sees it
             thread = threading.Thread(target=erase)
             thread.start()
             assert not erased.wait(0.3)  # it waits for the image

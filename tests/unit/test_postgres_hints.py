@@ -1,4 +1,4 @@
-"""Do hints make writes of others visible at once, and does everything work without them and with wrong ones?"""
+"""Hints make other processes' writes visible at once, and missing or wrong hints do no harm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from scrubjay.memory import Memory
-from scrubjay.store.postgres import feed, hints, sharing
+from scrubjay.store.postgres import feed, hints, shared_feed
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.postgres import new_url
@@ -22,7 +22,7 @@ from tests.data.postgres import new_url
 psycopg = pytest.importorskip("psycopg")
 
 JANE = Scope("acme", user="jane")
-POLL_SECONDS = 30.0  # so that nothing is found in time but by a hint
+POLL_SECONDS = 30.0  # so that only a hint makes a write visible in time
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def url(monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=[False, True], ids=["alone", "shared"])
 def either_pair(url: str, request: pytest.FixtureRequest) -> Iterator[tuple[Index, Index]]:
-    """A writer and a reader, each with a feed of its own, or one that follows the other."""
+    """A writer and a reader, each with its own feed, or one that follows the other."""
     yield from opened(url, shared=request.param)
 
 
 @pytest.fixture
 def pair(url: str) -> Iterator[tuple[Index, Index]]:
-    """A writer and a reader, each with a feed of its own."""
+    """A writer and a reader, each with its own feed."""
     yield from opened(url, shared=False)
 
 
@@ -71,7 +71,7 @@ def hears(index: Index, scope: Scope = JANE) -> bool:
     own = feed_of(index)
     heard = own.hints._heard_of
     if own.sharing.is_following:
-        heard = set().union(*(one.wishes() for one in sharing._live))
+        heard = set().union(*(one.wishes() for one in shared_feed._live))
     return not {hints.bucket_of(scope.tenant), hints.ALL}.isdisjoint(heard)
 
 
@@ -191,7 +191,7 @@ def test_without_hints_the_polls_suffice(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def heard(pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return what the reader hears from now on, also what concerns nothing here."""
+    """Return the messages that the reader receives from now on, including those that do not concern it."""
     notes: list[Any] = []
     feed = feed_of(pair[1])
     concerns = feed.concerns
@@ -206,13 +206,13 @@ def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
     found(reader), found(writer)
     notes = heard(pair, monkeypatch)
     other = next(name for name in map(str, range(99)) if hints.bucket_of(name) != hints.bucket_of("acme"))
-    writer.upsert("o", "oak", scope=Scope(other))  # which the writer itself has in memory
+    writer.upsert("o", "oak", scope=Scope(other))  # resident in the writer itself
     until(lambda: hints.bucket_of(other) in feed_of(writer).hints._quiet)
     assert hints.bucket_of("acme") not in feed_of(writer).hints._quiet
     writer.upsert("m", "oak", scope=JANE)
     until(lambda: found(reader) == {"m"})
     assert len(notes) == 1
-    # Who has it in memory later hears of it after a while.
+    # A process in which it becomes resident later receives hints after a while.
     found(reader, Scope(other))
     time.sleep(2 * hints._QUIET_SECONDS)
     writer.upsert("o2", "oak", scope=Scope(other))

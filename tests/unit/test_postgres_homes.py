@@ -1,4 +1,4 @@
-"""Are users of a tenant in homes of their own: written side by side, found, erased and sealed as without?"""
+"""Users of a tenant in their own homes: written concurrently, found, erased and encrypted as without homes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from scrubjay.backend import Backend
 from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.home_locks import Turns
 from scrubjay.store.postgres.keys import Homes
-from scrubjay.store.postgres.turns import Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from tests.data.postgres import as_superuser, new_url
 from tests.data.routed import route, server_of
 from tests.data.stores import asked
@@ -107,7 +107,7 @@ class TestOpening:
         assert homes_of(url, "sj_document") == {"a#1"}
 
     def test_every_table_is_distributed_or_whole_everywhere(self, url: str) -> None:
-        """What `tests/long/citus.py` does on a Citus, which takes only keys that begin with the home."""
+        """What `tests/long/citus.py` does on a Citus, which accepts only keys that begin with the home."""
         Memory.open(url, user_homes=2).close()
         with psycopg.connect(as_superuser(url)) as connection:
             statements = plan(connection)
@@ -129,7 +129,7 @@ class TestOpening:
             "SELECT count(DISTINCT (atttypid, attcollation)) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
             "WHERE a.attname = 'home' AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace",
         )
-        assert collations == [(1,)]  # or they cannot be kept beside each other
+        assert collations == [(1,)]  # or they cannot be colocated
 
     def test_what_is_no_number_of_homes(self, url: str, tmp_path: Path) -> None:
         for bad, error in ((-1, ValueError), (4097, ValueError), (True, TypeError), ("8", TypeError)):
@@ -262,7 +262,7 @@ class TestTurns:
             second.upsert("x", "oak", scope=Scope("acme", user=mine[1]))
 
     def test_writes_to_many_homes_in_any_order_lose_nothing(self, url: str) -> None:
-        """Also where nobody has written to a home before."""
+        """Even if a home was never written to before."""
         failed: list[BaseException] = []
 
         def write(index: Index, number: int) -> None:
@@ -293,13 +293,13 @@ class TestTurns:
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Batches take the homes of two tenants at once; a memory takes the tenants' own first, and those of users as
-        it learns of them; an erasure takes all of a tenant; a single write takes one."""
+        it discovers them; an erasure takes all of a tenant; a single write takes one."""
         failed: list[BaseException] = []
         read = Turns._read
 
         def read_slowly(self: Turns, home: str, scopes: Any) -> None:
             read(self, home, scopes)
-            time.sleep(0.005)  # in which others take what this one wants next
+            time.sleep(0.005)  # during which others take the next home
 
         monkeypatch.setattr(Turns, "_read", read_slowly)
 
@@ -336,7 +336,8 @@ class TestTurns:
 
 class TestWalls:
     def test_every_statement_names_one_home(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What a statement is told to see is the only home that its parameters name; what is told to see all reads."""
+        """A statement restricted to a home sees only the home that its parameters name; an unrestricted one reads
+        all."""
         sent: list[tuple[Any, str, Any]] = []
         names: dict[str, Any] = {"ask_each": Batch.ask_each, "add": Batch.add, "run": Batch.run}
 
@@ -392,7 +393,7 @@ class TestWalls:
 
 
 def verbs(index: Index) -> None:
-    """Every verb of an index that writes, or is about a whole tenant."""
+    """Every verb of an index that writes, or concerns a whole tenant."""
     jane = Scope("acme", user=USERS[0])
     index.feedback(index.search("oak", scope=jane)[0], scope=jane, used=True)
     index.patch(f"{USERS[0]} 1", scope=jane, metadata={"a": 1})
@@ -414,9 +415,9 @@ def verbs(index: Index) -> None:
 class TestErasing:
     def test_a_user(self, index: Index, url: str) -> None:
         homes = store_of(index).homes
-        jane, joe = users_of(homes, homes.of_user("acme", USERS[0]))[:2]  # of one home
+        jane, joe = users_of(homes, homes.of_user("acme", USERS[0]))[:2]  # in one home
         scope = Scope("acme", user=jane)
-        for user in (jane, joe):  # notes of what all see stand in the tenant's own home
+        for user in (jane, joe):  # feedback on shared memories is in the tenant's own home
             index.feedback("shared", query=f"what does {user} ask?", scope=Scope("acme", user=user))
             index.feedback(f"{user} 0", query=f"what does {user} ask?", scope=Scope("acme", user=user))
         index.admin.compact()
@@ -434,7 +435,7 @@ class TestErasing:
 
     @pytest.mark.parametrize("names", [False, True])
     def test_a_tenant(self, index: Index, url: str, names: bool) -> None:
-        neighbour = Scope("acme#1")  # whose name looks like a home of acme's
+        neighbour = Scope("acme#1")  # its name looks like a home of acme
         index.upsert("n", "oak", scope=neighbour)
         index.upsert("n", "oak", scope=Scope("acme#1", user=USERS[0]))
         index.feedback("shared", query="which oak?", scope=Scope("acme", user=USERS[5]))
@@ -525,7 +526,7 @@ class TestKeys:
 
 
 class TestThreeDatabases:
-    """A statement that is not about one home cannot be answered where homes are in several places."""
+    """A statement about several homes cannot be answered if the homes are in several places."""
 
     @pytest.mark.parametrize("user_homes", [0, 16])
     def test_homes_in_three_databases_answer_as_a_file(
@@ -556,7 +557,7 @@ class TestThreeDatabases:
 
 
 def verbs_alike(index: Index) -> None:
-    """What is about several homes at once."""
+    """The calls that concern several homes at once."""
     scope = Scope("acme", user="u1")
     index.upsert_many(
         {"id": f"x{i}", "text": "an oak", "scope": Scope("acme", user=f"u{i}")} for i in range(6)
@@ -606,7 +607,7 @@ class TestHolds:
             assert index.delete("m", scope=scope)
 
     def test_records_of_two_tenants_whose_names_look_like_homes(self, url: str) -> None:
-        """What stands in a tenant's own home is told from a bucket of another one."""
+        """Rows in a tenant's own home are distinguished from those in a bucket of another tenant."""
         home = Homes(4).of_user("acme", USERS[0])
         with Memory.open(url, user_homes=4, max_stale=0) as memory:
             jane, other = Scope("acme", user=USERS[0]), Scope(home, user=USERS[0])

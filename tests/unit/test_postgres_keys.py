@@ -1,5 +1,5 @@
-"""Encrypted tenants over PostgreSQL where that differs from a file: where the key is, who agrees on it, and what
-somebody at the server can do. What both promise alike is in test_store_encryption, which runs over both."""
+"""Encrypted tenants over PostgreSQL as far as they differ from a file: the location of the key, agreement on it, and
+the power of an attacker at the server. test_store_encryption covers the common guarantees, over both."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrubjay import (
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, PolicyCandidate
 from scrubjay.store.keys import encryption
-from scrubjay.store.postgres.beside import counting
+from scrubjay.store.postgres.layer_connection import counting
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.keys import provider
 from tests.data.postgres import new_url
@@ -79,7 +79,7 @@ def problems(url: str) -> list[str]:
 
 
 def values(url: str) -> Iterator[bytes]:
-    """Every value of every row of the tenant."""
+    """Return every value of every row of the tenant."""
     tables = "SELECT table_name::text FROM information_schema.columns WHERE column_name = 'home' AND table_schema = "
     for (table,) in asked(url, f"{tables} current_schema()"):
         for row in asked(url, f"SELECT * FROM {table} WHERE home ~ '^acme'"):
@@ -104,7 +104,7 @@ def test_nothing_of_the_tenant_stands_in_the_clear(filled: str) -> None:
 
 
 def test_tenants_that_are_written_first_by_several_get_one_key(url: str) -> None:
-    """Whoever has the turn of the home draws the key; the others find it there."""
+    """The holder of the home's lock draws the key; the others find it there."""
     indexes = [opened(url) for _ in range(4)]
     barrier = threading.Barrier(len(indexes))
     failed: list[BaseException] = []
@@ -220,7 +220,7 @@ def test_notes_keep_their_digest_whatever_goes(filled: str) -> None:
 
 
 def test_an_erased_tenant_cannot_be_opened_from_a_copy_of_its_rows(filled: str) -> None:
-    """A backup of the rows, without the row that has the wrapped key: the provider's key alone opens none of them."""
+    """A backup of the rows, without the row of the wrapped key: the provider's key alone decrypts none of them."""
     tables = ("sj_document", "sj_scope", "sj_image", "sj_feedback", "sj_digest")
     with opened(filled) as index:
         index.admin.compact()
@@ -252,7 +252,7 @@ def test_an_erased_tenant_cannot_be_opened_from_a_copy_of_its_rows(filled: str) 
             index.admin.feedbacks(JANE)
         assert index.admin.check().problems or index.admin.check().sealed
         index.erase(Scope("acme"))
-        index.upsert("new", "oak", scope=JANE)  # who comes back gets another key
+        index.upsert("new", "oak", scope=JANE)  # a returning user gets another key
         assert index.get("new", scope=JANE) is not None
     assert found(filled) == ["new"]
 
@@ -283,7 +283,7 @@ def test_without_keys_an_encrypted_tenant_is_refused_and_the_others_are_served(f
 
 
 def test_the_moment_between_two_models(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vectors that are not in place yet are sealed, and read; what is in place is what the digest is of."""
+    """Vectors that are not in place yet are encrypted, and read; the digest covers those in place."""
     monkeypatch.setattr(PostgresStore, "settle", lambda self: None)
     toy = Function(lambda texts: [[len(text), 1.0] for text in texts], dim=2, name="toy")
     with opened(filled) as index:
@@ -407,7 +407,7 @@ def test_without_keys_a_user_can_be_forgotten_and_nothing_else_be_done(url: str)
         for call in (
             lambda: memory.prefer("tone", "a tone", scope=JANE),
             lambda: memory.known(JANE),
-            lambda: memory.forget(JANE),  # the digest of what Joe has cannot be written
+            lambda: memory.forget(JANE),  # the digest of Joe's rows cannot be written
         ):
             with pytest.raises(EncryptionError, match="keys"):
                 call()

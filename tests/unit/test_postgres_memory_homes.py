@@ -1,6 +1,6 @@
-"""Do users of a tenant whose users are in homes of their own change their memories side by side, and lose nothing?
+"""Users of a tenant whose users are in their own homes change their memories concurrently, and lose nothing.
 
-Without the homes of users a change of one user waits for those of all others of the tenant.
+Without homes of users a change of one user waits for those of all others of the tenant.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from scrubjay import FactCandidate, Index, Scope, StoreBusyError, StoreError, St
 from scrubjay.cli import main
 from scrubjay.memory import Memory, Outcome
 from scrubjay.memory.ledger import postgres
-from scrubjay.store.postgres import placing
+from scrubjay.store.postgres import row_homes
 from scrubjay.store.postgres.batch import Batch
+from scrubjay.store.postgres.home_locks import Turns
 from scrubjay.store.postgres.keys import Homes
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.turns import Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 from tests.data.routed import route
@@ -120,7 +120,7 @@ def test_a_change_without_the_turn_of_a_user_writes_nothing_of_that_user(memory:
     (row,) = memory.list(JOE, ["fact"])
     for of in ([JANE], [ACME]):
         with (
-            pytest.raises(StoreError, match="expected the turn of the user whose memory_fact is written"),
+            pytest.raises(StoreError, match="expected the lock of the user whose memory_fact is written"),
             context.changing("writing", of=of) as change,
         ):
             change.connection.execute("UPDATE memory_fact SET uses = 7 WHERE id = ?", (row.id,))
@@ -170,12 +170,12 @@ def run_all(functions: Iterable[Callable[[], None]]) -> None:
 def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No two wait for each other, whatever they take in whichever order; what was acknowledged is there."""
+    """No deadlock, whatever they take in whichever order; every acknowledged write exists."""
     read = Turns._read
 
     def read_slowly(self: Turns, home: str, scopes: Any) -> None:
         read(self, home, scopes)
-        time.sleep(0.002)  # in which others take what this one wants next
+        time.sleep(0.002)  # during which others take the next home
 
     monkeypatch.setattr(Turns, "_read", read_slowly)
     kept: list[set[tuple[Scope, str]]] = []
@@ -199,9 +199,9 @@ def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
 
 
 def verbs(memory: Memory, number: int) -> set[tuple[Scope, str]]:
-    """Change what some users have, and what the tenant has; return which facts of this writer's users are to be there.
+    """Change rows of some users, and of the tenant; return the facts of this writer's users that must exist.
 
-    Each writer has users of its own, whose homes it shares with others.
+    Each writer has its own users, whose homes it shares with others.
     """
     rng = random.Random(number)
     users = [Scope("acme", user=user) for user in USERS[number::5]]
@@ -239,7 +239,7 @@ def verbs(memory: Memory, number: int) -> set[tuple[Scope, str]]:
 
 
 def test_no_two_homes_of_a_tenant_give_a_row_the_same_number(memory: Memory, url: str) -> None:
-    """Rows of all users stand in one table under the tenant's own home, and are numbered there by several writers."""
+    """Rows of all users are in one table under the tenant's own home, and several writers number them there."""
     given: list[int] = []
     with opened(url) as second, opened(url) as third:
         stores: list[Any] = [one._parts.context.store for one in (memory, second, third)]
@@ -252,14 +252,15 @@ def test_no_two_homes_of_a_tenant_give_a_row_the_same_number(memory: Memory, url
                 given += [transaction.number() for _ in range(50)]
                 assert given[-50:] == sorted(set(given[-50:])) and given[-50] > 10**17
             assert len(set(given)) == 150
-        with stores[0].writing("numbering") as transaction:  # goes on above all of them
+        with stores[0].writing("numbering") as transaction:  # continues above all of them
             transaction.lock(["acme"])
             assert transaction.number() > max(given)
 
 
 class TestFeed:
     def test_own_changes_are_in_it_at_once(self, url: str) -> None:
-        """Numbers of a home are some of all, so a change may have one that is ahead of the server's clock."""
+        """Numbers of a home are a subset of all numbers, so a change may have one that is ahead of the server's
+        clock."""
         with opened(url, user_homes=4096) as memory:
             for i in range(40):
                 said = [(f"Joe has seen bird {i}-{j}", JOE, "r") for j in range(5)]
@@ -269,7 +270,7 @@ class TestFeed:
     def test_no_change_of_a_tenant_is_missed_that_commits_after_a_later_one(
         self, memory: Memory, url: str
     ) -> None:
-        """Of two users at once: the one whose number is smaller commits last."""
+        """Of two concurrent users, the one with the smaller number commits last."""
         cursor = memory.feed.cursor
         with memory._parts.context.changing("holding a user", of=[JANE]) as change:
             change.connection.execute(
@@ -285,7 +286,7 @@ class TestFeed:
             )
             with opened(url) as other:
                 later = other.propose("Joe lives in Oslo", scope=JOE, source="r")
-                assert other.feed.changes(cursor, scope=ACME, within=True) == []  # one before it is under way
+                assert other.feed.changes(cursor, scope=ACME, within=True) == []  # an earlier one is open
                 seen = other.feed.cursor
         found = memory.feed.changes(cursor, scope=ACME, within=True)
         assert [event.record for event in found] == [fact[0], later.id]
@@ -295,7 +296,7 @@ class TestFeed:
         ]
 
     def test_a_page_ends_behind_all_changes_of_its_last_number(self, memory: Memory) -> None:
-        """Two tenants may have the same one."""
+        """Two tenants may have the same number."""
         globex = Scope("globex", user="jane")
         for tenant, user, id in (
             ("acme", JANE.user, memory.propose("Jane rides", scope=JANE, source="r").id),
@@ -321,7 +322,7 @@ class TestFeed:
 def test_a_memory_of_homes_in_three_databases_keeps_what_a_file_keeps(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The turn of a user is in one database, the records are in another one."""
+    """The lock of a user is in one database, the records are in another one."""
     urls = route(monkeypatch)
     with (
         Memory.open(tmp_path / "m.scrubjay", durability="normal") as file,
@@ -391,7 +392,7 @@ def fill(memory: Memory) -> None:
 
 
 def said(memory: Memory) -> list[Any]:
-    """What a memory answers to everybody, without ids and numbers."""
+    """Return a memory's answers to every scope, without ids and numbers."""
     found: list[Any] = []
     for scope in (ACME, *(Scope("acme", user=user) for user in USERS[:6])):
         found.append(sorted((str(one.scope), one.kind, one.text) for one in memory.list(scope, hidden=True)))
@@ -492,7 +493,7 @@ class TestPlaces:
     def test_what_a_user_does_is_asked_of_two_homes_at_most(
         self, memory: Memory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Of the user's and, for what all users share, the tenant's own."""
+        """In the user's home and, for rows that all users share, in the tenant's own."""
         seen: dict[Any, set[str]] = {}
         add, run, ask_each = Batch.add, Batch.run, Batch.ask_each
 
@@ -532,11 +533,11 @@ class TestPlaces:
 
 
 class TestMoving:
-    """Databases of before format 4 had the rows of users in their tenants' own homes."""
+    """Databases before format 4 had the rows of users in their tenants' own homes."""
 
     @staticmethod
     def older(url: str, **options: Any) -> list[Any]:
-        """Make a database as it was then; return what it says."""
+        """Create a database of that format; return its answers."""
         with pytest.MonkeyPatch.context() as patch:
             lock = PostgresTransaction.lock
 
@@ -571,8 +572,8 @@ class TestMoving:
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = self.older(url)
-        monkeypatch.setattr(placing, "_USERS_AT_ONCE", 2)
-        move, moved = placing._move, []
+        monkeypatch.setattr(row_homes, "_USERS_AT_ONCE", 2)
+        move, moved = row_homes._move, []
 
         def dying(*arguments: Any) -> None:
             moved.append(arguments[-1])
@@ -580,13 +581,13 @@ class TestMoving:
                 raise KeyboardInterrupt
             move(*arguments)
 
-        monkeypatch.setattr(placing, "_move", dying)
+        monkeypatch.setattr(row_homes, "_move", dying)
         with pytest.raises(KeyboardInterrupt):
             Memory.open(url, durability="normal")
         assert asked(url, "SELECT format FROM sj_memory_schema") == [(3,)]
         users = {user for home, user in rows_in(url, "fact") if home != "acme"}
         assert users == set(moved[:2])
-        monkeypatch.setattr(placing, "_move", move)
+        monkeypatch.setattr(row_homes, "_move", move)
         with opened(url) as memory:
             assert_placed(url)
             assert said(memory) == before and memory.admin.check() == []
@@ -604,7 +605,7 @@ class TestMoving:
 
 
 def test_an_encrypted_tenant_has_one_turn_and_sound_digests(url: str) -> None:
-    """Each table has one digest for a tenant, which every change counts on."""
+    """Each table has one digest per tenant, which every change updates."""
     with (
         opened(url, keys=provider, busy_timeout=30) as one,
         opened(url, keys=provider, busy_timeout=30) as two,

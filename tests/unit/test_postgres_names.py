@@ -1,4 +1,4 @@
-"""Names that are erased over PostgreSQL: whose rows move, what other processes see, and who writes meanwhile."""
+"""Names erased over PostgreSQL: which rows move, what other processes see, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_names_go_as_the_role_that_serves(roles: Roles, erased: Scope, left: lis
             assert one.admin.check().problems == []
             assert [hit.id for hit in one.search("oak", scope=JANE)] == (["m1", "m2"] if left else [])
             assert len(one.search("oak", scope=OTHER)) == 2
-        # The same name again is somebody new, whose versions do not begin again.
+        # The same name later belongs to another user, whose versions do not start over.
         index.upsert("again", "an oak again", scope=JANE)
         assert [hit.id for hit in index.search("again", scope=JANE)] == ["again"]
         assert index.admin.stamp(JANE).version > before.version

@@ -1,4 +1,5 @@
-"""Large images of an index in PostgreSQL in an object store: a fault there costs a rebuild from the rows, no more."""
+"""Large images of an index in PostgreSQL in an object store: a fault there costs no more than a rebuild from the
+rows."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def opened(url: str, blobs: FaultyBlobs | None, cache: Path | None = None, **opt
 
 
 def quiet(index: Index) -> Index:
-    """Let no background thread write an image."""
+    """Disable background writes of images."""
     residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
     residency.housekeeper.stop()
     return index
@@ -198,7 +199,7 @@ def test_an_image_that_the_place_does_not_take_goes_into_the_database(url: str, 
 def test_who_cannot_reach_the_objects_does_not_replace_them(
     filled: str, blobs: FaultyBlobs, without: str
 ) -> None:
-    """Every process that loads from rows would write what it has otherwise."""
+    """Every process that loads from rows would otherwise write its own image."""
     before = dict(blobs.kept)
     if without == "place":
         blobs.refuses = {"get", "put"}
@@ -256,7 +257,7 @@ def test_what_a_dead_process_did_not_remove_is_swept(filled: str, blobs: FaultyB
     blobs.refuses = set()
     with opened(filled, blobs) as index:
         index.admin.compact()
-        assert len(blobs.kept) == 2  # young: they might be on their way
+        assert len(blobs.kept) == 2  # young: their rows may not be written yet
         blobs.grow_old(GRACE_SECONDS + 1)
         index.admin.compact()
         assert blobs.kept == {}
@@ -329,7 +330,7 @@ def test_a_writer_that_dies_between_object_and_row_leaves_nothing_for_long(
             index.admin.compact()
         blobs.refuses, blobs.on_put = {"put"}, lambda name: None
         residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
-        residency.forget_tenant(None, wait=True)  # what closing would write is not there any more
+        residency.forget_tenant(None, wait=True)  # so that closing writes nothing
     blobs.refuses = set()
     orphans = set(blobs.kept)
     assert len(orphans) == 1 and rows(url) == []
@@ -362,7 +363,7 @@ def test_a_writer_that_is_too_late_for_its_object_does_not_name_it(
 def test_an_upload_may_take_longer_than_a_writer_may_be_silent(
     url: str, blobs: FaultyBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server ends a transaction that is silent for a minute."""
+    """The server ends a transaction that is idle for a minute."""
     monkeypatch.setattr(server, "IDLE_SECONDS", 1)
     blobs.on_put = lambda name: time.sleep(2.5)
     with opened(url, blobs) as index:
@@ -388,7 +389,7 @@ def test_two_that_write_one_image_leave_one_object(filled: str, blobs: FaultyBlo
         for index in (one, two):
             answers(quiet(index))
         turns, saved = threading.Barrier(2, timeout=120), []
-        blobs.on_put = lambda name: turns.wait() and None  # both have put it, and neither has its row
+        blobs.on_put = lambda name: turns.wait() and None  # both have uploaded, neither has written its row
 
         def save(index: Index) -> None:
             residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
@@ -511,7 +512,7 @@ def test_tables_of_version_4_are_migrated_and_their_images_used(url: str, blobs:
     asked(url, "UPDATE sj_schema SET version = 4")
     with opened(url, blobs) as index:
         assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1
-        # What a process of the older version, which serves on, writes of an image, and finds of one that is an object.
+        # The image that a process of the older version writes meanwhile, and what it makes of one that is an object.
         asked(
             url,
             "CREATE TABLE old AS SELECT home, collection, scope, ordinal, n_chunks, version, data FROM sj_image",

@@ -1,4 +1,4 @@
-"""What is lost, and what is said, when the server or a writer is killed, or a standby that was behind takes over?"""
+"""Losses, and their reports, when the server or a writer is killed, or a standby that was behind takes over."""
 
 from __future__ import annotations
 
@@ -190,11 +190,11 @@ class TestStamps:
 
 
 class TestFreshness:
-    """What a result says of its age is true though the feed hears more while the search is under way."""
+    """The reported age of a result is right even if the feed receives more during the search."""
 
     @staticmethod
     def meanwhile(index: Index, monkeypatch: pytest.MonkeyPatch, do: Any) -> Any:
-        """Have something done after the engine has searched; return the feed."""
+        """Run a function after the engine has searched; return the feed."""
         engine: Any = Backend.of(index).engine
         search = engine.search
 
@@ -232,14 +232,14 @@ class TestFreshness:
                 feed.poll()
 
             feed = self.meanwhile(index, monkeypatch, answer)
-            feed._turn.acquire()  # its own thread finds nothing out
+            feed._turn.acquire()  # so that its own thread detects nothing
             feed.is_away = True
             hits = index.search("oak", scope=JANE)
             assert not feed.is_away and any(reason.startswith("stale: ") for reason in hits.degraded)
 
 
 class Writers:
-    """Threads that write batches of three, of which all or none may be there, and know which were acknowledged."""
+    """Threads that write batches of three, each atomic, and record which were acknowledged."""
 
     def __init__(self, url: str, n: int) -> None:
         self.url = url
@@ -272,7 +272,7 @@ class Writers:
             assert not thread.is_alive()
 
     def judge(self) -> None:
-        """Nothing that was acknowledged is lost, and nothing is half there; searches find what the rows have."""
+        """No acknowledged write is lost, and none is partial; searches agree with the rows."""
         with Index.open(self.url, max_stale=0) as index:
             seen: dict[int, int] = {}
             for scope in (JANE, JOE, Scope("globex")):
@@ -345,16 +345,16 @@ def test_a_writing_process_is_killed(url: str) -> None:
             for id in words(reader, scope):
                 batch = int(str(id).partition("-")[0])
                 found[batch] = found.get(batch, 0) + 1
-        assert set(found.values()) == {3}  # nothing is half written
+        assert set(found.values()) == {3}  # no partial batches
         assert there <= set(found)
         assert not gone & set(found)
-        assert len(set(found) - there) <= 4  # one a round that was not acknowledged
-        reader.upsert("after", "oak", scope=JANE)  # no lock of the dead is left
+        assert len(set(found) - there) <= 4  # one per round that was not acknowledged
+        reader.upsert("after", "oak", scope=JANE)  # no lock of the killed process remains
         assert reader.admin.check().clean
 
 
 def test_a_standby_that_was_behind_takes_over(server: Cluster, url: str, tmp_path: Path) -> None:
-    """Versions alone would show what is lost: the history is another one."""
+    """Versions alone would hide the loss: the history has another lineage."""
     with Index.open(url, max_stale=0.3) as index, Index.open(url, max_stale=0.3) as other:
         index.upsert_many([{"id": i, "text": "oak", "scope": JANE} for i in range(20)])
         assert len(words(index)) == len(words(other)) == 20
@@ -390,11 +390,11 @@ def _writes(index: Index, id: int) -> bool:
 
 
 def test_what_failed_together_is_not_taken_for_prepared(url: str) -> None:
-    """Behind a statement that fails nothing is prepared; the connection goes on, and the same statement works."""
+    """After a failing statement nothing is prepared; the connection is usable, and the same statement works."""
     from psycopg.errors import DivisionByZero
 
     from scrubjay.store.postgres.batch import Batch
-    from scrubjay.store.postgres.walls import NO_HOME
+    from scrubjay.store.postgres.row_security import NO_HOME
 
     with Index.open(url, dim=2) as index:
         store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""A change of the model over PostgreSQL: what is read while vectors are not in place, and who waits for whom."""
+"""A change of the model over PostgreSQL: reads while vectors are not in place, and lock waits."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_vectors_that_are_not_in_place_are_read_and_a_write_puts_those_of_its_sc
             store = store_of(cold)
             assert all(store.image(state.key) is None for _, state in store.scopes())
         cold.close()
-        # A writer of one scope puts the vectors of that scope in place, and of no other.
+        # A writer of one scope puts only the vectors of that scope in place.
         index.upsert("m0", "bbb", scope=JANE)
         index.upsert("m0", "a", scope=JANE)
         assert run(url, "SELECT count(*) FROM sj_staged") == [(24,)]
@@ -136,13 +136,13 @@ def test_another_change_does_not_lose_vectors_that_are_not_in_place(
 def test_a_writer_that_has_not_heard_of_the_change_writes_no_vector_of_the_old_model(url: str) -> None:
     with Index.open(url, old()) as one, Index.open(url, old(), max_stale=60) as late:
         assert len(late.search("bbb", scope=JANE)) == 10
-        store_of(late)._feed.hints.stop()  # and with it the thread that polls
+        store_of(late)._feed.hints.stop()  # and with them the polling thread
         one.admin.reembed(new(), progress=False)
         with pytest.raises((EmbedderMismatchError, ValueError)):
             late.upsert("late", "abc", scope=JANE)
         with pytest.raises((EmbedderMismatchError, ValueError)):
             late.upsert("late", "abc", scope=Scope("a tenant that is new"))
-        assert late.delete("m1", scope=JANE)  # what has no vector may be written
+        assert late.delete("m1", scope=JANE)  # a write without a vector is allowed
         assert one.get("late", scope=JANE) is None and one.admin.check().problems == []
 
 

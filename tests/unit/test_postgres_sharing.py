@@ -1,5 +1,5 @@
-"""Do processes of one machine share one feed, and does each keep what it promises when the one that polls is killed, is
-stopped, forks, is closed, or writes nonsense?"""
+"""Processes of one machine share one feed, and each keeps its guarantees when the polling one is killed, is stopped,
+forks, is closed, or writes nonsense."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.postgres import meeting as meetings
-from scrubjay.store.postgres.answers import Answer, answer_of, bytes_of
+from scrubjay.store.postgres import rendezvous as meetings
 from scrubjay.store.postgres.feed import Feed
-from scrubjay.store.postgres.meeting import Meeting
-from scrubjay.store.postgres.peers import Follower, Leader
+from scrubjay.store.postgres.feed_protocol import Follower, Leader
+from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
+from scrubjay.store.postgres.rendezvous import Meeting
 from tests.data.postgres import Cluster, as_superuser, new_cluster, new_url
 
 psycopg = pytest.importorskip("psycopg")
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(meetings.fcntl is None, reason="this platform ha
 
 ROOT = Path(__file__).parents[2]
 JANE = Scope("acme", user="jane")
-MAX_STALE = 0.8  # as short as with the usual pauses
+MAX_STALE = 0.8  # the shortest with the usual pauses
 AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
@@ -69,7 +69,7 @@ def has(index: Index, id: Any) -> bool:
 
 @contextmanager
 def sharing(url: str, n: int = 2, **options: Any) -> Iterator[list[Index]]:
-    """Open a leader and those that follow it."""
+    """Open a leader and its followers."""
     with ExitStack() as stack:
         opened = []
         for _ in range(n):
@@ -107,9 +107,9 @@ def test_an_answer_is_read_as_it_was_written_or_not_at_all() -> None:
     "body", [b"[]", b"{}", b"[1,2,3,4,5,6,7]", b"[" * 100_000, b"\xff", b'["a","b",1,"x","y",[],[]]']
 )
 def test_what_has_the_right_checksum_and_is_no_answer(body: bytes) -> None:
-    from scrubjay.store.postgres import answers
+    from scrubjay.store.postgres import poll_answers
 
-    assert answer_of(answers._MAGIC + answers._digest(body) + body) is None
+    assert answer_of(poll_answers._MAGIC + poll_answers._digest(body) + body) is None
 
 
 def test_a_reader_never_sees_half_an_answer(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
     follower = Follower(address)
     until(
         lambda: leader.hear(leader.sockets()) == ([], False) and len(leader.peers) == 2
-    )  # the last one only said nothing
+    )  # the last one was only silent
     assert not follower.hear() and follower.leader == leader.name
     leader.wake()
     assert follower.hear()
@@ -228,7 +228,7 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
 
 
 def polls_in_a_second(count: Callable[[], list[int]]) -> list[int]:
-    """How often each has asked the database; on a busy machine a leader may be late, and others ask."""
+    """Count how often each has polled the database; on a busy machine a leader may be late, and others poll."""
     before = count()
     time.sleep(1)
     asked = [after - n for after, n in zip(count(), before, strict=True)]
@@ -280,7 +280,7 @@ def test_a_follower_neither_polls_nor_listens(url: str) -> None:
 def test_hints_reach_followers_from_elsewhere_and_from_each_other(url: str, monkeypatch: Any) -> None:
     from scrubjay.store.postgres import feed
 
-    monkeypatch.setattr(feed, "_LONGEST_PAUSE", 30.0)  # so that nothing is found in time but by a hint
+    monkeypatch.setattr(feed, "_LONGEST_PAUSE", 30.0)  # so that only a hint makes a write visible in time
     with (
         sharing(url, 3, max_stale=1000) as shared,
         Index.open(url, max_stale=1000, shared_feed=False) as other,
@@ -291,7 +291,7 @@ def test_hints_reach_followers_from_elsewhere_and_from_each_other(url: str, monk
             ids(index)
         until(lambda: len(feed_of(leader).hints._heard_of) > 0)
         for n, writer in enumerate([other, *shared, other, *shared]):
-            time.sleep(0.3)  # a writer that found nobody looks again
+            time.sleep(0.3)  # a writer that found no leader looks again
             writer.upsert(n, "oak", scope=JANE)
             for index in (*followers, other):
                 until(partial(has, index, n), 10)
@@ -315,7 +315,7 @@ def test_closing_the_leader_hands_on_to_a_follower(url: str) -> None:
 
 
 class Answers:
-    """Has a follower find these answers instead of its leader's."""
+    """Make a follower find these answers instead of its leader's."""
 
     def __init__(self, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
         self.feed = feed_of(index)
@@ -323,7 +323,7 @@ class Answers:
         monkeypatch.setattr(self.feed.sharing, "answer", lambda: self.given)
 
     def take(self, **changes: Any) -> bool:
-        """Whether an answer like this is taken."""
+        """Return whether such an answer is accepted."""
         feed, now = self.feed, time.monotonic()
         assert feed._since is not None
         at = feed._since + timedelta(seconds=11)
@@ -343,13 +343,13 @@ def test_an_answer_is_taken_only_if_it_joins_on(url: str, monkeypatch: pytest.Mo
             started=known - 5
         )  # of one that was stopped
         assert not answers.take(started=time.monotonic() + 5)
-        assert not answers.take(since=since + timedelta(microseconds=1))  # something between is missing
+        assert not answers.take(since=since + timedelta(microseconds=1))  # something in between is missing
         assert feed.fresh_at == known and feed._since == since
         assert answers.take(since=since - timedelta(seconds=1)) and feed.fresh_at > known
         known = feed.fresh_at
         assert feed.sharing.is_following
         assert not answers.take(lineage="00000002-7") and feed.fresh_at == known
-        assert not feed.sharing.is_following and feed._connection is None  # it asks, on a new connection
+        assert not feed.sharing.is_following and feed._connection is None  # it polls, on a new connection
 
 
 def test_a_leader_that_shows_another_history_is_left(url: str) -> None:
@@ -444,7 +444,7 @@ def told():
         elif word[0] == "fork":
             child = os.fork()
             if child == 0:
-                from scrubjay.store.postgres.sharing import _live
+                from scrubjay.store.postgres.shared_feed import _live
                 write("forked", os.getpid(), [one.role for one in _live])
                 time.sleep(600)
                 os._exit(0)
@@ -458,7 +458,7 @@ while True:
 
 
 class Process:
-    """A process that searches again and again, and says what it found."""
+    """A process that searches continually, and reports its results."""
 
     def __init__(self, url: str, max_stale: float) -> None:
         self.reads: list[tuple[float, float, float, bool, set[int]]] = []
@@ -522,7 +522,7 @@ def processes(url: str, n: int, max_stale: float = MAX_STALE) -> Iterator[list[P
 
 
 class Writer:
-    """Writes numbers in a thread, and knows when each began and was acknowledged."""
+    """Writes numbers in a thread, and records when each began and was acknowledged."""
 
     def __init__(self, url: str) -> None:
         self.begun: list[float] = []
@@ -546,7 +546,7 @@ class Writer:
         self._thread.join()
 
     def judge(self, reads: list[tuple[float, float, float, bool, set[int]]], max_stale: float) -> int:
-        """Hold reads to what bounded freshness promises and to what they said of themselves; how many said nothing."""
+        """Check reads against bounded freshness and their own claims; return how many claimed nothing."""
         n_judged = 0
         for begin, end, freshness, stale, found in reads:
             if stale:
@@ -561,7 +561,7 @@ class Writer:
 
 
 def n_sessions(url: str, what: str) -> int:
-    """How many sessions sent this last."""
+    """Return how many sessions sent this statement last."""
     with psycopg.connect(as_superuser(url), autocommit=True) as connection:
         ((n,),) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE %s", (what,)
@@ -641,7 +641,7 @@ def test_a_leader_that_is_stopped_holds_up_nobody(server: Cluster) -> None:
         finally:
             writer.end()
         assert sum(writer.judge(one.reads, MAX_STALE) for one in others) > 50
-        # What it had read as it was stopped says how old it was.
+        # Its last answer before it was stopped reported its age.
         writer.judge(leader.reads, float("inf"))
 
 

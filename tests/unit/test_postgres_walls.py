@@ -1,4 +1,4 @@
-"""Does the server itself keep tenants apart, and does a role with least rights suffice to serve?"""
+"""The server itself isolates tenants, and a role with least privileges suffices to serve."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scrubjay.cli import main
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.roles import make_roles
+from scrubjay.store.postgres.row_security import EVERY_HOME, NO_HOME, Home, protect, unprotected
 from scrubjay.store.postgres.server import connection_class
-from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home, protect, unprotected
 from tests.data.postgres import as_superuser, new_url
 
 psycopg = pytest.importorskip("psycopg")
@@ -76,7 +76,7 @@ def homes(connection_url: str) -> list[str]:
 
 
 def back_to_version_2(admin: str) -> None:
-    """Take away what later versions of the tables added."""
+    """Remove what later versions added to the tables."""
     for statement in (
         "ALTER TABLE sj_image DROP object, DROP n_bytes",
         "DROP TABLE sj_digest",
@@ -109,7 +109,7 @@ class TestWalls:
             assert rows(url, "SELECT count(*) FROM sj_document", home="acme") == [(19,)]
             assert rows(url, "SELECT count(*) FROM sj_document", home="globex") == [(2,)]
             assert rows(url, "SELECT count(*) FROM sj_document", home=EVERY_HOME) == [(21,)]
-        assert rows(roles.admin, "SELECT count(*) FROM sj_document") == [(21,)]  # a superuser passes by
+        assert rows(roles.admin, "SELECT count(*) FROM sj_document") == [(21,)]  # superusers bypass policies
 
     def test_a_write_that_forgets_its_scope_changes_nothing_of_others(
         self, roles: Roles, served: str
@@ -264,7 +264,7 @@ class TestRoles:
         with pytest.raises(StoreError, match="row-level security binds, got 'tests'"):
             make_roles(roles.admin, migrate=roles.migrate, serve="tests")
         rows(roles.admin, f"GRANT {roles.migrate} TO {roles.serve}")
-        with pytest.raises(StoreError, match="no member"):
+        with pytest.raises(StoreError, match="not a member"):
             roles.make()
         with pytest.raises(StoreError, match="right"):
             make_roles(roles.url(roles.serve), migrate="anyone_1", serve="anyone_2")

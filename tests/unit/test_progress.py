@@ -1,4 +1,4 @@
-"""The progress of long calls: a bar with tqdm, a line without, nothing where nobody looks."""
+"""The progress of long calls: a bar with tqdm, a line without, nothing without a terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock of our own, and no tqdm."""
+    """A test clock, and no tqdm."""
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setitem(sys.modules, "tqdm", None)
@@ -85,7 +85,7 @@ def test_nothing_is_shown_where_nobody_looks(
 
 @pytest.mark.usefixtures("temporary_folder")
 def test_scrubjay_works_without_what_is_optional() -> None:
-    """Nothing but NumPy is imported for an index, a memory, a search."""
+    """An index, a memory and a search import nothing but NumPy."""
     program = """
 import builtins, tempfile
 real = builtins.__import__

@@ -1,4 +1,4 @@
-"""What a newcomer writes a little differently in Python: the error says what was meant."""
+"""Common deviations of newcomers in Python: the error suggests what was meant."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_record_is_not_many(records: Any) -> None:
 
 
 def test_names_of_types_can_be_used_in_annotations() -> None:
-    """A type alias that is a text makes `Alias | None` an error where annotations are evaluated."""
+    """A type alias that is a str makes `Alias | None` an error where annotations are evaluated."""
     wrong = []
     for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."):
         if any(part.startswith("_") for part in module.name.split(".")):

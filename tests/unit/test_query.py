@@ -1,4 +1,4 @@
-"""The query: what it holds, how it compares, that it is copied, and that every part of it reaches the engine."""
+"""The query: its fields, comparison, copies, and that every field reaches the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What says a ranking to an option of the wrong type? It names the argument, what was expected and what was given."""
+"""Ranking options of the wrong type: the error names the argument, what was expected and what was given."""
 
 from __future__ import annotations
 

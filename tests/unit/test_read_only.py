@@ -1,4 +1,4 @@
-"""An index that is opened for reading only."""
+"""An index opened read-only."""
 
 from __future__ import annotations
 

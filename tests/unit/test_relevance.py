@@ -1,4 +1,4 @@
-"""Is relevance what the evidence says, and known to searches that ask for it only?"""
+"""Relevance follows from the evidence, and only searches with explain=True know it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_a_search_that_explains_knows(index: Index) -> None:
 
 
 def test_evidence_of_a_hit(index: Index) -> None:
-    """Share of idf without function words, in units of an unknown word; deviations above the scope's mean."""
+    """Fraction of idf without function words, in units of an unknown word; deviations above the scope's mean."""
     found = search(index, "what are the sails of Jane and zebra?", vector=[1.0, 0.0, 0.0])
     parts = {hit.id: hit.relevance_parts for hit in found}
     n = len(TEXTS)
@@ -64,7 +64,7 @@ def test_one_arm_alone(index: Index) -> None:
 
 
 def test_a_static_embedder_gives_cosines() -> None:
-    """Of a scope of one document its own similarities say nothing; a static embedder's cosine does."""
+    """In a scope of one document its own similarities mean nothing; a static embedder's cosine does."""
     index = Index(embedder="static")
     index.upsert("home", "Jonas is employed by Northwind.", scope=ACME)
     (hit,) = search(index, "Where does Jonas work?")

@@ -1,4 +1,4 @@
-"""Rerankers that own their arithmetic: late interaction, and an ONNX cross-encoder that says the same twice."""
+"""Rerankers with their own arithmetic: late interaction, and an ONNX cross-encoder with reproducible scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE = dict(
 
 
 class Words:
-    """A model of one vector a word, which counts what it is asked."""
+    """A model with one vector per word, which counts its inputs."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[tuple[str, ...], bool]] = []
@@ -35,7 +35,7 @@ class Words:
 
 
 def max_sim(query: str, text: str) -> float:
-    """The formula as it stands in the paper."""
+    """The formula of the paper."""
     held = [TABLE[word] for word in text.split() if word in TABLE]
     if not held:
         return 0.0
@@ -48,7 +48,7 @@ sentence = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join
 @given(sentence, st.lists(sentence, max_size=6))
 def test_scores_are_those_of_the_formula(query: str, texts: list[str]) -> None:
     reranker = LateInteractionReranker(Words())
-    for _ in range(2):  # computed, and remembered
+    for _ in range(2):  # computed, then cached
         scores = reranker.score(query, texts)
         assert scores.dtype == np.float32
         assert scores.tolist() == pytest.approx([max_sim(query, text) for text in texts], abs=1e-4)
@@ -142,7 +142,7 @@ def test_in_a_retriever() -> None:
 
 
 def quantized_folder(folder: Path) -> Path:
-    """A model whose numbers are quantized by the greatest of the batch, as int8 models do."""
+    """A model whose numbers are quantised by the greatest of the batch, as in int8 models."""
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")

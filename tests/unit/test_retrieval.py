@@ -1,4 +1,4 @@
-"""Does the funnel do what each stage says, and does a part that is down leave an answer and its reason?"""
+"""The retrieval pipeline does what each stage documents, and a failed stage leaves an answer and a reason."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def index() -> Index:
 
 
 def by_title(order: str) -> CallableReranker:
-    """A reranker that prefers the titles in this order; it reads what the template gives."""
+    """A reranker that prefers the titles in this order; it reads the output of the template."""
     return CallableReranker(lambda _, texts: [-order.split().index(text) for text in texts], name=order)
 
 
@@ -103,7 +103,7 @@ def test_the_best_rank_of_any_query_counts(index: Index) -> None:
 
 
 def test_what_holds_an_identifier_of_any_query_comes_first(index: Index) -> None:
-    """The rewriter knows which key "it" is; the words of the question fit another memory better."""
+    """The rewriter knows which key "it" is; the words of the question match another memory better."""
     words = Rewritten(keywords="sk-stg-0041", semantic="seafood")
     retriever = Retriever(index, rewriter=lambda _: words)
     found = retriever.search("is it the code of the office door?", scope=JANE, k=3)
@@ -115,7 +115,7 @@ def test_what_holds_an_identifier_of_any_query_comes_first(index: Index) -> None
 
 
 def test_memories_of_one_id_are_merged_apart(index: Index) -> None:
-    """Two queries each find another one of two memories that have the same id, in two scopes."""
+    """Two queries each find a different one of two memories with the same id, in two scopes."""
     shared = Scope("acme")
     index.upsert("twin", "The harbour ferry.", scope=JANE, vector=[1, 0, 0])
     index.upsert("twin", "The mountain funicular.", scope=shared, vector=[1, 0, 0])
@@ -160,7 +160,7 @@ def test_a_reranker_reorders_what_it_sees(index: Index) -> None:
 
 
 def test_fused_scores_count_beside_a_reranker(index: Index) -> None:
-    """Held to the formula: each score by its deviations from the mean of its tier."""
+    """Compared with the formula: each score by its deviations from the mean of its tier."""
     said = dict(zip("band fish train key door".split(), [0.9, 0.3, 0.2, 0.8, 0.1], strict=True))
     reranker = CallableReranker(lambda _, texts: [said[text] for text in texts])
     plain = index.search("railway night sk-stg-0041", scope=JANE, k=5)
@@ -267,7 +267,7 @@ def test_a_late_reranker_is_not_waited_for(index: Index) -> None:
 
     retriever = Retriever(index, reranker=CallableReranker(answer), deadline_s=0.05)
     found = retriever.search("railway", scope=JANE)
-    assert in_time == []  # the search is over, the reranker still thinks
+    assert in_time == []  # the search is over, the reranker still runs
     may_end.set()
     assert list(found.ids) == list(index.search("railway", scope=JANE, k=20).ids)[:10]
     assert [reason.partition(":")[0] for reason in found.degraded] == ["reranker_late"]
@@ -466,7 +466,7 @@ def test_generations_never_come_back() -> None:
         seen.add(Backend.of(index).generation(JANE))
         index.erase(JANE)
         seen.add(Backend.of(index).generation(JANE))
-    assert len(seen) >= 21  # an absent partition looks the same each time; a new one never like an old one
+    assert len(seen) >= 21  # a missing partition looks the same each time; a new one never like an old one
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(1, 40)), max_size=60))
@@ -551,7 +551,7 @@ def test_the_loop_goes_on_while_a_reranker_thinks(index: Index) -> None:
             await asyncio.sleep(0.01)
             ticks += 1
             if ticks == 5:
-                may_end.set()  # were the loop held up, the reranker would never end in time
+                may_end.set()  # if the loop were blocked, the reranker would never end in time
         return ticks, len(await search)
 
     ticks, n_hits = asyncio.run(both())

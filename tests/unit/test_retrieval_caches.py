@@ -1,4 +1,4 @@
-"""Are two retrievals taken for the same only if they are, whoever asks, in whichever process?"""
+"""Retrievals share a cache entry only if they are equivalent, for every scope and process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_names() -> None:
     assert name_of(lengths) == name_of(lengths) != name_of(words)
     assert name_of(CallableReranker(len)) != name_of(CallableReranker(max))  # type: ignore[arg-type]
     named = [CallableReranker(len, name="a"), CallableReranker(max, name="a")]  # type: ignore[arg-type]
-    assert name_of(named[0]) == name_of(named[1])  # whoever names them says that they are the same
+    assert name_of(named[0]) == name_of(named[1])  # equal names assert that they are equivalent
     rewriters = [OpenAIRewriter("m"), OpenAIRewriter("m"), OpenAIRewriter("m", prompt="{n} {query}")]
     assert name_of(rewriters[0]) == name_of(rewriters[1]) != name_of(rewriters[2])
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_compared_is_searched_anew(index: Index) -> None:
 
 
 class Server:
-    """A Redis server on loopback."""
+    """A Redis server on the loopback interface."""
 
     def __init__(self, folder: Path) -> None:
         program = shutil.which("redis-server")
@@ -200,7 +200,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """More patient than RedisCache is by itself: others may be busy."""
+        """More patient than RedisCache by default: the machine may be busy."""
         return f"redis://127.0.0.1:{self.port}/0?socket_timeout=60&socket_connect_timeout=60"
 
 
@@ -269,12 +269,12 @@ def test_a_write_of_another_process_makes_entries_unreachable_at_once(tmp_path: 
         assert scores == first.scores.tolist()
         assert evidence == [[1, None, False]] == [list(hit.evidence) for hit in first]
         for turn in range(20):
-            # They write: mine may not have it from the cache, and what mine keeps then is theirs as well.
+            # They write: mine must not return the cached result, and what mine caches then is valid for them as well.
             assert other.do(write="m2", text=f"Missed the train {turn}.")[0] is False
             found = mine.search("train", scope=JANE)
             assert found.cached  # they have searched since they wrote
             assert f"Missed the train {turn}." in found.texts
-            # I write, they search; nobody has searched since.
+            # I write, they search; no search in between.
             index.upsert("m3", f"A third train {turn}.", scope=JANE)
             cached, ids, texts, *_ = other.do()
             assert not cached
@@ -283,7 +283,7 @@ def test_a_write_of_another_process_makes_entries_unreachable_at_once(tmp_path: 
             assert (cached, sorted(ids)) == (False, ["m1", "m2"])
             assert "m3" not in mine.search("train", scope=JANE).ids
         index.upsert("foreign", "A train.", scope=Scope("globex"))
-        assert mine.search("train", scope=JANE).cached  # nobody else's writes matter
+        assert mine.search("train", scope=JANE).cached  # other users' writes do not matter
         assert not mine.search("train", scope=JANE, k=2).cached
         assert not mine.search("train", scope=JANE, explain=True).cached
         assert mine.search("train", scope=JANE, explain=True)[0].bm25 is not None
@@ -294,7 +294,7 @@ def test_a_write_of_another_process_makes_entries_unreachable_at_once(tmp_path: 
 def test_files_and_collections_do_not_mix(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Same relative path, same versions, same ids: the answers are different all the same."""
+    """Same relative path, same versions, same ids: the answers differ nevertheless."""
     found = []
     for folder, text in (("one", "The night train."), ("two", "The day train by night train.")):
         (tmp_path / folder).mkdir()
@@ -317,7 +317,7 @@ def test_a_restored_backup_has_a_future_of_its_own(tmp_path: Path, server: Serve
 
     with Index.open(path, durability="normal") as index:
         index.upsert("m", "A train.", scope=JANE)
-        retrieve(index)  # the file gets its name
+        retrieve(index)  # the file gets its identity
         index.admin.backup(tmp_path / "b.scrubjay")
         index.upsert("n", "The train that was lost.", scope=JANE)
         assert retrieve(index) == (False, ["A train.", "The train that was lost."])
@@ -382,7 +382,7 @@ def test_a_rewriter_without_a_name_is_shared_with_nobody(tmp_path: Path, server:
     ],
 )
 def test_whatever_stands_in_the_cache_no_search_breaks(tmp_path: Path, server: Server, damage: bytes) -> None:
-    """And nobody sees through it what his scope does not see."""
+    """And no scope sees more through it than it may."""
     import redis
 
     with Index.open(tmp_path / "a.scrubjay", durability="normal") as index:
@@ -411,7 +411,7 @@ def test_a_server_that_is_killed_costs_little_and_may_come_back(tmp_path: Path, 
         for _ in range(50):
             found = retriever.search("train", scope=JANE)
             assert (list(found.ids), found.mode, found.cached) == (["m"], "lexical", False)
-        assert time.monotonic() - start < 20  # nothing waits for a server that is not there
+        assert time.monotonic() - start < 20  # no call waits for an unreachable server
         assert retriever.counters.value("shared_cache_errors_total") == 50
         server.start()
         time.sleep(0.25)

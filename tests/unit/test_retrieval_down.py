@@ -1,4 +1,4 @@
-"""Kill the embedder, the reranker, Redis, the vector part: is there an answer each time, and its reason?
+"""Killing the embedder, the reranker, Redis or the vectors leaves an answer each time, with the reason.
 
 The parts are really killed here: a process that serves the model, the file's own bytes. (Redis: test_retrieval_caches.)
 """
@@ -100,7 +100,7 @@ def test_the_embedder_is_killed(service: Service) -> None:
     found = retriever.search("a train at night", scope=JANE)
     assert (list(found.ids), found.mode) == (["train"], "lexical")
     assert found.degraded[0].startswith("embedder_failed")
-    assert retriever.search("train", scope=JANE).cached  # what was known is still known
+    assert retriever.search("train", scope=JANE).cached  # the cached result is still used
     hits = index.search("the old oak", scope=JANE)
     assert (hits[0].id, hits.mode, hits.degraded[0].partition(":")[0]) == (
         "oak",
@@ -110,7 +110,7 @@ def test_the_embedder_is_killed(service: Service) -> None:
     batch = index.search_batch(["the old oak", "train ride"], scope=JANE)
     assert [(one[0].id, one.mode) for one in batch] == [("oak", "lexical"), ("train", "lexical")]
     service.start()
-    again = retriever.search("a train at night", scope=JANE)  # what was degraded was not kept
+    again = retriever.search("a train at night", scope=JANE)  # a degraded result was not cached
     assert (again.mode, again.degraded, again.cached) == ("hybrid", (), False)
 
 
@@ -125,7 +125,7 @@ def test_the_reranker_is_killed(service: Service) -> None:
     assert list(found.ids) == list(index.search("train night", scope=JANE).ids)
     reasons = [reason.partition(":")[0] for reason in found.degraded]
     assert (found.mode, reasons) == ("lexical", ["no_embedder", "reranker_failed"])
-    assert list(retriever.search("train", scope=JANE).ids) == ["train", "short"]  # scores that are known
+    assert list(retriever.search("train", scope=JANE).ids) == ["train", "short"]  # cached scores
     service.start()
     assert [reason.partition(":")[0] for reason in retriever.search("night", scope=JANE).degraded] == [
         "no_embedder"
@@ -141,7 +141,7 @@ def vectors(index: Index) -> None:
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("damage", ["empty", "odd", "short", "long", "nan", "zero", "text"])
 def test_the_vectors_in_the_file_are_damaged(tmp_path: Path, damage: str, dtype: str) -> None:
-    """No image, and rows whose vectors are not what was written: words answer, what is whole is found by vectors."""
+    """No image, and rows with damaged vectors: keywords answer, undamaged ones are found by vectors."""
     path = tmp_path / "a.scrubjay"
     with Index.open(path, dtype=dtype) as index:
         vectors(index)
@@ -174,10 +174,10 @@ def test_the_vectors_in_the_file_are_damaged(tmp_path: Path, damage: str, dtype:
             assert one.degraded == hits.degraded
             problems = index.admin.check().problems
             assert any("vector" in problem for problem in problems)
-            index.upsert(500, "oak", scope=JANE, vector=np.ones(4))  # writing goes on
+            index.upsert(500, "oak", scope=JANE, vector=np.ones(4))  # writing still works
             index.delete(500, scope=JANE)
     with Index.open(path) as index:
-        assert index.admin.reembed(Four(), progress=False) == 50  # what was lost is made anew from the texts
+        assert index.admin.reembed(Four(), progress=False) == 50  # lost vectors are recomputed from texts
         assert index.search("oak 30", scope=JANE).degraded == ()
         assert index.admin.check().problems == []
 
@@ -214,7 +214,7 @@ def test_the_image_in_the_file_is_damaged(tmp_path: Path) -> None:
 
 
 def test_no_memory_has_a_vector(service: Service) -> None:
-    """The vector part is empty: what was written before there was an embedder is found by its words."""
+    """There are no vectors: memories written before there was an embedder are found by keywords."""
     index = Index()
     fill(index)
     index.embedder = OpenAICompatible("m", base_url=service.url, dim=3)
@@ -247,7 +247,7 @@ def test_everything_is_killed_at_once(service: Service) -> None:
     service.kill()
     start = time.monotonic()
     found = retriever.search("night train", scope=JANE)
-    assert time.monotonic() - start < 30  # not a single one of the times was waited for
+    assert time.monotonic() - start < 30  # no time-out was waited for
     assert (list(found.ids), found.mode) == (["train"], "lexical")
     reasons = {reason.partition(":")[0] for reason in found.degraded}
     assert reasons == {"rewriter_failed", "embedder_failed", "reranker_failed"}

@@ -1,4 +1,4 @@
-"""Do the parts that speak to endpoints say and understand what the endpoints do? Against servers on loopback."""
+"""Components that call endpoints send the right requests and parse the answers. Against servers on loopback."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ JANE = Scope("acme", user="jane")
 
 
 class Server:
-    """Answers every POST with `answer` and keeps what was asked."""
+    """Answers every POST with `answer` and records the requests."""
 
     def __init__(self) -> None:
         self.answer: Any = {}
@@ -73,7 +73,7 @@ def test_a_reranking_endpoint(server: Server, answer: Any) -> None:
 
 
 def test_an_endpoint_of_text_embeddings_inference(server: Server) -> None:
-    """It takes `texts`, 32 of them, and no `model`; anything else is refused there with 422."""
+    """It takes `texts`, 32 of them, and no `model`; it refuses anything else with 422."""
     server.answer = [{"index": i, "score": i / 100} for i in reversed(range(32))]
     reranker = HttpReranker("bge", url=server.url + "/rerank", shape="texts")
     texts = [f"text {i}" for i in range(64)]
@@ -151,7 +151,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.05)
-        # More patient than RedisCache is by itself: others may be busy.
+        # More patient than RedisCache by default: the machine may be busy.
         yield f"redis://127.0.0.1:{port}/0?socket_timeout=60&socket_connect_timeout=60"
     finally:
         process.terminate()

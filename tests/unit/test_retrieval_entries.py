@@ -1,4 +1,4 @@
-"""An entry of the shared cache that is not what was put there is a miss: no error, no memory of another scope."""
+"""An entry of the shared cache that was changed is a miss: no error, no memory of another scope."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ N_MUTATIONS = 3_000
 
 
 class Server:
-    """A Redis of one dict."""
+    """A Redis server made of one dict."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def ask(index: Index, server: Server, scope: Scope = JANE) -> Any:
 
 
 def put(index: Index, server: Server) -> tuple[str, str, dict[str, Any]]:
-    """Let an entry be written; return its key, its generation and its value."""
+    """Have an entry written; return its key, its generation and its value."""
     ask(index, server)
     ((key, entry),) = server.entries.items()
     held, value = json.loads(entry[16:])
@@ -55,12 +55,12 @@ def put(index: Index, server: Server) -> tuple[str, str, dict[str, Any]]:
 
 
 def signed(text: str) -> str:
-    """Return an entry with the checksum of its text, as who writes to the server on purpose can make one, too."""
+    """Return an entry with the checksum of its text, which a malicious writer can compute, too."""
     return sha256(text.encode()).hexdigest()[:16] + text
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place of a JSON value."""
+    """Yield every position of a JSON value."""
     found = [path]
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, one in items:
@@ -83,7 +83,7 @@ HOSTILE: list[Any] = [
 
 
 def mutation(rng: random.Random, held: str, value: dict[str, Any]) -> str | bytes | int | None:
-    """Return an entry that is not what was put there."""
+    """Return an entry that was changed."""
     kind = rng.randrange(5)
     whole = [held, value]
     if kind < 3:
@@ -108,7 +108,7 @@ def mutation(rng: random.Random, held: str, value: dict[str, Any]) -> str | byte
 
 
 def test_any_byte_of_an_entry_that_changed_is_a_miss(index: Index) -> None:
-    """A digit of a score or of an id, too, which would pass for another one."""
+    """Even a digit of a score or of an id, which would pass for another one."""
     server = Server()
     key, held, value = put(index, server)
     whole = signed(json.dumps([held, value])).encode()
@@ -151,7 +151,7 @@ def test_a_changed_entry_is_a_miss(index: Index) -> None:
 
 
 def test_memories_of_one_id_keep_their_scopes(index: Index) -> None:
-    """What another process asked comes back from the scopes that it was found in; their names are in no entry."""
+    """Hits of another process are restored from their scopes; no entry contains the names of scopes."""
     asker = Scope("acme", "jane", "coder")
     for scope in asker.visible():
         index.upsert("twin", f"a twin of {scope!r}", scope=scope)

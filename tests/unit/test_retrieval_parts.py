@@ -1,4 +1,4 @@
-"""Do callers' rankings go through batches and the funnel, and can what happens inside be watched without harm?"""
+"""Callers' rankings pass through batches and the pipeline, and observers do no harm."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_rankings_go_with_the_verbatim_question_only() -> None:
     "limit", [{"query": Query(ids=[1])}, {"query": Query(exclude=[4])}, {"filter": {"x": 1}}]
 )
 def test_the_last_resort_heeds_limits(limit: dict[str, Any]) -> None:
-    """A substring is looked for everywhere: not where somebody said where to look."""
+    """A substring is searched everywhere, so not if the query is restricted."""
     index = Index()
     index.upsert(4, "Takes the night train.", scope=JANE)
     retriever = Retriever(index)
@@ -168,7 +168,7 @@ def test_caches_say_how_often_they_helped() -> None:
 
 
 class Span:
-    """A span that breaks where it is told to."""
+    """A span that fails on request."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -210,7 +210,7 @@ def test_errors_pass_through_spans() -> None:
 
 
 def test_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)  # a framework under test may have switched it off
+    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)  # a framework under test may have disabled it
     sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="opentelemetry-sdk is not installed")
     export = pytest.importorskip("opentelemetry.sdk.trace.export")
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

@@ -1,4 +1,4 @@
-"""Are the answers of rewriters understood in the shapes in which models give them?"""
+"""Answers of rewriters are parsed in the forms that models return."""
 
 from __future__ import annotations
 

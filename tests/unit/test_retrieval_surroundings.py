@@ -1,4 +1,4 @@
-"""Does a reranker read what a turn answers, and the day where the question names days?"""
+"""A reranker reads the turn that a turn answers, and the day if the question names days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JANE, JOE, ALL = Scope("acme", user="jane"), Scope("acme", user="joe"), Scope("a
 
 
 class Listening:
-    """Keeps what it reads; every text has the score of its length."""
+    """Records its input; the score of a text is its length."""
 
     name = "listening"
 
@@ -39,7 +39,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def told(index: Index) -> None:
-    """A short conversation; asked for "oak", it gives its second and fourth turn and the note."""
+    """A short conversation; the question "oak" finds its second and fourth turn and the note."""
     for id, text, metadata in (
         ("ask", "What grows behind the house?", turn("monday", 0, "Ann")),
         ("answer", "An oak.", turn("monday", 1, "Bob")),

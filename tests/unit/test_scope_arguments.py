@@ -1,4 +1,4 @@
-"""A scope is taken alike by every verb of an index, and what is wrong with one is said in our words."""
+"""Every verb of an index accepts the same scopes, and reports invalid ones with the same errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_verb_takes_a_scope_or_its_names(
     call = VERBS[verb]
     with make(in_file) as one, make(in_file) as other:
         expected, got = call(one, Scope(**JANE)), call(other, JANE)
-        if verb != "feedbacks":  # which hold the time
+        if verb != "feedbacks":  # which contain the time
             assert got == expected
         assert len(one) == len(other)
         for wrong in ({"user": "jane"}, {"tenant": "acme", "session": "x"}):

@@ -1,5 +1,5 @@
-"""Can any of 200 tenants with the same ids and near-identical texts see, or feel, another? (The acceptance test of the
-scope rules.)
+"""None of 200 tenants with the same ids and near-identical texts sees, or is affected by, another. (The acceptance test
+of the scope rules.)
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ QUERIES = [
 
 
 class Town:
-    """200 tenants, the same eight ids and texts each but for a name and a number; vectors nearly equal across tenants.
+    """200 tenants with the same eight ids and texts, except for a name and a number; vectors nearly equal across
+    tenants.
 
-    The payload says whose a document is.
+    The payload names the tenant of a document.
     """
 
     def __init__(self, kit: Kit) -> None:

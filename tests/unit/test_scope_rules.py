@@ -1,4 +1,4 @@
-"""Who sees what, and what does erasing a scope remove?"""
+"""Visibility between scopes, and what erasing a scope removes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_erased_id_is_free_again(kit: Kit) -> None:
     ids=repr,
 )
 def test_names_are_never_confused(kit: Kit, one: tuple, other: tuple) -> None:
-    """No joining, trimming, folding or normalising of names: different names are different partitions, and an id in one
+    """Names are not joined, trimmed, folded or normalised: different names are different partitions, and an id in one
     is another document than the same id in the other.
     """
     engine = kit.Engine()
@@ -191,7 +191,7 @@ def test_bad_scopes(kit: Kit, arguments: dict[str, Any], error: type) -> None:
 
 
 def test_statistics_are_joint_over_the_visible_partitions(kit: Kit) -> None:
-    """Split over four partitions, with a stranger beside them, or in one: the same scores, to the bit."""
+    """Split over four partitions, with a foreign one beside them, or in one: the same scores, to the bit."""
     texts = [f"jay {'oak ' * (number % 3)}w{number}" for number in range(40)]
     split, single = kit.Engine(), kit.Engine()
     partitions = [("t", None, None), ("t", "u", None), ("t", None, "a"), ("t", "u", "a")]

@@ -1,4 +1,4 @@
-"""What makes no sense is refused where it is given, in our words."""
+"""Senseless arguments are refused where they are given, with our own errors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_option_of_a_file_is_refused_before_there_is_one(
 
 
 def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
-    """What `os.fsdecode` makes of such a name is one that can be opened."""
+    """The result of `os.fsdecode` for such a name can be opened."""
     with Index.open(tmp_path / "a\udcff.scrubjay") as index:
         index.upsert("m1", "Prefers trains.", scope=ACME)
     with Index.open(str(tmp_path / "a\udcff.scrubjay")) as index:
@@ -120,7 +120,7 @@ def test_a_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_an_option_of_a_database_is_checked_over_a_file_too(
     tmp_path: Path, place: str, option: str, given: Any, kind: type[Exception]
 ) -> None:
-    """A program that may open either hears of its mistake on the first day; no file is made."""
+    """A program that may open either sees its mistake on the first day; no file is created."""
     if place.startswith("postgresql:"):
         pytest.importorskip("psycopg")
     else:
@@ -132,7 +132,7 @@ def test_an_option_of_a_database_is_checked_over_a_file_too(
 
 
 def test_what_a_file_keeps_anyway_may_be_asked_of_it(tmp_path: Path) -> None:
-    """A file is never stale and has no feed; what only a database has is refused."""
+    """A file is never stale and has no feed; options of databases are refused."""
     with Index.open(tmp_path / "m.scrubjay", max_stale=0, shared_feed=False) as index:
         index.upsert("m1", "oak", scope=ACME)
     for option, given in (("user_homes", 4), ("user_homes", 0), ("objects", "file:///images")):
@@ -161,7 +161,7 @@ def test_a_column_is_no_table() -> None:
 
 @pytest.mark.parametrize("vector", [[1e300, 0.0], np.array([1e300, 0.0]), np.array([1e300, 0.0], ">f8")])
 def test_a_number_beyond_every_float32_is_said_as_it_was_given(vector: Any) -> None:
-    """NumPy would make an infinity of it, and warn."""
+    """NumPy would convert it to infinity, with a warning."""
     index = Index(dim=2)
     index.upsert("m1", "Prefers trains.", scope=ACME, vector=[1.0, 0.0])
     message = "vector: expected numbers that a float32 holds, got 1e\\+300"

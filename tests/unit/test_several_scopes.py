@@ -1,4 +1,4 @@
-"""A search over several scopes of an index in memory, or in a file whose partitions come and go."""
+"""A search over several scopes of an index in memory, or in a file whose partitions are loaded and evicted."""
 
 from __future__ import annotations
 

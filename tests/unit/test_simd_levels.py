@@ -1,4 +1,4 @@
-"""Every wheel uses the instruction sets of the CPU that it runs on, whichever compiler built it."""
+"""Every wheel uses the instruction sets of the CPU on which it runs, whatever the compiler."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_level_in_use_is_one_of_them() -> None:
 
 
 def test_each_level_starts_and_gives_the_same_bits() -> None:
-    """The short form of properties/test_simd_levels.py, for every wheel: each level once, in a process of its own."""
+    """The short form of properties/test_simd_levels.py, for every wheel: each level once, in its own process."""
     levels = show_config_dict()["simd_levels"]
     processes = {
         level: subprocess.Popen(

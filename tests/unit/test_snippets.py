@@ -1,4 +1,4 @@
-"""Snippets and highlights: the words of a question as a text has them, and the part of a long text that answers."""
+"""Snippets and highlights: the words of a question as written in a text, and the part of a long text that answers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from scrubjay import Index, Memory, Query, Retriever, Scope, Snippet, analyze, embedders
 from scrubjay.backend import Backend
+from scrubjay.index.matched_words import Language, Mark, find_words
+from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.snippets import cut_snippet
-from scrubjay.index.wording import Reading, Wording
-from scrubjay.index.words import Language, Mark, find_words
 from scrubjay.sentences import sentences
 
 JANE = Scope("acme", user="jane")
@@ -88,7 +88,7 @@ TEXTS = st.text(
 @example("90817263 90817264 x")
 @example("a\u200db \u00a0c\u3000d")
 def test_the_analyzer_never_looks_across_white_space(text: str) -> None:
-    """What marking rests on: a text has the terms of its pieces."""
+    """The basis of marking: a text has the terms of its pieces."""
     every = frozenset(term for term, _ in analyze(text))
     pieces = [terms.all for terms in ENGLISH.terms(text.split(), every)]
     assert [term for term, _ in analyze(text)] == [
@@ -313,7 +313,7 @@ def test_the_snippet_of_a_long_text_is_found_wherever_it_is(place: int) -> None:
 
 
 def test_a_match_in_every_word_of_a_long_text_costs_what_a_part_of_it_costs() -> None:
-    """How many words are looked at one by one, not seconds: the whole text has 150,000."""
+    """Counts the words that are tested one by one, not seconds: the whole text has 150,000."""
     text = " ".join(f"w{number}" for number in range(150_000))
     index = Index()
     index.upsert("log", text, scope=JANE)

@@ -1,4 +1,4 @@
-"""The native embedder as an object, and searches that embed their text on the way."""
+"""The native embedder as an object, and searches that embed their text natively."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table(n: int = len(VOCABULARY), dim: int = 16, dtype: Any = np.float32) -> A
 
 
 class Slow:
-    """The default embedder without its native half."""
+    """The default embedder without its native part."""
 
     name = default().name
     dim = default().dim
@@ -95,7 +95,7 @@ def test_a_row_of_zeros_is_no_direction() -> None:
         (
             (table(), VOCABULARY, MERGES[:, ::-1]),
             ValueError,
-            r"merges\[0\]: expected the token that two tokens make",
+            r"merges\[0\]: expected the concatenation of both tokens",
         ),
         ((table(), VOCABULARY, [[0, 1, 2]]), ValueError, r"merges\[0\]: expected"),
         ((table(), VOCABULARY, MERGES, [("", 1)]), ValueError, r"added\[0\]: expected a text"),
@@ -136,7 +136,7 @@ def test_an_engine_embeds_in_the_same_call() -> None:
     given_vector = engine.search(
         "tea", vector=native.embed_query("dog"), scope=HOME, query=Query(mode="vector"), embedder=native
     )
-    assert given_vector.id(0) == "dog"  # a vector of the caller's goes first
+    assert given_vector.id(0) == "dog"  # a vector of the caller takes precedence
     assert engine.search("tea", scope=HOME, query=Query(mode="lexical"), embedder=native).mode == "lexical"
 
 
@@ -185,7 +185,7 @@ def test_an_index_answers_as_with_the_embedder_in_python(
         (batch,) = index.search_batch([query], scope=HOME, query=asked, explain=True, vectors=[vector])
         assert [hit.to_dict() for hit in batch] == [hit.to_dict() for hit in hits]
         assert (batch.mode, batch.degraded, repr(batch)) == (hits.mode, hits.degraded, repr(hits))
-        # Only of an embedder that the search was given does relevance know the range of the cosines.
+        # Relevance knows the range of the cosines only of an embedder given to the search.
         shown = [
             {name: value for name, value in one.items() if "relevance" not in name} for one in hits.to_dicts()
         ]

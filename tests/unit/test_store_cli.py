@@ -1,4 +1,4 @@
-"""The commands that care for an index in a file."""
+"""The maintenance commands of an index in a file."""
 
 from __future__ import annotations
 

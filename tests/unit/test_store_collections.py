@@ -1,4 +1,4 @@
-"""Are the collections of one file indexes of their own, that share the file?"""
+"""The collections of one file are independent indexes that share the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JOE = Scope("acme", user="joe")
 
 
 class Toy:
-    """An embedder whose vectors have the length of its name."""
+    """An embedder whose dimension is the length of its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -159,7 +159,7 @@ def test_the_embedder_is_shared_where_it_fits(tmp_path: Path) -> None:
     with Index.open(path, toy) as index:
         assert index.collection("same").embedder is toy
         larger = index.collection("larger")
-        assert larger.embedder is None  # the index's own embedder does not fit, and none was given
+        assert larger.embedder is None  # the index's own embedder does not fit, and no other was given
         assert larger.search("oak", scope=JANE).mode == "lexical"
         assert index.collection("larger", embedder=other) is larger
         assert larger.search("oak", scope=JANE).mode == "hybrid"
@@ -179,7 +179,7 @@ def test_collections_survive_and_are_opened_by_name(tmp_path: Path) -> None:
     with Index.open(path) as index:
         assert (ids(index), ids(index.collection("traces"))) == (["c"], ["a", "b"])
         traces = index.collection("traces")
-    with pytest.raises(scrubjay.ClosedError):  # with the index that was opened
+    with pytest.raises(scrubjay.ClosedError):  # closed with the index that was opened
         traces.search("oak", scope=JANE)
 
 

@@ -1,4 +1,4 @@
-"""Is whoever shuts a connection told when it is closed, however many do?"""
+"""Closing a connection is reported once it is closed, to any number of callers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def connection(tmp_path: Path) -> StoreConnection:
 
 
 def test_everyone_who_shuts_is_told_once(connection: StoreConnection) -> None:
-    """A thread that ends shuts its own connection, at the same time as an index that closes, or before."""
+    """A thread that ends closes its own connection, at the same time as an index that closes, or before."""
     told: list[str] = []
     connection.shut(lambda: told.append("first"))
     connection.shut()

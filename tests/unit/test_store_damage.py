@@ -1,4 +1,4 @@
-"""What a damaged file answers: the rest of it, and the damage by its name."""
+"""Answers from a damaged file: the undamaged part, and a report of the damage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def forge(path: Path, *statements: str) -> None:
-    """Change rows as something else might, and drop the images, so that rows are read."""
+    """Change rows as another program might, and drop the images, so that rows are read."""
     connection = sqlite3.connect(path)
     for statement in (*statements, "DELETE FROM image"):
         connection.execute(statement)
@@ -106,7 +106,7 @@ def test_a_row_that_is_not_what_was_written_is_left_out_and_said(path: Path, sta
 
 
 def test_a_row_in_another_scope_is_not_served_there(path: Path) -> None:
-    """Nor in its own: a checksum of scope, id and text tells it."""
+    """Nor in its own scope: a checksum of scope, id and text detects it."""
     forge(path, "UPDATE document SET scope = (SELECT key FROM scope WHERE user = 'joe') WHERE id = 'm7'")
     with Index.open(path) as index:
         assert {hit.id for hit in index.search("common", scope=JOE, k=50)} == {f"m{i}" for i in range(15, 20)}
@@ -135,7 +135,7 @@ def test_a_damaged_vector_is_named(path: Path, value: str) -> None:
     forge(path, f"UPDATE vector SET data = {value} WHERE seq = (SELECT seq FROM document WHERE id = 'm7')")
     with Index.open(path) as index:
         assert len(index.search("common", scope=JANE, k=50)) == 15
-        if value != "zeroblob(8)":  # which is a vector, though none of a direction
+        if value != "zeroblob(8)":  # which is a vector, but zero
             with pytest.raises(CorruptIndexError, match="m7"):
                 index.get("m7", scope=JANE)
         assert len(index.list(JANE)) == 15
@@ -248,7 +248,7 @@ def test_a_damaged_page_is_named(path: Path) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 100])
 def test_a_file_that_was_cut_is_no_new_index(path: Path, size: int) -> None:
-    """SQLite would delete the log of a file that has no header."""
+    """SQLite would delete the log of a file without a header."""
     with Index.open(path) as index:
         index.upsert("late", "oak", scope=JANE, vector=[1, 2, 3])
         log = path.with_name(path.name + "-wal").read_bytes()
@@ -352,7 +352,7 @@ def test_a_version_that_goes_back_is_damage_and_no_loop(path: Path) -> None:
     with Index.open(path) as index:
         assert len(index.search("oak", scope=JANE)) > 0
         partition = Backend.of(index).engine.residency.partition(JANE)  # type: ignore[union-attr]
-        partition.version += 5  # as if a damaged page had said so
+        partition.version += 5  # as from a damaged page
         partition.ready = False
         with pytest.raises(CorruptIndexError, match="version went back"):
             index.search("oak", scope=JANE)

@@ -1,4 +1,4 @@
-"""Encrypted rows that somebody without the key put back, took out or replaced by plain ones: each of it is noticed."""
+"""Encrypted rows that an attacker without the key restored, removed or replaced by plain ones: each is detected."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def found(index: Index, scope: Scope, query: str = "oak") -> list[Any]:
 
 
 def sql(path: Path, *statements: str, old: Path | None = None) -> None:
-    """Change the file as somebody without a key does; `old` is a copy of it from before."""
+    """Change the file as an attacker without a key does; `old` is an earlier copy of it."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         if old is not None:
             connection.execute("ATTACH ? AS old", (str(old),))
@@ -94,7 +94,7 @@ def copied(path: Path) -> Path:
 
 
 def plain_twin(path: Path) -> Path:
-    """A file in the clear with other contents under the same ids."""
+    """An unencrypted file with other contents under the same ids."""
     evil = path.with_name("evil")
     with Index.open(evil) as index:
         for scope in (JANE, JOE, PLAIN):
@@ -244,7 +244,7 @@ def test_an_old_image_brings_nothing_back(path: Path) -> None:
     with opened(path) as index:
         index.delete("jane-2", scope=JANE)
         index.upsert("jane-1", "oak anew", scope=JANE)
-        index.admin.compact()  # the image of before is of no use any more, and the tombstone is gone
+        index.admin.compact()  # the earlier image is useless now, and the tombstone is gone
     sql(
         path,
         "DELETE FROM image",
@@ -322,7 +322,7 @@ def test_a_data_key_of_before_is_refused_by_who_saw_the_new_one(path: Path) -> N
     with Index.open(path, keys=provider) as index:
         index.upsert("new", "oak", scope=JANE)
         sql(path, "DELETE FROM data_key", "INSERT INTO data_key SELECT * FROM old.data_key", old=old)
-        with pytest.raises(CorruptIndexError, match="put back"):
+        with pytest.raises(CorruptIndexError, match="rolled back"):
             found(index, JANE)
 
 
@@ -380,7 +380,7 @@ def test_encrypt_refuses_what_came_after_it(path: Path) -> None:
         "DELETE FROM image",
     )
     with opened(path) as index:
-        with pytest.raises(CorruptIndexError, match=r"encrypted whole before.*accept=True"):
+        with pytest.raises(CorruptIndexError, match=r"fully encrypted before.*accept=True"):
             index.admin.encrypt("acme")
         with pytest.raises(CorruptIndexError):
             found(index, JANE)
@@ -391,7 +391,7 @@ def test_encrypt_refuses_what_came_after_it(path: Path) -> None:
 
 
 def killed_before(path: Path, step: int) -> bool:
-    """Encrypt in a child that kills itself before a statement that writes; False if it got through."""
+    """Encrypt in a child that kills itself before a write statement; return False if it completed."""
     child = os.fork()
     if child == 0:
         try:
@@ -450,7 +450,7 @@ def test_killed_while_it_encrypts_the_next_call_goes_on(path: Path, monkeypatch:
 
 
 def everything(index: Index) -> Iterator[str]:
-    """Whatever writes; yields after each."""
+    """Every kind of write; yields after each."""
     for scope in (JANE, JOE, PLAIN):
         index.upsert_many(record(i, scope) for i in range(40))
     yield "upsert_many"
@@ -640,7 +640,7 @@ def test_a_write_beside_plain_memory_never_says_that_all_is_sealed(
 
 
 def flip(statement: str) -> Callable[[Path], None]:
-    """Change memory's rows past the rules of its schema."""
+    """Change memory's rows bypassing the rules of its schema."""
 
     def change(path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
@@ -695,7 +695,7 @@ def test_rows_of_memory_that_were_put_back_or_taken_out_are_reported(path: Path,
 
 
 def test_a_file_that_says_an_older_format_than_it_has_is_corrupt(tmp_path: Path) -> None:
-    """Nobody gets rid of a file's digests by calling it older."""
+    """A file's digests cannot be removed by lowering its format."""
     path = tmp_path / "index"
     Index.open(path).close()
     with closing(sqlite3.connect(path)) as connection:

@@ -1,4 +1,4 @@
-"""Encrypted tenants: who finds what with which key, and what if a key is away, wrong, changed or destroyed?"""
+"""Encrypted tenants: visibility by key, and keys that are unavailable, wrong, changed or destroyed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ERASED = object()
 
 
 class Provider:
-    """Keys that a test changes."""
+    """Keys that a test can change."""
 
     def __init__(self, **known: Any) -> None:
         self.known: dict[str, Any] = {"acme": b"a" * 32, "other": b"o" * 16, **known}
@@ -60,7 +60,7 @@ FILE_ONLY = {
     "test_older_versions_refuse_a_file_with_encrypted_tenants": "is about the format of files",
     "test_processes_that_write_first_share_the_data_keys": "a twin is in test_postgres_keys",
 }
-"""Tests of which nothing is about a database, and why."""
+"""Tests that do not concern a database, each with the reason."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -136,7 +136,7 @@ def test_an_encrypted_index_answers_bit_for_bit_like_one_in_the_clear(
 
 
 def test_the_store_tests_pass_with_keys(tmp_path: Path) -> None:
-    """Those that look for what stands in the clear, begin with that, or start a program without keys, are left out."""
+    """Tests that look for unencrypted data, begin with such, or start a program without keys, are left out."""
     files = [f"tests/unit/test_store_{name}.py" for name in ("rows", "reembed", "collections")]
     left_out = "erased or another_process_drops or format_1 or postgres"
     done = subprocess.run(
@@ -182,7 +182,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(
             index.upsert_many([{"id": i, "text": "oak", "scope": s} for i, s in (("o", OTHER), ("j", JANE))])
         assert index.get("o", scope=OTHER) is None
         assert index.delete("acme-jane-1", scope=JANE)
-        # what stands in the file can be cared for
+        # maintenance of the file still works
         index.admin.compact()
         if store == "file":
             assert index.admin.backup(tmp_path / "copy") > 0
@@ -197,7 +197,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(
         assert [event.documents for event in index.admin.events()][-2:] == [12, 11]
         index.admin.compact()
         assert index.admin.check().problems == []
-        provider.known["acme"] = b"n" * 24  # the tenant comes back, with another key
+        provider.known["acme"] = b"n" * 24  # the tenant returns, with another key
         index.upsert("new", "oak", scope=JANE)
         assert ids(index) == ["new"]
     with reopened(path, provider) as index:
@@ -206,7 +206,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(
 
 
 def test_what_is_still_in_memory_of_a_destroyed_key_is_not_found(path: Path, provider: Provider) -> None:
-    """Another search relies on it, or another thread was just reading it in."""
+    """Another search uses it, or another thread was just loading it."""
     with reopened(path, provider) as index:
         fill(index)
         assert len(ids(index)) == 24
@@ -307,7 +307,7 @@ def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, pr
 
 
 def rows(path: Path) -> list[Any]:
-    """Return what the file holds of acme, images included."""
+    """Return the file's data of acme, including images."""
     if (url := database_of(path)) is not None:
         tables = ("sj_home", "sj_document", "sj_image")
         return [asked(url, f"SELECT * FROM {table} WHERE home = 'acme' ORDER BY 1, 2, 3") for table in tables]
@@ -366,7 +366,7 @@ def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Pro
         assert len(ids(index, GLOBEX)) == 13
     assert rows(path) == stored
     with Index.open(path) as index:
-        with pytest.raises(EncryptionError, match="'acme' is encrypted"):  # whose digest nobody could write
+        with pytest.raises(EncryptionError, match="'acme' is encrypted"):  # its digest cannot be written
             index.delete("acme-jane-1", scope=JANE)
         assert index.erase(OTHER) == 12
         assert index.erase(ACME, exact=True) == 12
@@ -554,7 +554,7 @@ def test_a_data_key_that_is_gone_seals_nothing_more(path: Path, provider: Provid
 
 
 def test_a_provider_is_asked_outside_of_locks(path: Path, provider: Provider) -> None:
-    """It may wait for another thread that searches and writes, of this tenant even, as long as it answers that one."""
+    """It may wait for another thread that searches and writes, even of this tenant, as long as it answers that one."""
     with reopened(path, provider) as index:
         fill(index)
         index.admin.forget_keys()
@@ -581,7 +581,7 @@ def test_a_provider_is_asked_outside_of_locks(path: Path, provider: Provider) ->
 
 
 def test_keys_come_and_go_while_threads_search_and_write(path: Path, provider: Provider) -> None:
-    """Whatever happens: all of the tenant's memories, none of them, or a typed error; and nothing is lost."""
+    """In any case: all of the tenant's memories, none of them, or a typed error; and nothing is lost."""
     with reopened(path, provider) as index:
         fill(index, 40)
         index.admin.compact()
@@ -592,7 +592,7 @@ def test_keys_come_and_go_while_threads_search_and_write(path: Path, provider: P
     with Index.open(path, keys=provider, durability="normal", memory_budget=30_000) as index:
 
         def goes_on() -> bool:
-            """Two seconds, or until all had their turn where threads are handed over slowly."""
+            """Two seconds, or until all had their turn if switching threads is slow."""
             passed = time.monotonic() - start
             enough = len(written) > 10 and seen >= {80, 0, -1}
             return not failures and (passed < 2.0 or (not enough and passed < 60.0))

@@ -1,4 +1,4 @@
-"""The file of an encrypted tenant: nothing is in the clear, and nothing can be changed or moved unnoticed."""
+"""The file of an encrypted tenant: no plaintext, and no undetected change or move."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import scrubjay
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
 from scrubjay.backend import Backend
 from scrubjay.store.keys import encryption
-from scrubjay.store.rows.erased import vector_needles
+from scrubjay.store.rows.erasure_search import vector_needles
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import encode_many
 from scrubjay.store.sqlite import schema
@@ -30,7 +30,7 @@ KEY = b"k" * 32
 
 
 def same_key(tenant: str) -> bytes | None:
-    """Two tenants with one master key: their data keys differ all the same."""
+    """Two tenants with one master key have different data keys."""
     return KEY
 
 
@@ -77,7 +77,7 @@ def needles(n: int = 12) -> list[bytes]:
 
 
 def leaks(folder: Path) -> int:
-    """Return at how many places of a folder's files there are 8 bytes of a needle."""
+    """Return in how many places the files of a folder contain 8 bytes of a needle."""
     pieces = b"".join(needle[: len(needle) // 8 * 8] for needle in needles())
     wanted = np.unique(np.frombuffer(pieces, "<u8"))
     n = 0
@@ -277,7 +277,7 @@ def test_a_forged_image_is_rebuilt_from_the_rows(
 
 
 def test_an_image_in_the_clear_is_no_way_in(path: Path, tmp_path: Path) -> None:
-    """Somebody who can write to the file, but has no key, plants what a tenant then would find."""
+    """An attacker who can write to the file, but has no key, plants data for a tenant to find."""
     with Index.open(path, keys=same_key) as index:
         index.upsert("m", "säcret", scope=JANE)
         index.admin.compact()
@@ -293,7 +293,7 @@ def test_an_image_in_the_clear_is_no_way_in(path: Path, tmp_path: Path) -> None:
 
 
 def test_an_index_that_was_open_before_writes_nothing_in_the_clear(path: Path) -> None:
-    """It has no keys, and the tenant in memory in the clear, when another one encrypts the tenant."""
+    """It has no keys, and the tenant's plaintext in memory, when another process encrypts the tenant."""
     with Index.open(path) as old, Index.open(path, keys=same_key) as new:
         write(old, 9)
         assert new.admin.encrypt("acme") == 6

@@ -1,5 +1,4 @@
-"""What if the disk is full, a file may not grow, or the engine fails just after the commit? Typed errors,
-nothing lost."""
+"""A full disk, a limit on the file's size, or a failure of the engine just after the commit: typed errors, no loss."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def test_a_full_disk_is_a_typed_error_and_the_index_goes_on(path: Path) -> None:
 
 
 def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path) -> None:
-    """A limit on file sizes makes the write that crosses it fail, wherever that is: every limit in turn."""
+    """A limit on file sizes makes the write that crosses it fail, at any point: every limit in turn."""
     script = tmp_path / "limited.py"
     script.write_text(
         textwrap.dedent(

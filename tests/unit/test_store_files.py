@@ -1,4 +1,4 @@
-"""Copies, exports, images that are damaged, and whether what was erased is gone from the files."""
+"""Copies, exports, damaged images, and whether erased data is gone from the files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_deleted_ids_do_not_come_back_from_an_older_image(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
         index.admin.compact()
-    with Index.open(path) as index:  # nothing resident: the image is older than the deletion
+    with Index.open(path) as index:  # nothing is resident: the image is older than the deletion
         for i in range(1, 40, 2):
             index.delete(f"m{i}", scope=JANE)
         assert index.admin.stats()["resident_partitions"] == 0

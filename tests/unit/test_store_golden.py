@@ -1,4 +1,4 @@
-"""Is a file that an earlier version wrote still read, image and all? (tests/data/golden/make.py wrote them.)"""
+"""Files of earlier versions can still be read, including images. (tests/data/golden/make.py wrote them.)"""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
         assert state is not None
         image = store.image(state.key)
         assert image is not None
-        if (
-            Backend.of(index).engine.analyzer == "english-1"
-        ):  # its images are still understood, not only rebuilt
+        if Backend.of(index).engine.analyzer == "english-1":  # its images are still loaded, not only rebuilt
             assert Engine(4).load_partition(JANE, image[1]) == 6
         if "side" in index.admin.collections():  # of format 4 and later
             side = index.collection("side")

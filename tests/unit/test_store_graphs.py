@@ -1,4 +1,4 @@
-"""Is a graph kept beside the images of its partition, and is one that cannot be used no more than a missed shortcut?"""
+"""A graph is stored beside the images of its partition, and an unusable one only costs a scan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrubjay.backend import Backend
 from tests.unit.test_store_housekeeping import wait_for
 
 JANE = Scope("acme", user="jane")
-N_ROWS, DIM = 1_100, 16  # fewer than 1,024 vectors of a chunk are left to the scan
+N_ROWS, DIM = 1_100, 16  # chunks with fewer than 1,024 vectors are scanned
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def nearest(index: Index) -> list[list[int]]:
 
 
 def with_graph(path: Path) -> list[list[int]]:
-    """Write a file whose images have a graph; return what is nearest."""
+    """Write a file whose images have a graph; return the nearest documents."""
     with Index.open(path) as index:
         fill(index)
         assert native(index).build_graphs(min_vectors=1_000) == 1
@@ -121,7 +121,7 @@ def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
 
 
 class _Late:
-    """The native engine, whose graph takes its time."""
+    """The native engine, with a slow graph build."""
 
     def __init__(self, engine: Any, state: str) -> None:
         self._engine = engine
@@ -159,7 +159,7 @@ def test_a_graph_that_grew_after_it_was_read_is_saved_once(path: Path) -> None:
     with_graph(path)
     with Index.open(path) as index:
         home = Backend.of(index).engine.residency  # type: ignore[union-attr]
-        late = _Late(home.engine, "growing")  # as when a process ended before its graph had all that it wrote
+        late = _Late(home.engine, "growing")  # as if a process ended before its graph had all of its writes
         home.engine = late
         native(index)
         partition = home.partition(JANE)

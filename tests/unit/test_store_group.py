@@ -1,4 +1,4 @@
-"""Group commit: does a write that shares its transaction do what one with a transaction of its own does?"""
+"""Group commit: a write that shares its transaction has the same effect as one with its own transaction."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def store_of(index: Index) -> SqliteStore:
 
 
 def rows_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """What a file holds, but for what is random in it."""
+    """Return the contents of a file, except random values."""
     connection = sqlite3.connect(path)
     found = {}
     for table in TABLES:
@@ -59,13 +59,13 @@ def rows_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every write take a transaction of its own."""
+    """Make every write take its own transaction."""
     monkeypatch.setattr(GroupCommit, "takes", lambda self, row: False)
 
 
 @contextmanager
 def together(index: Index) -> Iterator[Callable[[Callable[[], Any]], None]]:
-    """Start calls on threads while the writer's turn is taken, so that all of them are in the queue; they go on at the
+    """Start calls on threads while the write lock is held, so that all of them are in the queue; they continue at the
     end of the block, which waits for them."""
     store = store_of(index)
     threads: list[threading.Thread] = []
@@ -105,7 +105,7 @@ def commits_of(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_the_file_is_that_of_a_transaction_each(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same writes and deletions, one after the other, by both ways: equal rows, versions, errors and answers."""
+    """The same writes and deletions, sequentially, in both ways: equal rows, versions, errors and answers."""
 
     def run(path: Path) -> tuple[list[Any], list[Any]]:
         choose = random.Random(seed)
@@ -200,7 +200,7 @@ def test_who_waits_is_committed_together_and_each_gets_its_own(
 def test_a_group_that_fails_leaves_nothing_and_each_tries_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One document that SQLite refuses: the others are written, and only its own thread is told."""
+    """One document that SQLite refuses: the others are written, and only its own thread gets the error."""
     with open_index(tmp_path / "memories.scrubjay") as index:
         failed: list[str] = []
         put = GroupCommit._put
@@ -230,7 +230,7 @@ def test_a_group_that_fails_leaves_nothing_and_each_tries_alone(
 def test_an_interrupted_writer_leaves_the_others_to_themselves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C at each step of the one who writes for all: what it leaves is written by those who wait."""
+    """Ctrl-C at each step of the thread that writes for all: the waiting threads write the rest."""
     for place in ("_learnt", "_put", "_commit"):
         with open_index(tmp_path / f"{place}.scrubjay") as index:
             real, interrupted = getattr(GroupCommit, place), []
@@ -283,7 +283,7 @@ def test_a_write_that_waits_too_long_is_withdrawn(tmp_path: Path) -> None:
 
 
 def test_many_threads_beside_other_writes(tmp_path: Path) -> None:
-    """Every write is there with the text of the last one, whatever else is written between groups."""
+    """Every write exists with the text of the last one, whatever else is written between groups."""
     path = tmp_path / "memories.scrubjay"
     with open_index(path, durability="normal") as index:
 
@@ -327,7 +327,7 @@ with Index.open(sys.argv[1]) as index:
 
 
 def test_what_another_process_wrote_is_noticed(tmp_path: Path) -> None:
-    """What is kept between groups is dropped when another process commits: versions go on, counts are right."""
+    """State kept between groups is dropped when another process commits: versions continue, counts are right."""
     path = tmp_path / "memories.scrubjay"
     with open_index(path) as index:
         other = subprocess.Popen(
@@ -369,7 +369,7 @@ def test_a_hold_that_another_connection_sets_is_noticed(tmp_path: Path) -> None:
 
 
 def test_closing_beside_writers(tmp_path: Path) -> None:
-    """Each write is acknowledged and there, or its thread is told that the index is closed."""
+    """Each write is acknowledged and exists, or its thread is told that the index is closed."""
     for n in range(5):
         path = tmp_path / f"{n}.scrubjay"
         index = open_index(path)
@@ -400,7 +400,7 @@ def test_closing_beside_writers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 def test_native_rows_are_those_of_the_format(dtype: str) -> None:
-    """prepare_row() encodes a vector to the bytes that rows/vectors.py does, whatever its magnitude."""
+    """prepare_row() encodes a vector to the same bytes as rows/vectors.py, whatever its magnitude."""
     import scrubjay
 
     numbers = np.random.default_rng(5)

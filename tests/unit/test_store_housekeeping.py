@@ -1,4 +1,4 @@
-"""Are images written and memory given back while nobody waits, and does nobody have to wait for it?"""
+"""Images are written and memory is released in the background, without blocking any caller."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_was_written_gets_an_image_when_it_rests(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many(records(10))
         time.sleep(0.1)
-        assert stale(index) == [JANE]  # so few are caught up in no time
+        assert stale(index) == [JANE]  # so few changes are replayed in no time
         index.upsert_many(records(200, 10))
         wait_for(lambda: stale(index) == [])
         assert index.admin.check().images == 1
@@ -177,7 +177,7 @@ def test_the_thread_ends_with_the_index(path: Path) -> None:
 
 
 class Flat:
-    """A home whose partitions all can go, but those named."""
+    """A home whose partitions can all be evicted, except those named."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -217,7 +217,7 @@ def test_the_least_recently_used_go_first() -> None:
 
 
 def test_a_search_evicts_only_what_needs_no_writing() -> None:
-    budget = Budget(1000)  # 750 for partitions, and 62 of what is set aside
+    budget = Budget(1000)  # 750 for partitions, and 62 of the reserve
     home = Flat(budget)
     for name in "abcd":
         home.add(name, 200)
@@ -226,7 +226,7 @@ def test_a_search_evicts_only_what_needs_no_writing() -> None:
     assert home.gone == ["d"]
     home.add("e", 200)
     home.dirty.add("e")
-    assert not budget.evict(seconds=10.0)  # a write is left to others
+    assert not budget.evict(seconds=10.0)  # a write leaves it to others
     assert home.gone == ["d"]
     assert budget.evict()
     assert home.gone == ["d", "a"]

@@ -1,6 +1,6 @@
-"""The key of a document is its exact scope and its id: in rows, in memory, after a kill, sealed or not.
+"""The key of a document is its exact scope and its id: in rows, in memory, after a kill, encrypted or not.
 
-What one tenant does costs and tells another nothing: statements look documents up by key, never by the id alone.
+One tenant's actions cost and tell another nothing: statements look documents up by key, never by the id alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FILE_ONLY = {
     "test_what_other_tenants_have_under_an_id_costs_and_tells_nothing": "counts the steps of SQLite",
     "test_documents_are_looked_up_by_key": "reads the plans of SQLite",
 }
-"""Tests of which nothing is about a database, and why."""
+"""Tests that do not concern a database, each with the reason."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -111,7 +111,7 @@ def test_an_id_in_every_scope_is_as_many_documents(path: Path, keys: Any) -> Non
             assert index.delete("m", scope=scope)
             assert not index.delete("m", scope=scope)
             holds(index, SCOPES[i + 1 :])
-            holds(other, SCOPES[i + 1 :])  # catches up with deletions, scope by scope
+            holds(other, SCOPES[i + 1 :])  # replays the deletions, scope by scope
     with Index.open(path, keys=keys, durability="normal") as index:
         holds(index, [])
         assert [(event.scope, event.documents) for event in index.admin.events()] == [
@@ -152,7 +152,7 @@ def test_several_scopes_are_deleted_in_one_transaction(path: Path, keys: Any) ->
         fill(index)
         engine = Backend.of(index).engine
         wanted = [JANE, GLOBEX, JANE, Scope("nobody")]
-        assert engine.delete_many(["m"] * 4, scope=wanted) == 2  # twice the same, and none
+        assert engine.delete_many(["m"] * 4, scope=wanted) == 2  # one of them twice, and one unknown
         holds(index, [scope for scope in SCOPES if scope not in wanted])
         for scope, error in (
             ([JANE], ValueError),
@@ -304,7 +304,7 @@ def connections(index: Index) -> list[Any]:
 
 
 def watched(index: Index, way: Callable[[Index], Any]) -> tuple[Any, list[str], int]:
-    """Return what a call gives, which statements it makes, and how many steps SQLite takes for them."""
+    """Return the result of a call, the statements it executes, and the number of steps of SQLite for them."""
     statements: list[str] = []
     n_steps = 0
 
@@ -342,8 +342,8 @@ def prepare(path: Path, taken: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_what_other_tenants_have_under_an_id_costs_and_tells_nothing(tmp_path: Path, name: str) -> None:
-    """The same answer, and the same number of steps of SQLite, whether others have these ids or some that nobody asks
-    for."""
+    """The same answer, and the same number of steps of SQLite, whether others have these ids or some that are never
+    requested."""
     seen = []
     for taken in (("z", "z2", "z3"), ("m2", "m", "n")):
         path = tmp_path / taken[0]

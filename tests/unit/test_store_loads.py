@@ -1,4 +1,4 @@
-"""Do an index's statistics say what was read into memory, from what, and what made room?"""
+"""An index's statistics report what was loaded into memory, from where, and what was evicted."""
 
 from __future__ import annotations
 

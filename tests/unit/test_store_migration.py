@@ -1,4 +1,4 @@
-"""Files of older formats become files of this one: nothing is lost, whatever happens on the way."""
+"""Migration of files of older formats: nothing is lost, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def opened(path: Path, golden: Path, **options: Any) -> Index:
 
 
 def rows(path: Path) -> dict[str, list[Any]]:
-    """Every row of every table; of feedback what format 3 has of it."""
+    """Return every row of every table; for feedback only the columns of format 3."""
     with closing(sqlite3.connect(path)) as connection:
         tables = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -140,7 +140,7 @@ def test_what_was_migrated_is_what_a_new_file_has(golden: Path, tmp_path: Path) 
 
 
 def holds(index: Index) -> None:
-    """What make_notes.py wrote is there, and answers."""
+    """The contents that make_notes.py wrote exist, and answer."""
     side = index.collection("side")
     for one, word in ((index, "oak"), (side, "beech")):
         for i, scope in enumerate((ACME, JANE, JOE) * 3):
@@ -182,7 +182,7 @@ def test_feedback_names_the_scope_of_its_document(golden: Path, tmp_path: Path) 
 
 
 def test_no_key_is_needed(tmp_path: Path) -> None:
-    """The digests of encrypted tenants are right afterwards, those of feedback included."""
+    """The digests of encrypted tenants are right after the migration, including those of feedback."""
     pytest.importorskip("cryptography")
     golden = GOLDEN / "notes" / "format-3-encrypted.scrubjay"
     path = copied(golden, tmp_path)
@@ -216,7 +216,7 @@ def test_digests_of_older_notes_still_tell_what_was_changed(tmp_path: Path, stat
 
 
 def killed_after(path: Path, n_statements: int) -> bool:
-    """Open a file in a process that is killed after so many statements of the migration; whether it was."""
+    """Open a file in a process that is killed after a number of statements of the migration; return whether it was."""
     child = os.fork()
     if child == 0:
         try:

@@ -1,4 +1,4 @@
-"""Several processes and threads over one file: who sees what, who waits for whom, and for how long."""
+"""Several processes and threads over one file: visibility, and the duration of lock waits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite import schema
 
 ACME = Scope("acme")
@@ -36,7 +36,7 @@ def ids(index: Index, query: str = "oak", scope: Scope = JANE) -> list[Any]:
 
 
 def test_another_connection_sees_each_write_at_its_next_search(path: Path) -> None:
-    """Two indexes in one process are as foreign to each other as two processes."""
+    """Two indexes in one process are as independent as two processes."""
     with Index.open(path) as writer, Index.open(path) as reader:
         assert ids(reader) == []
         for i in range(20):
@@ -51,7 +51,7 @@ def test_another_connection_sees_each_write_at_its_next_search(path: Path) -> No
         writer.erase(JANE)
         assert sorted(ids(reader)) == [0, 3, 6, 9, 12, 15, 18]
         writer.admin.compact()
-        writer.upsert(7, "oak back", scope=GLOBEX)  # an id that the reader knew elsewhere
+        writer.upsert(7, "oak back", scope=GLOBEX)  # an id that the reader knew in another scope
         assert ids(reader, scope=GLOBEX) == [7]
         assert reader.admin.check().problems == []
         # and back
@@ -103,7 +103,7 @@ def test_two_writers_at_random_agree_with_the_rows(path: Path, seed: int) -> Non
 
 
 def _write_until(path: str, seen: Any, started: Any) -> None:
-    """At least 60 batches, and until the reader has seen some come."""
+    """At least 60 batches, and until the reader has seen some arrive."""
     with Index.open(path, durability="normal") as index:
         started.set()
         for i in range(20_000):
@@ -133,7 +133,7 @@ def test_a_process_sees_whole_batches_of_another(path: Path) -> None:
 
 
 def test_a_killed_writer_leaves_what_it_acknowledged(path: Path) -> None:
-    """The short form of tests/crash, for every platform: batches are acknowledged, then the process is gone."""
+    """The short form of tests/crash, for every platform: batches are acknowledged, then the process is killed."""
     code = f"""
 from scrubjay import Index, Scope
 index, number = Index.open({str(path)!r}), 0
@@ -178,7 +178,7 @@ def test_a_writer_that_waits_too_long_says_so_and_readers_never_wait(path: Path)
                 assert ids(reader) == ["a"]
                 assert reader.get("a", scope=JANE) is not None
                 assert reader.count(JANE) == 1
-            assert time.monotonic() - start < 60  # to wait for the writer would take five minutes
+            assert time.monotonic() - start < 60  # waiting for the writer would take five minutes
         finally:
             other.execute("ROLLBACK")
             other.close()
@@ -193,7 +193,7 @@ def _open_at(path: Path, start: threading.Barrier, opened: list[str]) -> None:
 
 
 def test_a_file_may_be_made_by_many_at_once(tmp_path: Path) -> None:
-    """One makes it, the others wait, even for the write-ahead log, where SQLite itself does not."""
+    """One process creates it, the others wait, even for the write-ahead log, where SQLite itself does not."""
     for round_number in range(30):
         opened: list[str] = []
         start = threading.Barrier(6)
@@ -225,7 +225,7 @@ def test_a_forked_child_cannot_use_the_index(path: Path) -> None:
 
 @pytest.mark.parametrize("budget", [None, 30_000])
 def test_threads_load_evict_write_and_search(path: Path, budget: int | None) -> None:
-    """Every search of a user finds exactly that user's memories, whatever is read in or evicted meanwhile."""
+    """Every search of a user finds exactly that user's memories, whatever is loaded or evicted meanwhile."""
     n_users, n_each = 12, 20
     users = [Scope("acme", user=f"u{i}") for i in range(n_users)]
     with Index.open(path, durability="normal") as index:
@@ -296,7 +296,7 @@ def test_a_budget_is_kept_and_pinned_partitions_stay(path: Path) -> None:
 
 
 def test_a_first_write_while_another_opens_is_no_damage(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an index is made of and its rows are read in one state of the file."""
+    """The properties of an index and its rows are read in one snapshot of the file."""
     read_identity = schema.read_identity
     with Index.open(path) as first:
 

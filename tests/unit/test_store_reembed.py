@@ -1,4 +1,4 @@
-"""Changing the model: old vectors serve until all new ones are there, and a killed change goes on where it stopped."""
+"""Changing the model: old vectors serve until all new ones exist, and a killed change resumes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Any) -> Any:
 
 
 def opened(path: Any, embedder: Function) -> Index:
-    """Open an index; over PostgreSQL one that sees at once what others wrote, as in a file."""
+    """Open an index; over PostgreSQL one that sees other processes' writes at once, as in a file."""
     return Index.open(path, embedder, **({} if isinstance(path, Path) else {"max_stale": 0}))
 
 
@@ -80,7 +80,7 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Any) -> None:
         index.upsert_many(texts(40))
         with pytest.raises(scrubjay.EmbedderError, match="coffee"):
             index.admin.reembed(New(n_good=25), batch_size=10, progress=False)
-        # the old model serves on
+        # the old model still serves
         assert index.search("bbb", scope=JANE).mode == "hybrid"
         assert index.admin.stats()["dim"] == 2
         index.upsert(200, "written meanwhile", scope=JANE)
@@ -88,7 +88,7 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Any) -> None:
         index.delete(4, scope=JANE)
     with opened(path, old()) as index:
         new = New()
-        # twenty were kept; of these 3 and 4 are gone
+        # twenty were kept; 3 and 4 of them are deleted
         assert index.admin.reembed(new, batch_size=10, progress=False) == 40 + 1 - 1 - 18
         assert new.n_embedded == 22
         assert index.admin.check().problems == []

@@ -1,4 +1,4 @@
-"""Repair and salvage: what can be read is there afterwards, and what cannot is said and kept."""
+"""Repair and salvage: readable data is preserved, unreadable data is reported and set aside."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forge(path: Path, *statements: str) -> None:
 
 
 def everything(path: Path) -> dict[str, Any]:
-    """What is in a file, to compare."""
+    """Return the contents of a file, for comparison."""
     with Memory.open(path, durability="normal") as memory:
         index = memory.index
         assert index.admin.check().problems == []
@@ -236,7 +236,7 @@ def test_sealed_rows_are_taken_over_without_a_key(tmp_path: Path) -> None:
     report = Admin.repair(path)
     assert len(report.left_out) == 1 and "'m3'" in report.left_out[0]
     with Memory.open(path, keys=provider) as memory:
-        with pytest.raises(CorruptIndexError, match="digest"):  # a row is gone: who has the key decides
+        with pytest.raises(CorruptIndexError, match="digest"):  # a row is gone: the holder of the key decides
             memory.index.search("common", scope=JANE)
         memory.index.admin.encrypt("acme", accept=True)
         assert len(memory.index.search("common", scope=JANE)) == 4
@@ -288,7 +288,7 @@ def test_a_repair_that_is_killed_loses_nothing(path: Path) -> None:
 def test_a_full_disk_stops_a_repair_and_blames_no_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite rolls back when a row does not fit; what is written after that finds no table."""
+    """SQLite rolls back when a row does not fit; later writes then find no table."""
     path = tmp_path / "m.scrubjay"
     with Index.open(path, durability="normal") as index:
         index.upsert_many([{"id": i, "text": f"oak {i} " * 400, "scope": JANE} for i in range(60)])
@@ -447,7 +447,7 @@ def stem(word: str) -> str:
 
 @pytest.fixture
 def stemmed(tmp_path: Path) -> Path:
-    """A file with an analyzer of the caller's, and a row that is damaged."""
+    """A file with a custom analyzer, and a damaged row."""
     path = tmp_path / "stemmed.scrubjay"
     with Index.open(path, analyzer="mine", stemmer=stem, durability="normal") as index:
         index.upsert("m1", "oaken doors", scope=JANE)

@@ -1,4 +1,4 @@
-"""What an index in a file keeps: rows, order, identity, events, expiry; and what it refuses."""
+"""The contents of an index in a file: rows, order, identity, events, expiry; and refusals."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_reopened_index_answers_the_same_bit_for_bit(
 
 
 def test_a_file_answers_like_memory(path: Path) -> None:
-    """Vectors differ by the representation in rows only: the same stored values, so the same bits."""
+    """Vectors differ only by their representation in rows: the same stored values, so the same bits."""
     memory = Index(dtype="f32")
     with Index.open(path, dtype="f32", durability="normal") as index:
         for one in (memory, index):
@@ -312,7 +312,7 @@ def test_ttl_and_expires_at_are_checked() -> None:
 @pytest.mark.parametrize("id", ["", "\ud800", "a\udfffb"])
 @pytest.mark.parametrize("name", ["get", "delete"])
 def test_an_id_that_none_can_have_is_refused_as_in_memory(path: Path, name: str, id: str) -> None:
-    """One error for both, before anything is asked of the file."""
+    """One error for both, before the file is accessed."""
     said = []
     with Index.open(path) as stored:
         for index in (Index(), stored):

@@ -1,4 +1,4 @@
-"""Compaction in steps: others write meanwhile, space is given back, nothing deleted is left, and any step may be the
+"""Compaction in steps: others write meanwhile, space is released, no deleted data is left, and any step may be the
 last one."""
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ DIM = 16
 
 
 Texts = dict[str, str]
-"""By id, of the documents that are there."""
+"""By id, the texts of existing documents."""
 
 
 def fill(index: Index, n: int, *, seed: int = 1) -> Texts:
-    """Write documents, replace some and delete half; return those that are there."""
+    """Write documents, replace some and delete half; return the remaining ones."""
     rng = random.Random(seed)
     texts = {f"id-{rng.getrandbits(64):016x}": text(rng) for _ in range(n)}
     write(index, texts)
@@ -68,7 +68,7 @@ def scope_of(id: str) -> Scope:
 
 
 def left(path: Path, texts: Texts) -> set[str]:
-    """Return the ids and words of documents that are not there which stand in the file or its log."""
+    """Return the ids and words of deleted documents that are in the file or its log."""
     files = (file for file in (path, path.with_name(path.name + "-wal")) if file.exists())
     data = b"".join(file.read_bytes() for file in files)
     found = {word.decode() for word in re.findall(rb"(?:id|w)-[0-9a-f]{16}", data)}
@@ -134,7 +134,7 @@ def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch
 def test_what_another_compaction_moves_meanwhile_is_zeroed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite moves a page as it is: with bytes of rows that are gone."""
+    """SQLite moves a page unchanged: with bytes of deleted rows."""
     path = tmp_path / "memories.scrubjay"
     listing = Pages.unclean
     n_listed = 0
@@ -167,7 +167,7 @@ def test_what_another_compaction_moves_meanwhile_is_zeroed_too(
 
 
 def test_rows_of_a_step_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short rows that are many at a time are followed by long ones."""
+    """Short rows, of which many are in one batch, are followed by long ones."""
     n_bytes = 20_000
     monkeypatch.setattr(shrinking, "_MAX_BYTES", n_bytes)
     connection = connect(tmp_path / "memories.scrubjay", durability="normal", busy_seconds=0)
@@ -253,7 +253,7 @@ def test_a_step_takes_the_turn_for_milliseconds(tmp_path: Path, monkeypatch: pyt
         @contextmanager
         def timed(self: Any, *arguments: Any, **options: Any) -> Iterator[None]:
             with taken(self, *arguments, **options):
-                begun = time.thread_time()  # of a processor: waits for a disk are not ours
+                begun = time.thread_time()  # CPU time: waiting for a disk does not count
                 yield
                 turns.append(time.thread_time() - begun)
 
@@ -285,7 +285,7 @@ def test_a_compaction_that_ends_anywhere_leaves_a_whole_file(tmp_path: Path, is_
 
 
 def test_rows_that_cannot_be_written_again_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as where the disk is full: SQLite then takes one statement back, not the deletion before it."""
+    """As on a full disk: SQLite then rolls back one statement, not the deletion before it."""
     path = tmp_path / "memories.scrubjay"
     with Index.open(path, durability="normal") as index:
         texts = fill(index, 1_500)
@@ -312,11 +312,11 @@ def test_rows_that_cannot_be_written_again_stay(tmp_path: Path, monkeypatch: pyt
 
 
 class Ended(BaseException):
-    """As if the process had ended here."""
+    """Simulates the end of the process."""
 
 
 def ends(index: Index, n_steps: int, *, is_committed: bool) -> bool:
-    """Compact, but end in step `n_steps`, before or after it is committed; whether there were as many."""
+    """Compact, but stop in step `n_steps`, before or after its commit; return whether there were as many."""
     store = index._collection.engine.store  # type: ignore[union-attr]
     n_begun = 0
 
@@ -389,7 +389,7 @@ def test_a_file_of_before_is_rewritten_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page_bytes", [512, 4096, 8192, 65536])
 @pytest.mark.parametrize("n_reserved", [0, 12, 32])
 def test_pages_of_any_size_are_compacted(tmp_path: Path, page_bytes: int, n_reserved: int) -> None:
-    """As builds of SQLite make them that reserve bytes of each page."""
+    """As from builds of SQLite that reserve bytes of each page."""
     path = tmp_path / "memories.scrubjay"
     empty = sqlite3.connect(path, isolation_level=None)
     for setting in (f"page_size = {page_bytes}", "auto_vacuum = INCREMENTAL"):

@@ -1,4 +1,4 @@
-"""A write is acknowledged when it is on the disk, and threads wait for that together."""
+"""A write is acknowledged when it is on the disk, and threads share the wait for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Spans = list[tuple[float, float]]
 
 
 def slow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Spans:
-    """Let the disk take its time; return when it was waited for."""
+    """Make the disk slow; return the times of its syncs."""
     spans: Spans = []
 
     def sync(descriptor: int) -> None:
@@ -119,11 +119,11 @@ def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: 
         for thread in threads:
             thread.join()
         assert n_errors == 6
-        assert len(index.search("oak", scope=SCOPE)) == 7  # what was committed is not taken back
+        assert len(index.search("oak", scope=SCOPE)) == 7  # a committed write is not undone
         monkeypatch.undo()
         with pytest.raises(
             scrubjay.StoreError, match="open it again"
-        ):  # what failed may be missing before it
+        ):  # an earlier failed write may be missing
             index.upsert("c", "oak", scope=SCOPE)
     with Index.open(tmp_path / "memories.scrubjay") as index:
         index.upsert("d", "oak", scope=SCOPE)

@@ -1,4 +1,4 @@
-"""Is a change of several writes one? Committed whole or not at all, and never seen by halves, also of other tables."""
+"""A change of several writes is atomic: committed whole or not at all, never seen in part, including other tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 
@@ -120,11 +120,11 @@ def test_bad_documents_are_refused_before_anything_is_written(
 def test_a_change_is_over_after_its_block(index: Index) -> None:
     with Backend.of(index).changing("writing") as change:
         put(change, ["a"], JANE)
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         put(change, ["b"], JANE)
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         change.delete(["a"], scope=JANE, reason="late")
-    with pytest.raises(scrubjay.StoreError, match="is over"):
+    with pytest.raises(scrubjay.StoreError, match="outside of its `with` block"):
         change.erase(JANE, reason="late")
     assert found(index, JANE) == ["a"]
 
@@ -167,7 +167,7 @@ STEPS: dict[str, Any] = {
 
 @pytest.mark.parametrize("seed", range(25))
 def test_any_sequence_of_steps_comes_to_what_it_comes_to_one_by_one(tmp_path: Path, seed: int) -> None:
-    """Against the same steps in changes of their own, in a second process's eyes, and when opened again."""
+    """Compared with the same steps in separate changes, from a second process, and after reopening."""
     rng = np.random.default_rng(seed)
     one_by_one = Index.open(tmp_path / "one.scrubjay", dim=2, durability="normal")
     together = Index.open(tmp_path / "together.scrubjay", dim=2, durability="normal")
@@ -210,7 +210,8 @@ def test_any_sequence_of_steps_comes_to_what_it_comes_to_one_by_one(tmp_path: Pa
 @pytest.mark.parametrize("kind", ["replace", "exchange"])
 @pytest.mark.parametrize("where", ["thread", "process"])
 def test_no_search_sees_both_or_neither(tmp_path: Path, kind: str, where: str) -> None:
-    """`replace` writes one id anew, `exchange` deletes one and writes another; in one partition there is always one."""
+    """`replace` rewrites one id, `exchange` deletes one and writes another; there is always exactly one in a
+    partition."""
     path = tmp_path / "memories.scrubjay"
     index = Index.open(path, dim=2, durability="normal")
     index.upsert("m0", "oak 0", scope=JANE, vector=[1.0, 2.0])
@@ -246,7 +247,7 @@ def test_no_search_sees_both_or_neither(tmp_path: Path, kind: str, where: str) -
 
 
 def exchange(path: Path, kind: str, index: Index | None = None) -> None:
-    """Put one document in the place of another, 200 times."""
+    """Replace one document by another, 200 times."""
     own = index if index is not None else Index.open(path, durability="normal")
     for i in range(1, 201):
         id = "m0" if kind == "replace" else f"m{i}"
@@ -303,7 +304,7 @@ def test_a_search_that_overlaps_a_catching_up_in_two_steps_runs_again(tmp_path: 
 
 
 class Restless:
-    """A native engine beside whose first `n` calls the documents that they look at leave the memory."""
+    """A native engine during whose first `n` calls the documents that they read are evicted."""
 
     def __init__(self, residency: Any, n: int) -> None:
         self._residency, self._engine, self._n = residency, residency.engine, n
@@ -323,7 +324,7 @@ class Restless:
 
 @pytest.mark.parametrize("n", [1, 8, 9, 12])
 def test_a_search_that_is_disturbed_again_and_again_still_finds_everything(index: Index, n: int) -> None:
-    """Also while nothing is evicted: then partitions leave that are replaced, or whose key is away."""
+    """Even without evictions: partitions are also dropped if they are replaced, or their key is unavailable."""
     ids = [f"m{i}" for i in range(5)]
     with Backend.of(index).changing("writing") as change:
         put(change, ids, JANE)

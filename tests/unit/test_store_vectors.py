@@ -1,4 +1,4 @@
-"""Vectors as rows keep them."""
+"""The encoding of vectors in rows."""
 
 from __future__ import annotations
 

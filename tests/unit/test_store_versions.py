@@ -1,4 +1,4 @@
-"""The last write, and the scopes that were written to since another one, are found without an index of versions."""
+"""The last write, and the scopes that were written since another one, are found without an index of versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(path: Path, question: str, *values: object) -> list[Any]:
 
 
 def holds(path: Path, end: str = "") -> int:
-    """Hold the answers to what the rows of scopes say; return the last version."""
+    """Compare the answers with the rows of scopes; return the last version."""
     t = Tables(int(end or 0))
     with closing(sqlite3.connect(path)) as connection:
         (last,) = connection.execute(f"SELECT ifnull(max(version), 0) FROM {t.scope}").fetchone()
@@ -49,7 +49,7 @@ def holds(path: Path, end: str = "") -> int:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_written(seed: int, tmp_path: Path) -> None:
-    """Against the rows of all scopes, after each of many writes."""
+    """Compared with the rows of all scopes, after each of many writes."""
     path, choose = tmp_path / "memories.scrubjay", random.Random(seed)
     last = 0
     with Index.open(path) as index:
@@ -83,7 +83,7 @@ def test_whatever_is_written(seed: int, tmp_path: Path) -> None:
 
 
 def steps(path: Path, version: int) -> int:
-    """What the virtual machine of SQLite does to find the scopes that were written to after a version."""
+    """The steps of SQLite's virtual machine to find the scopes that were written after a version."""
     n = [0]
 
     def count() -> int:
@@ -124,7 +124,7 @@ def test_many_writes_to_a_scope_cost_no_more_than_its_row(tmp_path: Path) -> Non
 
 
 def test_a_deletion_that_was_the_last_write(tmp_path: Path) -> None:
-    """Neither a compaction nor a repair, which leave no tombstone of it, give its number again."""
+    """Neither a compaction nor a repair, which leave no tombstone of it, reassigns its number."""
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as index:
         index.upsert("m1", "oak", scope=JANE)
@@ -147,7 +147,7 @@ def test_a_deletion_that_was_the_last_write(tmp_path: Path) -> None:
 
 
 def test_an_older_file_in_which_the_last_write_left_nothing(tmp_path: Path) -> None:
-    """As a repair of before left it, which took documents away."""
+    """As left by an earlier version of repair, which removed documents."""
     path = tmp_path / "memories.scrubjay"
     shutil.copy(GOLDEN / "format-4.scrubjay", path)
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -172,7 +172,7 @@ def test_a_scope_whose_last_write_cannot_be_found_is_named(tmp_path: Path) -> No
         connection.execute("UPDATE scope SET version = 9")
     with Index.open(path) as index:
         assert "1 scopes whose last write cannot be found" in index.admin.check().problems
-        index.upsert("m2", "jay", scope=JANE)  # its versions do not go back all the same
+        index.upsert("m2", "jay", scope=JANE)  # its versions do not decrease nevertheless
         assert index.get("m2", scope=JANE).version == 10  # type: ignore[union-attr]
         index.upsert_many([{"id": "m3", "text": "jay"}, {"id": "m4", "text": "jay"}], scope=JANE)
         assert index.get("m4", scope=JANE).version == 12  # type: ignore[union-attr]
@@ -180,7 +180,7 @@ def test_a_scope_whose_last_write_cannot_be_found_is_named(tmp_path: Path) -> No
 
 
 def test_another_process_sees_what_was_written_to_many_scopes(tmp_path: Path) -> None:
-    """As two connections with a process's memory each."""
+    """As two connections, each with the memory of a process."""
     path, users = tmp_path / "memories.scrubjay", [Scope("acme", user=f"u{i}") for i in range(300)]
     with Index.open(path) as one, Index.open(path) as other:
         one.upsert_many([{"id": "m", "text": "oak", "scope": user} for user in users])
@@ -199,7 +199,7 @@ def test_another_process_sees_what_was_written_to_many_scopes(tmp_path: Path) ->
 
 
 def asked(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The marks with which the store is asked what was written since, from now on."""
+    """Record the versions since which the store is asked for writes, from now on."""
     store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
     marks: list[int] = []
     noticed = store.noticed
@@ -229,7 +229,7 @@ def test_a_search_asks_nothing_after_writes_of_its_own_process(
 def test_a_write_of_another_process_around_a_commit_is_seen(
     when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Right before the transaction begins, or between its commit and the look at what it left."""
+    """Run just before the transaction begins, or between its commit and the read of its result."""
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as index, Index.open(path) as other:
         for one in (index, other):
@@ -253,7 +253,8 @@ def test_a_write_of_another_process_around_a_commit_is_seen(
 
 
 def test_threads_and_processes_see_each_other(tmp_path: Path) -> None:
-    """Two indexes of one file, two threads each: whoever has written finds it, and at last both find everything."""
+    """Two indexes of one file, two threads each: every thread finds its own writes, and in the end all find
+    everything."""
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as one, Index.open(path) as other:
         failures: list[str] = []
@@ -294,7 +295,7 @@ def test_one_commit_follows_another() -> None:
 
 
 def test_a_search_beside_a_commit_asks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is committed and not yet in the engine is this process's own, and not acknowledged yet."""
+    """A write that is committed but not yet in the engine is this process's own, and not acknowledged yet."""
     with Index.open(tmp_path / "memories.scrubjay") as index:
         index.upsert("m", "oak", scope=JANE)
         assert len(index.search("oak", scope=JANE)) == 1
@@ -316,7 +317,7 @@ def test_a_search_beside_a_commit_asks_nothing(tmp_path: Path, monkeypatch: pyte
 def test_what_another_process_commits_after_a_commit_that_failed_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A glance cannot tell the two apart, while it is not known that the own commit has failed."""
+    """The change token cannot distinguish the two, until the failure of the own commit is known."""
     path, bob = tmp_path / "memories.scrubjay", Scope("acme", user="bob")
     with Index.open(path) as index, Index.open(path) as other:
         for one in (index, other):

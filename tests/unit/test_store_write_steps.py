@@ -1,4 +1,4 @@
-"""What if any single write fails, the file or its folder is read-only, or somebody holds the lock? All or nothing."""
+"""Any single failing write, a read-only file or folder, or a held lock: all or nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JANE = Scope("acme", user="jane")
 
 
 def has_mounts() -> bool:
-    """Whether a process may have a file system of its own here."""
+    """Whether a process may have its own file system here."""
     if shutil.which("unshare") is None:
         return False
     script = 'd=$(mktemp -d) && mount -t tmpfs -o size=1m tmpfs "$d"'
@@ -36,7 +36,7 @@ def has_mounts() -> bool:
 
 @pytest.mark.parametrize("kind", ["size", "pages", "space"])
 def test_every_write_of_every_operation_fails_once(kind: str, share_of: Callable[[int, int], int]) -> None:
-    """Of every fifth write; --slow: of every third; --long: of each."""
+    """Every fifth write; --slow: every third; --long: each."""
     every = share_of(5, 3)
     command = [sys.executable, "-m", "tests.crash.faults", kind, "--every", str(every)]
     if kind == "space":
@@ -87,7 +87,7 @@ def test_compaction_says_when_somebody_reads(tmp_path: Path) -> None:
 
 
 def obeying_permissions() -> list[str] | None:
-    """Return what to put before a command so that file permissions hold for it, for root as well."""
+    """Return a command prefix with which file permissions apply, to root as well."""
     if os.getuid() != 0:
         return []
     if shutil.which("setpriv") is None:
@@ -186,7 +186,7 @@ def test_an_index_that_is_open_goes_on_when_its_folder_becomes_read_only(tmp_pat
 
 
 def test_verifying_leaves_the_locks_of_sqlite_alone(tmp_path: Path) -> None:
-    """Another process that closes the file must not take itself for the last one, and remove the log."""
+    """Another process that closes the file must not assume to be the last one, and remove the log."""
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as index:
         index.upsert(1, "an oak", scope=JANE)

@@ -1,4 +1,4 @@
-"""A subinterpreter (mod_wsgi makes some) is refused at once, and the main interpreter goes on."""
+"""A subinterpreter (as in mod_wsgi) is refused at once, and the main interpreter is unaffected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DataFrames and Arrow tables in and out, pickles, notebooks, NumPy's scalars and DLPack."""
+"""DataFrames and Arrow tables as input and output, pickles, notebooks, NumPy's scalars and DLPack."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_numpy_scalars_and_dates_are_metadata() -> None:
 
 
 class Tensor:
-    """Has the data only by DLPack, as tensors of some libraries."""
+    """Provides its data only by DLPack, like tensors of some libraries."""
 
     def __init__(self, values: Any) -> None:
         self._array = np.asarray(values, np.float32)

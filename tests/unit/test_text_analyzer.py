@@ -1,4 +1,4 @@
-"""The analyzer's rules by example: what each kind of text gives, native and oracle alike."""
+"""The analyzer's rules by example: the terms of each kind of text, native and oracle alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our Porter2 against the PyStemmer wheel, on every word we can find and on a large product of affixes."""
+"""Our Porter2 compared with the PyStemmer wheel, on all available words and on a large product of affixes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import Stemmer
 
 from scrubjay import _native
 
-# Snowball's English changed over the years (3.0 and 3.1 both did): the judge is this version.
+# Snowball's English changed over the years (3.0 and 3.1 both did): this version is the reference.
 JUDGE = "3.1.0"
 
 PREFIXES = ["", "re", "un", "inter", "over", "y", "ex", "'"]

@@ -1,7 +1,7 @@
-"""Do readers and writers in many threads see a consistent engine?
+"""Readers and writers in many threads see a consistent engine.
 
-What is written says what it must look like: the text of document n in scope s holds the words of n and s, so that a
-hit can be judged without knowing when it was read. The scopes have the same ids.
+Documents describe themselves: the text of document n in scope s holds the words of n and s, so that a hit can be judged
+without knowing when it was read. The scopes have the same ids.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 1.5
 
 
 def run(workers: list[Callable[[threading.Event], None]], seconds: float = SECONDS) -> None:
-    """Runs all workers until the time is over or one fails; the first failure is raised."""
+    """Run all workers until the time is over or one fails; raise the first failure."""
     stop, failures = threading.Event(), []
 
     def guarded(worker: Callable[[threading.Event], None]) -> None:
@@ -117,7 +117,7 @@ def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
 
 
 def test_a_write_that_returned_is_visible_everywhere(kit: Kit) -> None:
-    """Each thread finds its own last write at once, in both arms, and no longer finds what it deleted."""
+    """Each thread finds its own last write at once, in both rankings, and no longer finds what it deleted."""
     engine, home = kit.Engine(dim=DIM), kit.Scope("acme")
 
     def worker(name: int) -> Callable[[threading.Event], None]:
@@ -141,7 +141,7 @@ def test_a_write_that_returned_is_visible_everywhere(kit: Kit) -> None:
 
 
 def test_an_update_shows_the_old_or_the_new_version(kit: Kit) -> None:
-    """Never both, never neither: one document is rewritten all the time, and every search finds it exactly once."""
+    """Never both, never neither: one document is rewritten continually, and every search finds it exactly once."""
     engine, home = kit.Engine(dim=DIM), kit.Scope("acme")
     engine.upsert("m", "jay even", scope=home, vector=vector_of(0), payload=b"even")
     engine.upsert("other", "jay bystander", scope=home, vector=vector_of(9))
@@ -178,7 +178,7 @@ def test_an_update_shows_the_old_or_the_new_version(kit: Kit) -> None:
 
 
 def test_one_id_in_many_scopes_is_many_documents(kit: Kit) -> None:
-    """Each thread writes, reads and deletes the same few ids in a scope of its own, and feels none of the others."""
+    """Each thread writes, reads and deletes the same few ids in its own scope, unaffected by the others."""
     engine = kit.Engine(dim=DIM)
     engine.upsert(0, "jay shared", scope=kit.Scope("acme"))
 
@@ -212,9 +212,9 @@ def test_one_id_in_many_scopes_is_many_documents(kit: Kit) -> None:
 
 
 def test_statistics_are_those_of_one_moment(kit: Kit) -> None:
-    """While pairs of documents come and go together, a search sees scores that belong to one state.
+    """While pairs of documents are written and deleted together, the scores of a search belong to one state.
 
-    A batch writes both or, deleted, neither: df is n or n + 2, so the score of the resident has one of two values.
+    A batch writes both or deletes both: df is n or n + 2, so the score of the resident has one of two values.
     """
     engine, home = kit.Engine(), kit.Scope("acme")
     engine.upsert("resident", "jay", scope=home)
@@ -246,7 +246,7 @@ def test_statistics_are_those_of_one_moment(kit: Kit) -> None:
 
 
 def test_batches_and_searches_at_once(kit: Kit) -> None:
-    """search_batch on several threads gives what single searches give, also from several callers at once."""
+    """search_batch on several threads gives the same results as single searches, also from several callers at once."""
     engine, home = kit.Engine(dim=DIM), kit.Scope("acme")
     n = 300
     engine.upsert_many(
@@ -270,7 +270,7 @@ def test_batches_and_searches_at_once(kit: Kit) -> None:
 
 
 def test_searches_leave_the_interpreter_free(kit: Kit) -> None:
-    """The GIL is released while the engine works: Python code in another thread goes on during long searches."""
+    """The engine releases the GIL while it works: Python code in another thread continues during long searches."""
     if not kit.is_native:
         pytest.skip("the model is Python")
     engine, home = kit.Engine(dim=256), kit.Scope("acme")
@@ -296,7 +296,7 @@ def test_searches_leave_the_interpreter_free(kit: Kit) -> None:
         thread.join()
         return n_steps
 
-    # Were the GIL held, it would be one or two every time. Under load a thread may have its turn late.
+    # If the GIL were held, it would be one or two every time. Under load a thread may be scheduled late.
     counted: list[int] = []
     while not counted or (counted[-1] <= 10 and len(counted) < 20):
         counted.append(steps_beside_a_search())

@@ -1,4 +1,4 @@
-"""Does tuning find what is there to be found, and say so when there is nothing?"""
+"""Tuning finds existing improvements, and reports if there are none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from scrubjay import (
 )
 from scrubjay.retrieval import CallableReranker, metrics
 from scrubjay.retrieval.grid import variations
-from scrubjay.retrieval.judged import JudgedQuery, JudgedSet, read_judged
+from scrubjay.retrieval.judged_sets import JudgedQuery, JudgedSet, read_judged
 from scrubjay.retrieval.trials import METRICS, Setting
 from scrubjay.retrieval.tuning import describe, tune
 
@@ -39,7 +39,7 @@ WORDS = [f"w{chr(97 + i)}{chr(97 + j)}" for i in range(8) for j in range(8)]
 
 
 def judged(n: int, *, words_lie: bool, seed: int = 0) -> JudgedSet:
-    """Questions whose answer is next to them in meaning; the words lead to it, or to another memory."""
+    """Questions whose answer is near them in meaning; the words lead to it, or to another memory."""
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(n, 16))
     records: list[dict[str, Any]] = []
@@ -94,7 +94,7 @@ def test_what_the_words_hide_the_vectors_find() -> None:
 
 
 def test_luck_is_called_noise() -> None:
-    """Answers drawn by lot: something always looks best, and nothing is."""
+    """Random answers: some setting always looks best, and none is."""
     one = judged(40, words_lie=False)
     rng = np.random.default_rng(7)
     ids = [row["id"] for row in one.records]
@@ -103,7 +103,7 @@ def test_luck_is_called_noise() -> None:
     found = tune(filled(one), lottery)
     best = max(row.gain.mean for row in found.rows)
     assert best > 0
-    assert found.gain.mean < best  # those who had no say are less impressed
+    assert found.gain.mean < best  # the questions that did not influence the choice gain less
     assert found.gain.is_noise
     assert found.query == Query()
 
@@ -119,7 +119,7 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 
 def test_k1_and_b_are_chosen_where_they_matter() -> None:
-    """Every answer says its word often in a long text: b takes its due only if it is small."""
+    """Every answer repeats its word in a long text: it scores high only with a small b."""
     index = Index(k1=1.2, b=1.0)
     for i, word in enumerate(WORDS[:24]):
         filler = " ".join(f"fill{i}x{j}" for j in range(60))
@@ -161,7 +161,7 @@ def test_the_depth_of_reranking_is_chosen() -> None:
 
     options: Any = {"configurations": [Query()], "reranker": CallableReranker(score)}
     found = tune(index, queries, depths=[40, 2, 20], **options)
-    assert found.setting == Setting(Query(), None, 20)  # no deeper than it must
+    assert found.setting == Setting(Query(), None, 20)  # no deeper than necessary
     assert next(row for row in found.rows if row.setting == found.winner).figures["mrr@10"] == 1.0
     assert texts <= 12 * 40  # a pair is scored once
     assert tune(index, queries, configurations=[Query()]).winner == Setting()
@@ -184,7 +184,7 @@ def test_signals_are_varied() -> None:
 
 
 def test_held_out_questions_have_no_say() -> None:
-    """Two questions that want opposite things: each fold is judged by the choice of the other."""
+    """Two questions that need opposite settings: each fold is judged by the choice of the other."""
     index = Index(dtype="f32")
     index.upsert(1, "oak", scope=ACME, vector=[1.0, 0.0])
     index.upsert(2, "jay", scope=ACME, vector=[0.0, 1.0])
@@ -201,7 +201,7 @@ def test_held_out_questions_have_no_say() -> None:
         ({"metric": "bleu"}, "metric: expected one of ndcg@10, recall@5, recall@10, mrr@10, got 'bleu'"),
         ({"folds": 1}, "folds: expected an int of 2 or more, got 1"),
         ({"queries": []}, "queries: expected two or more"),
-        ({"queries": [JudgedQuery("a", ACME, frozenset())] * 2}, "got 2 of which 2 have none"),
+        ({"queries": [JudgedQuery("a", ACME, frozenset())] * 2}, "got 2, 2 of them without any"),
     ],
 )
 def test_bad_arguments(options: dict[str, Any], message: str) -> None:
@@ -450,7 +450,7 @@ def test_the_command_learns_from_feedback(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "expected a folder or an index file, there is neither"),
+        (["nowhere"], "expected a folder or an index file, found neither"),
         (["SET", "--tenant", "acme"], "expected an index file as SOURCE"),
         (["SET", "--out", "/nonexistent/x.json"], "/nonexistent/x.json: No such file"),
         (["SET", "--vectors", "m"], "m.docs.npy"),

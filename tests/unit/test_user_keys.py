@@ -1,4 +1,4 @@
-"""Has each user a key of their own, does erasing destroy it, and does no copy from before open then?"""
+"""Each user has their own key, erasing destroys it, and no earlier copy is readable then."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CODE = "The door code is 4711-0815."
 
 
 class Halves:
-    """A key store in memory, which can be down, and can be asked what happened."""
+    """A key store in memory, which can fail, and records what happened."""
 
     def __init__(self) -> None:
         self.keys: dict[bytes, bytes] = {}
@@ -83,7 +83,7 @@ class Halves:
 
 
 class Vault(UserKeys):
-    """A key manager for tenants, who are all encrypted but "globex", with a key store for their users."""
+    """A key manager for tenants, all encrypted except "globex", with a key store for their users."""
 
     def __init__(self) -> None:
         self.halves = Halves()
@@ -115,7 +115,7 @@ def vault() -> Vault:
 
 
 def rows(path: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """What somebody at the file or the server reads; `{sj}` begins a table's name, `{user}` is the column."""
+    """Return what an attacker at the file or the server reads; `{sj}` is the prefix of tables, `{user}` the column."""
     url = database_of(path)
     if url is not None:
         return asked(url, query.format(sj="sj_", user="usr").replace("?", "%s"), *parameters)
@@ -129,7 +129,7 @@ def fill(index: Index) -> None:
 
 
 def own(index: Index, scope: Scope) -> list[str]:
-    """The texts of exactly a scope, by every way to read them."""
+    """Return the texts of exactly a scope, by every way to read them."""
     listed = [one.text for one in index.list(scope) if one.scope == scope]
     found = [hit.text for hit in index.search("door", scope=scope, k=100) if hit.scope == scope]
     got = index.get("m", scope=scope)
@@ -187,7 +187,7 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_who_comes_back_can_be_erased_again(path: Path, vault: Vault, elsewhere: bool) -> None:
-    """Also a scope that had nothing before, and what a process has in memory while another one writes."""
+    """Even a scope that had no data before, and resident data of a process while another one writes."""
     with Index.open(path, keys=vault) as index, Index.open(path, keys=vault) as other:
         fill(index)
         index.erase(JANES_BOT, exact=True)
@@ -324,7 +324,7 @@ def test_another_process_sees_that_a_key_is_gone_and_makes_another(path: Path, v
 
 
 def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
-    """(table, whose) -> the keys of the sealed cells that the table has of them, by every row of every table."""
+    """(table, owner) -> the keys of the encrypted cells in the table, from every row of every table."""
     url = database_of(path)
     if url is not None:
         names = [
@@ -349,7 +349,7 @@ def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
         ):
             continue
         for row in _dicts(path, name):
-            row.pop("digest", None)  # of a scope: holds no content
+            row.pop("digest", None)  # of a scope: contains no content
             keys = {key for key in map(_key_of, row.values()) if key is not None}
             if keys:
                 found.setdefault((name, _user_of(path, name, row)), set()).update(keys)
@@ -493,7 +493,7 @@ def test_a_memory_that_forgets_a_user_destroys_the_key(path: Path, vault: Vault)
 def test_a_record_that_an_import_leaves_out_takes_no_key_along(
     path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The key that the savepoint made is undone with it: what follows of the user gets another one."""
+    """Rolling back the savepoint also undoes the key that it created: later writes of the user get another one."""
     exported = path.with_name("export.jsonl")
     with Index.open(path.with_name("from"), collection="memory") as documents, Memory(documents) as memory:
         for text in ("Jane sails", "Jane rows", "Jane swims"):
@@ -529,7 +529,7 @@ def test_a_transaction_reads_what_it_sealed_with_a_key_that_it_made(path: Path, 
 
 
 def test_a_key_store_that_is_away_is_told_and_the_next_opening_finishes(path: Path, vault: Vault) -> None:
-    """As a crash between the commit that removes the rows and destroying the key."""
+    """As after a crash between the commit that removes the rows and the destruction of the key."""
     with Index.open(path, keys=vault) as index:
         fill(index)
         index.erase(JANES_BOT, exact=True)
@@ -622,7 +622,7 @@ def test_a_process_that_is_killed_leaves_a_user_whole_or_gone_with_the_key(
             files = {file.name: file for file in folder.rglob("*") if file.is_file()}
             halves = {name for name in files if "." not in name}
             assert living <= halves
-            n_orphans = len(halves - living)  # made, and not committed
+            n_orphans = len(halves - living)  # created, and not committed
             dead = {bytes(id).hex() for (id,) in rows(path, "SELECT id FROM {sj}user_key WHERE dead = 2")}
             assert all(f"{id}.destroyed" in files and id not in files for id in dead)
             for n in range(4):
@@ -796,7 +796,7 @@ def test_a_backup_of_a_file_from_before_opens_for_others_only(tmp_path: Path, va
         index.admin.compact()
         index.admin.backup(before)
         index.erase(JANE)
-        index.upsert("m", "Back again.", scope=JANE)  # with another key, which opens nothing old
+        index.upsert("m", "Back again.", scope=JANE)  # with another key, which decrypts no old data
     with Index.open(before, keys=vault) as index:
         jane_is_as_if_erased(index)
         index.admin.check()
@@ -839,7 +839,7 @@ def test_a_process_without_the_key_store_erases_and_the_key_goes_later(path: Pat
         fill(index)
     with Index.open(path, keys=vault.without_users()) as index:
         assert index.erase(JANE) == 2 and not vault.halves.gone
-        assert index.admin.verify_erased(scope=JANE).proofs == ()  # it cannot say
+        assert index.admin.verify_erased(scope=JANE).proofs == ()  # unknown
     with Index.open(path, keys=vault) as index:
         assert len(vault.halves.gone) == 1 and index.admin.verify_erased(scope=JANE).clean
 
@@ -856,8 +856,8 @@ def server() -> Iterator[Cluster]:
 def test_a_base_backup_of_a_server_from_before_opens_for_others_only(
     server: Cluster, vault: Vault, tmp_path: Path
 ) -> None:
-    """`pg_basebackup` with the write-ahead log, a user forgotten, the backup started: nothing of the user opens, with
-    the tenant's key at hand; other users do. The keys of users are in another cluster's database."""
+    """`pg_basebackup` with the write-ahead log, a user forgotten, the backup started: no data of the user is readable,
+    with the tenant's key at hand; other users' are. The keys of users are in another cluster's database."""
     other = new_cluster()
     assert not isinstance(other, str)
     url, halves = new_url(server.url), KeyDatabase(new_url(other.url))
@@ -904,8 +904,8 @@ def test_a_base_backup_of_a_server_from_before_opens_for_others_only(
                 "SELECT count(*) FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
                 "AND s.key = d.scope WHERE s.usr = 'jane'",
             )
-            assert sealed[0][0] > 0  # jane's rows are there, and stay shut
-            memory.forget(JANE)  # what is left of the backup's
+            assert sealed[0][0] > 0  # jane's rows exist, and stay unreadable
+            memory.forget(JANE)  # deletes them from the backup, too
             memory.propose(CODE, scope=JANE, source="run-1")
             assert len(memory.list(JANE)) >= 1 and memory.admin.check() == []
     finally:
@@ -947,7 +947,7 @@ def test_a_key_store_keeps_and_destroys(key_store: KeyStore) -> None:
     key_store.destroy(id)
     assert key_store.destroyed_at(id) == at
     assert key_store.get(other) == key[::-1] and key_store.destroyed_at(other) is None
-    key_store.destroy(b"never666")  # of a backup of the keys that is older than the key
+    key_store.destroy(b"never666")  # in a backup of the keys that is older than the key
     with pytest.raises(KeyErasedError):
         key_store.get(b"never666")
 

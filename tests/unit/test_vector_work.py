@@ -1,4 +1,4 @@
-"""Does a result say what was looked at to find the nearest vectors?"""
+"""A result reports the work of its vector search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a word found in its other forms, in each language? Each row is a text and a question that asks for it."""
+"""A word is found in its other forms, in each language. Each row has a text and a question that asks for it."""
 
 from __future__ import annotations
 

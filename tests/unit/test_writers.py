@@ -1,4 +1,4 @@
-"""Writers beside one another: who waits for whom, what is left of a batch that fails, and how large may a text be?"""
+"""Concurrent writers: lock waits, the remains of a failed batch, and the maximum size of a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT = 16 << 20
 
 
 class Gate:
-    """A stemmer that holds the word "gate" up until it is opened."""
+    """A stemmer that blocks at the word "gate" until it is opened."""
 
     def __init__(self) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()
@@ -35,7 +35,7 @@ class Gate:
 
 
 def beside(write: Callable[[], Any], gate: Gate, others: Callable[[], Any]) -> None:
-    """Call `others` while a write is held up in its analysis."""
+    """Call `others` while a write is blocked in its analysis."""
     thread = threading.Thread(target=write)
     thread.start()
     try:
@@ -54,7 +54,7 @@ def test_nobody_waits_for_the_text_of_a_stranger(kind: Any) -> None:
     engine.upsert("old", "tea", scope=GLOBEX)
 
     def others() -> None:
-        engine.upsert("slow", "tea", scope=GLOBEX)  # the id of what is being written
+        engine.upsert("slow", "tea", scope=GLOBEX)  # the id of the document being written
         engine.upsert("new", "tea", scope=GLOBEX)
         engine.upsert("old", "coffee", scope=GLOBEX)
         assert engine.delete("new", scope=GLOBEX)
@@ -102,7 +102,7 @@ def test_many_writes_go_on_beside_one_of_a_huge_text(kind: Any, text: str) -> No
         longest = max(longest, time.perf_counter() - begin)
         n_written += 1
     thread.join()
-    # One writer after the other would give a handful, each as long as a huge one.
+    # Writing in sequence would give a handful, each as long as a huge one.
     assert n_written >= 60, (n_written, longest, times)
 
 
@@ -209,7 +209,7 @@ def test_prepared_documents_are_written_later() -> None:
         engine.apply_all(["tea"], scope=ACME, n_documents=1)  # type: ignore[list-item]
     assert len(other) == 0
     assert len(engine) == 1
-    engine.upsert(1, "newer", scope=ACME)  # what was prepared for is not there any more
+    engine.upsert(1, "newer", scope=ACME)  # the document of the prepared write is gone
     assert engine.apply(prepared) == 2
     assert [len(engine.search(text, scope=ACME)) for text in ("tea", "coffee", "old", "newer")] == [
         1,
@@ -229,7 +229,7 @@ def test_prepared_documents_are_written_later() -> None:
 
 
 def test_a_usual_vector_is_copied_natively() -> None:
-    """Anything else is left to the checks in Python."""
+    """Any other type is left to the checks in Python."""
     vector = np.arange(1, 38, dtype=np.float32)
     copy = copied_vector(vector, 37)
     assert copy is not vector and copy.dtype == np.float32 and (copy == vector).all()
@@ -253,7 +253,7 @@ def test_a_prepared_row_keeps_its_engine() -> None:
 
 
 def test_prepared_documents_meet_what_others_settled_meanwhile() -> None:
-    """The kind of ids and the dimension are the engine's, whoever wrote first."""
+    """The type of ids and the dimension belong to the engine, whoever wrote first."""
     for ids, vectors, error in ((["x"], None, TypeError), ([7], [[1.0, 2.0, 3.0]], ValueError)):
         engine = Engine()
         prepared = engine.prepare([1, 2], ["tea", "coffee"], scope=ACME, vectors=[[1.0, 2.0], None])

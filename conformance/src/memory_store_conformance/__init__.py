@@ -1,4 +1,4 @@
-"""What a memory store of AI agents must keep, as checks that any store can be asked.
+"""Conformance checks for memory stores of AI agents.
 
 >>> from memory_store_conformance import validate
 >>> report = validate(my_factory)                 # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""``python -m memory_store_conformance``: the command of the same name."""
+"""``python -m memory_store_conformance``: runs the command ``memory-store-conformance``."""
 
 from memory_store_conformance.cli import main
 

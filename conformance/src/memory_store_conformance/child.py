@@ -1,6 +1,6 @@
-"""What runs in a child process of a check: ``python -m memory_store_conformance.child ADDRESS DIRECTORY WHAT JSON``.
+"""The child process of a check: ``python -m memory_store_conformance.child ADDRESS DIRECTORY WHAT JSON``.
 
-Each line for the parent begins with "> ", so that what a library prints is not taken for an answer.
+Lines for the parent begin with "> ", so that output of a library is not taken for an answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def say(line: str) -> None:
 
 
 def write(store: Store, prefix: str, n: int) -> None:
-    """Write items one by one after a line of the parent; acknowledge each."""
+    """Write items one by one after a line from the parent; acknowledge each."""
     say("open")
     sys.stdin.readline()
     for number in range(n):
@@ -39,7 +39,7 @@ def write(store: Store, prefix: str, n: int) -> None:
 
 
 def delete(store: Any, ids: list[str]) -> None:
-    """Delete many items in one call; say when it begins and when it is acknowledged, with the seconds it took."""
+    """Delete many items in one call; report the start, and the acknowledgement with the seconds it took."""
     say("open")
     sys.stdin.readline()
     say("deleting")
@@ -49,9 +49,9 @@ def delete(store: Any, ids: list[str]) -> None:
 
 
 def fork(store: Any, seconds: float) -> None:
-    """Fork with an open store; the child reads, and the parent goes on.
+    """Fork with an open store; the child reads, and the parent works on.
 
-    Says "child ..." with what the child got, and "parent ..." with what the parent got afterwards.
+    Prints "child ..." with the child's result, and "parent ..." with the parent's result afterwards.
     """
     store.put(SCOPE, [Item("before", "the note before the fork")])
     store.get(SCOPE, "before")
@@ -60,8 +60,8 @@ def fork(store: Any, seconds: float) -> None:
     if pid == 0:
         os.close(reading)
         try:
-            found = store.get(SCOPE, "before")
-            answer = f"text {found.text}" if found is not None else "nothing"
+            item = store.get(SCOPE, "before")
+            answer = f"text {item.text}" if item is not None else "nothing"
         except Exception as error:  # noqa: BLE001 - any exception is an answer
             answer = f"refused {type(error).__name__}"
         os.write(writing, answer.encode("utf-8", "replace"))
@@ -79,8 +79,8 @@ def fork(store: Any, seconds: float) -> None:
     else:
         say(f"child {os.read(reading, 1000).decode('utf-8', 'replace')}")
     store.put(SCOPE, [Item("after", "the note after the fork")])
-    found = store.get(SCOPE, "after")
-    say(f"parent {'text ' + found.text if found is not None else 'nothing'}")
+    item = store.get(SCOPE, "after")
+    say(f"parent {'text ' + item.text if item is not None else 'nothing'}")
     store.close()
 
 
@@ -95,7 +95,7 @@ def main() -> None:
         store.close()
     say("end")
     sys.stdout.flush()
-    os._exit(0)  # threads that a store left behind are not what is checked
+    os._exit(0)  # ignore threads that the store left behind
 
 
 if __name__ == "__main__":

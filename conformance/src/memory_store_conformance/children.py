@@ -1,4 +1,4 @@
-"""Processes that a check starts, watches and kills."""
+"""Child processes that a check starts, watches and kills."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _END = None
 class Child:
     """A Python process that opens the store of a directory and runs one operation of :mod:`.child`.
 
-    Its lines of output are read one by one with :meth:`line`. Every child ends at the latest with :meth:`kill`.
+    Its output is read line by line with :meth:`line`. :meth:`kill` ends it if nothing else does.
     """
 
     def __init__(self, address: str, directory: Path, operation: str, **arguments: Any) -> None:
@@ -54,7 +54,7 @@ class Child:
         """Return the next line of the operation; None at the end.
 
         Raises:
-            TimeoutError: there was none in time.
+            TimeoutError: there was no line in time.
         """
         try:
             while True:
@@ -62,7 +62,7 @@ class Child:
                 if line is _END:
                     self._lines.put(_END)
                     return None
-                if line.startswith("> "):  # what a library prints is no answer
+                if line.startswith("> "):  # skip output of libraries
                     return line[2:]
         except queue.Empty:
             raise TimeoutError(f"a child process said nothing for {timeout:.0f} s") from None
@@ -74,7 +74,7 @@ class Child:
         self._process.stdin.flush()
 
     def wait(self, timeout: float = 60.0) -> int:
-        """Return how it ended; negative: by that signal.
+        """Return the exit code; a negative one is the signal.
 
         Raises:
             TimeoutError: it did not end in time.
@@ -85,7 +85,7 @@ class Child:
             raise TimeoutError(f"a child process did not end within {timeout:.0f} s") from None
 
     def kill(self) -> None:
-        """End it by SIGKILL, and the processes that it started."""
+        """End the process and its descendants by SIGKILL."""
         for process in [*_descendants(self._process.pid), self._process.pid]:
             if self._process.returncode is None or process != self._process.pid:
                 try:
@@ -101,14 +101,14 @@ class Child:
                     pass
 
     def last_error(self) -> str:
-        """Return the last line that it wrote to its standard error."""
+        """Return the last line of its standard error."""
         self._errors.seek(0)
         lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
         return lines[-1] if lines else ""
 
 
 def _descendants(process: int) -> list[int]:
-    """Return the processes below one; nothing where there is no /proc."""
+    """Return the descendants of a process; empty without /proc."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -116,9 +116,9 @@ def _descendants(process: int) -> list[int]:
         except OSError:
             continue
         children.setdefault(int(after_name[1]), []).append(int(stat.parent.name))
-    found, left = [], [process]
-    while left:
-        below = children.get(left.pop(), [])
-        found += below
-        left += below
-    return found
+    descendants, pending = [], [process]
+    while pending:
+        below = children.get(pending.pop(), [])
+        descendants += below
+        pending += below
+    return descendants

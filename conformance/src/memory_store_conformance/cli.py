@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; ends the process, since a store that hangs may have left threads behind."""
+    """Run the command and exit the process, since a hanging store may have left threads."""
     code = run(arguments)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -30,39 +30,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0, 1 if a check failed, 2 if there was nothing to judge."""
-    asked = _parser().parse_args(arguments)
-    if asked.command == "list":
-        for one in all_checks(asked.only):
-            needs = f" [needs {', '.join(sorted(one.needs))}]" if one.needs else ""
-            print(f"{one.id}{needs}\n  {one.promise}\n  {one.why}")
+    """Run the command and return its exit code: 0, 1 if a check failed, 2 if nothing could be judged."""
+    options = _parser().parse_args(arguments)
+    if options.command == "list":
+        for check in all_checks(options.only):
+            needs = f" [needs {', '.join(sorted(check.needs))}]" if check.needs else ""
+            print(f"{check.id}{needs}\n  {check.promise}\n  {check.why}")
         return 0
     sys.path.insert(0, "")
     try:
-        factory = load(asked.factory)
+        factory = load(options.factory)
         report = validate(
             factory,
-            only=asked.only,
-            name=asked.name or asked.factory,
-            on_result=None if asked.quiet else _progress,
-            time_limit=asked.time_limit,
+            only=options.only,
+            name=options.name or options.factory,
+            on_result=None if options.quiet else _progress,
+            time_limit=options.time_limit,
         )
-        report = replace(report, about=_about(asked.package))
+        report = replace(report, about=_about(options.package))
     except (ValueError, ImportError) as error:
         print(f"memory-store-conformance: {error}", file=sys.stderr)
         return 2
-    if asked.json is not None:
-        if str(asked.json) == "-":
+    if options.json is not None:
+        if str(options.json) == "-":
             print(report.to_json())
         else:
-            asked.json.write_text(report.to_json() + "\n", encoding="utf-8")
-    if str(asked.json) != "-":
+            options.json.write_text(report.to_json() + "\n", encoding="utf-8")
+    if str(options.json) != "-":
         print(report.table())
     return report.exit_code
 
 
 def _about(packages: Sequence[str]) -> dict[str, Any]:
-    """Return what the figures depend on.
+    """Return the environment that the figures depend on.
 
     Raises:
         ImportError: a package is not installed.
@@ -78,7 +78,7 @@ def _about(packages: Sequence[str]) -> dict[str, Any]:
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
+    except importlib.metadata.PackageNotFoundError:  # importable, but not installed
         return str(importlib.import_module(package).__version__)
 
 

@@ -1,4 +1,4 @@
-"""What a check is given: fresh stores, directories and child processes, all cleaned up after it."""
+"""The environment of a check: fresh stores, directories and child processes, all cleaned up after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JOE: Scope = ("acme", "joe")
 
 
 class Context:
-    """The surroundings of one check."""
+    """The environment of one check."""
 
     def __init__(self, factory: Factory) -> None:
         self.factory = factory
@@ -38,7 +38,7 @@ class Context:
         return directory
 
     def open(self, directory: Path | None = None) -> Any:
-        """Return the store of a directory; None: of a new one. It is closed at the end of the check."""
+        """Return the store of a directory (None: a new one). It is closed at the end of the check."""
         store = self.factory(Setting(directory or self.directory(), self.embedder))
         self._stores.append(store)
         return store
@@ -52,18 +52,18 @@ class Context:
         """Start an operation of :mod:`.child` on the store of a directory.
 
         Raises:
-            NotOffered: no other process can import the factory.
+            NotOffered: another process cannot import the factory.
         """
         child = Child(address_of(self.factory), directory, operation, **arguments)
         self._children.append(child)
         return child
 
     def without_paths(self, text: str) -> str:
-        """Return a text in which the folder of this check has a name that is the same in every run."""
+        """Return a text with the temporary folder of this check replaced by a constant name."""
         return text.replace(str(self._root), "FOLDER")
 
     def clean_up(self) -> None:
-        """End what the check left behind."""
+        """Kill remaining children, and close remaining stores."""
         for child in self._children:
             child.kill()
         for store in self._stores:

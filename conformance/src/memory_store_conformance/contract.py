@@ -1,7 +1,7 @@
-"""The interface that the checks speak: what every store has, and what a store may have besides.
+"""The interface of the checks: what every store has, and what a store may have.
 
-A store implements :class:`Store`. Whatever else it can do is a method of :data:`OPTIONAL_METHODS`, detected because it
-is there, or a word of :data:`OFFERS` in its attribute `offers`. A check that needs something else is "not offered".
+A store implements :class:`Store`. Further capabilities are methods of :data:`OPTIONAL_METHODS`, detected by presence,
+and words of :data:`OFFERS` in its attribute `offers`. A check that needs a missing capability is "not offered".
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 Scope = tuple[str, ...]
-"""Whose a memory is: (tenant, user). A store that offers "prefixes" also searches a shorter one and all below it."""
+"""The owner of a memory: (tenant, user). A store that offers "prefixes" also searches a shorter scope and all below."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A memory: its id within its scope, its text, and metadata as JSON has them."""
+    """A memory: its id within its scope, its text, and JSON metadata."""
 
     id: str
     text: str
@@ -41,7 +41,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Hit:
-    """A memory that a search found. `score` is None where the interface gives none."""
+    """A memory found by a search. `score` is None if the interface returns none."""
 
     item: Item
     score: float | None = None
@@ -53,7 +53,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Page:
-    """Some items of a listing, and the cursor of what follows; None: nothing follows."""
+    """A page of a listing, with the cursor of the next page, or None."""
 
     items: Sequence[Item]
     cursor: Any = None
@@ -61,11 +61,11 @@ class Page:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a factory makes a store of.
+    """The arguments of a factory.
 
     Attributes:
-        directory: for the store's files. The same directory must give the same memories if the store is durable.
-        embedder: the one that all stores are given, so that none is judged by its model.
+        directory: for the store's files. If the store is durable, the same directory must give the same memories.
+        embedder: shared by all stores, so that none is judged by its model.
     """
 
     directory: Path
@@ -74,16 +74,16 @@ class Setting:
 
 @runtime_checkable
 class Store(Protocol):
-    """What every store must have. A refusal is any exception; the checks say where one is acceptable."""
+    """The methods of every store. A refusal is any exception; the checks decide where one is acceptable."""
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """Write items; one whose id the scope has already is replaced. Acknowledged when it returns."""
+        """Write items, replacing those with existing ids of the scope. Acknowledged when it returns."""
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        """Return the item; None if there is none."""
+        """Return the item, or None."""
 
     def close(self) -> None:
-        """Give back what the store holds."""
+        """Release the store's resources."""
 
 
 OPTIONAL_METHODS = {
@@ -106,7 +106,7 @@ OPTIONAL_METHODS = {
     "aget": "get, awaitable",
     "asearch": "search, awaitable",
 }
-"""Methods that a store may have, with their signatures."""
+"""The optional methods of a store, with their signatures."""
 
 OFFERS = {
     "durable": "a store of the same directory has the same memories",
@@ -117,7 +117,7 @@ OFFERS = {
     "texts": "an item has a text of its own, where another kind of value is wrong",
     "batch delete": "delete hands all its ids to the store in one call",
 }
-"""What a store may say of itself in its attribute `offers`."""
+"""The words for a store's attribute `offers`."""
 
 OPERATORS = {
     "$eq": "{field: value}",
@@ -131,7 +131,7 @@ OPERATORS = {
     "nested": "{'outer.inner': value}",
     "unknown": "an operator that nobody has, {'$frobnicate': 1}, handed to the store as it is",
 }
-"""What a store's filters may have, in its attribute `operators`, in the language that `search` takes."""
+"""The words for a store's attribute `operators`, in the filter language of `search`."""
 
 
 def capabilities(store: object) -> frozenset[str]:
@@ -139,7 +139,9 @@ def capabilities(store: object) -> frozenset[str]:
     methods = {name for name in OPTIONAL_METHODS if callable(getattr(store, name, None))}
     offers = set(getattr(store, "offers", ()))
     operators = set(getattr(store, "operators", ()))
-    for given, known, what in ((offers, OFFERS, "offers"), (operators, OPERATORS, "operators")):
-        if given - set(known):
-            raise ValueError(f"{what}: expected some of {sorted(known)}, got {sorted(given - set(known))}")
+    for declared, known, attribute in ((offers, OFFERS, "offers"), (operators, OPERATORS, "operators")):
+        if declared - set(known):
+            raise ValueError(
+                f"{attribute}: expected some of {sorted(known)}, got {sorted(declared - set(known))}"
+            )
     return frozenset(methods | offers | {f"filter {operator}" for operator in operators})

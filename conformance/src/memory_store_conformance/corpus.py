@@ -1,4 +1,4 @@
-"""Texts of the retrieval checks: made from fixed lists, the same in every run."""
+"""Texts of the retrieval checks: generated from fixed lists, identical in every run."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _ENDS = [
 
 
 def identifiers(n: int) -> list[str]:
-    """Return n different identifiers of the kinds that people paste: keys, tickets, versions, addresses."""
+    """Return n distinct identifiers of the kinds that people paste: keys, tickets, versions, addresses."""
     random_source = random.Random(7)
-    found: dict[str, None] = {}
-    while len(found) < n:
+    names: dict[str, None] = {}
+    while len(names) < n:
         number = random_source.randrange(10_000)
         forms = [
             f"sk-stg-{number:04d}",
@@ -52,21 +52,21 @@ def identifiers(n: int) -> list[str]:
             f"{number % 255}.{number % 100}.7.{number % 50}",
             f"jane{number}@example.org",
         ]
-        found[random_source.choice(forms)] = None
-    return list(found)
+        names[random_source.choice(forms)] = None
+    return list(names)
 
 
 def notes(n: int, names: list[str]) -> list[str]:
-    """Return n notes; the i-th holds the i-th identifier as long as there are any, the others hold none."""
+    """Return n notes; the i-th contains the i-th identifier if there is one, the others contain none."""
     random_source = random.Random(11)
-    made = []
+    texts = []
     for number in range(n):
         if number < len(names):
-            made.append(f"{random_source.choice(_SUBJECTS)} {random_source.choice(_VERBS)} {names[number]}.")
+            texts.append(f"{random_source.choice(_SUBJECTS)} {random_source.choice(_VERBS)} {names[number]}.")
         else:
             topic, end = random_source.choice(_TOPICS), random_source.choice(_ENDS)
-            made.append(f"Talked about {topic} {end}, note {number}.")
-    return made
+            texts.append(f"Talked about {topic} {end}, note {number}.")
+    return texts
 
 
 PARAPHRASES = [
@@ -91,4 +91,4 @@ PARAPHRASES = [
     ("He collects stamps from vanished countries", "stamp collection"),
     ("The contract is renewed annually in October", "annual contract renewal"),
 ]
-"""(note, question): other forms of some of the same words."""
+"""Pairs (note, question): other forms of some of the same words."""

@@ -1,4 +1,4 @@
-"""The embedder that every store is given: words and their trigrams, hashed into a vector. NumPy only, no model."""
+"""The embedder of all stores: words and their trigrams, hashed into a vector. NumPy only, no model."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TRIGRAM_WEIGHT = 0.4
 
 
 class HashingEmbedder:
-    """Texts to unit vectors: the sum of the hashed features of their words.
+    """Maps texts to unit vectors: the sum of the hashed features of their words.
 
-    A word counts as itself and, less, as its character trigrams, so that "invoices" is near "invoice", as with the
-    subword embeddings of fastText (Bojanowski et al. 2017). The same text has the same vector on every machine.
+    The features of a word are the word itself and, with less weight, its character trigrams, so that "invoices" is near
+    "invoice", as in the subword embeddings of fastText (Bojanowski et al. 2017). Vectors are the same on every machine.
 
     >>> embedder = HashingEmbedder()
     >>> invoice, invoices, train = embedder.embed_documents(["an invoice", "the invoices", "night train"])
@@ -43,14 +43,14 @@ class HashingEmbedder:
         )
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return the vector of a question, which is that of the same text."""
+        """Return the vector of a question; the same as for a document."""
         return self._embed(text)
 
     def _embed(self, text: str) -> NDArray[np.float32]:
         if not isinstance(text, str):
             raise TypeError(f"text: expected str, got {type(text).__name__}")
         vector = np.zeros(self.dim, np.float32)
-        vector[0] = 1e-3  # a text without words has a direction, too
+        vector[0] = 1e-3  # so that a text without words has a direction
         for word in _WORD.findall(text.casefold()):
             for hashed, weight in _features(word):
                 vector[hashed % self.dim] += weight if hashed & 0x80000000 else -weight

@@ -1,4 +1,4 @@
-"""Factories by name: what the command line is given, and what child processes of a check open."""
+"""Factories by address, for the command line and for child processes of a check."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def load(address: str) -> Factory:
     """Return the factory of "module:name" or "path/to/file.py:name".
 
     Raises:
-        ValueError: the address has another form, or there is no such function.
+        ValueError: the address is malformed, or the function does not exist.
     """
     where, colon, name = address.rpartition(":")
     if not colon or not where or not name:
         raise ValueError(f"factory: expected 'module:name' or 'file.py:name', got {address!r}")
     module = _module_of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
-    found: Any = module
+    target: Any = module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        target = getattr(target, part, None)
+    if not callable(target):
         raise ValueError(
-            f"factory: expected a function in {where!r}, got {name!r}, which is {type(found).__name__}"
+            f"factory: expected a function in {where!r}, got {name!r}, which is {type(target).__name__}"
         )
-    return found
+    return target
 
 
 def _module_of_file(path: Path) -> Any:
@@ -53,7 +53,7 @@ def _module_of_file(path: Path) -> Any:
 
 
 def address_of(factory: Factory) -> str:
-    """Return the address by which a child process finds the factory.
+    """Return the address by which a child process imports the factory.
 
     Raises:
         NotOffered: it is a lambda or a local function, which no other process can import.

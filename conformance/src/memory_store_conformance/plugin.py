@@ -21,11 +21,11 @@ def conformance_test(
     """Return a test function of pytest with one case for each check.
 
     Args:
-        factory: as :func:`validate` takes it.
+        factory: as for :func:`validate`.
         only: levels or ids of checks; empty: all.
-        known_failures: ids of checks that are expected to fail; one that passes after all fails.
+        known_failures: ids of checks that are expected to fail; if one passes, its test fails.
 
-    What is not offered is skipped, with the reason. Use it as ``test_my_store = conformance_test(factory)``.
+    Checks that are not offered are skipped, with the reason. Use as ``test_my_store = conformance_test(factory)``.
     """
     import pytest
 
@@ -68,7 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection(session: pytest.Session) -> None:
-    """Collect the module that holds the checks of --memory-store, beside the tests that were asked for."""
+    """Collect the module with the checks of --memory-store, besides the requested tests."""
     if session.config.getoption("--memory-store"):
         from memory_store_conformance import command_line_test
 
@@ -78,8 +78,8 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memory_store_check" in metafunc.fixturenames:
         only = [name for name in metafunc.config.getoption("--memory-store-only").split(",") if name]
-        found = all_checks(only)
-        metafunc.parametrize("memory_store_check", found, ids=[one.id for one in found])
+        checks = all_checks(only)
+        metafunc.parametrize("memory_store_check", checks, ids=[check.id for check in checks])
 
 
 def pytest_configure(config: pytest.Config) -> None:

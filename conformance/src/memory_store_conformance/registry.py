@@ -1,4 +1,4 @@
-"""Checks and what they raise."""
+"""The registry of checks, and the exceptions that they raise."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ LEVELS = {
     "paging": "a listing in pages is whole and linear",
     "costs": "bytes, writes and times: measured, not judged",
 }
-"""Levels in their order, each with what it is about."""
+"""The levels in order, with their subjects."""
 
 
-class Violation(AssertionError):  # noqa: N818 - what was found, not what went wrong here
-    """A promise that was not kept; the message is the evidence."""
+class Violation(AssertionError):  # noqa: N818 - a finding, not an error of ours
+    """A store broke a promise; the message is the evidence."""
 
 
-class NotOffered(Exception):  # noqa: N818 - an answer
-    """A check that this store cannot be asked; the message is the reason."""
+class NotOffered(Exception):  # noqa: N818 - an outcome
+    """The check does not apply to this store; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Check:
 
     Attributes:
         id: "level.name".
-        promise: what a store promises.
-        why: what happens to users where it is not kept.
-        needs: the capabilities without which it cannot be asked.
+        promise: what a store guarantees.
+        why: the consequence for users if it does not.
+        needs: the capabilities that the check needs.
         run: the function; it raises :class:`Violation`, and returns figures or None.
     """
 
@@ -80,16 +80,16 @@ def check(id: str, *, why: str, needs: Iterable[str] = ()) -> Callable[[Any], An
 
 
 def all_checks(only: Iterable[str] = ()) -> list[Check]:
-    """Return the checks, level by level; those alone whose id or level is in `only`, unless it is empty."""
+    """Return the checks, level by level, restricted to the ids and levels in `only` unless it is empty."""
     import memory_store_conformance.checks  # noqa: F401 - registers them
 
-    wanted = list(only)
-    unknown = [name for name in wanted if name not in LEVELS and name not in _CHECKS]
+    names = list(only)
+    unknown = [name for name in names if name not in LEVELS and name not in _CHECKS]
     if unknown:
         raise ValueError(f"only: expected levels or ids of checks, got {unknown}")
     order = list(LEVELS)
-    found = [one for one in _CHECKS.values() if not wanted or one.id in wanted or one.level in wanted]
-    return sorted(found, key=lambda one: order.index(one.level))
+    checks = [one for one in _CHECKS.values() if not names or one.id in names or one.level in names]
+    return sorted(checks, key=lambda one: order.index(one.level))
 
 
 def require(condition: object, evidence: str) -> None:

@@ -1,4 +1,4 @@
-"""Results of checks, as a table, as JSON and as an exit code."""
+"""Results of checks as a table, as JSON and as an exit code."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from memory_store_conformance.registry import LEVELS, Check
 __all__ = ["OUTCOMES", "Report", "Result"]
 
 OUTCOMES = ("passed", "failed", "not offered", "measured")
-"""What may become of a check. "measured": of the level costs, which judges nothing."""
+"""The outcomes of a check. "measured" is for the level costs, which judges nothing."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one check. `evidence` says what went wrong, or what is missing."""
+    """The result of one check. `evidence` is what went wrong, or what is missing."""
 
     id: str
     outcome: str
@@ -48,7 +48,7 @@ class Report:
     capabilities: Sequence[str]
     results: Sequence[Result]
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of the run: versions, machine."""
+    """Facts about the run: versions, machine."""
 
     @property
     def failures(self) -> list[Result]:
@@ -56,18 +56,18 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if nothing failed and something passed, 1 if something failed, 2 if there was nothing to judge."""
+        """0 if nothing failed and something passed, 1 if something failed, 2 if nothing could be judged."""
         if self.failures:
             return 1
         judged = any(result.outcome in ("passed", "measured") for result in self.results)
         return 0 if judged else 2
 
     def counts(self, level: str) -> Counter[str]:
-        """Return how many checks of a level had which outcome."""
+        """Return the number of checks of a level by outcome."""
         return Counter(result.outcome for result in self.results if result.level == level)
 
     def table(self) -> str:
-        """Return the counts of each level and, below, the failures with their evidence."""
+        """Return the counts of each level, followed by the failures with their evidence."""
         lines = [self.name, "", f"{'level':<12}{'passed':>8}{'failed':>8}{'not offered':>13}"]
         for level in LEVELS:
             counts = self.counts(level)
@@ -96,15 +96,15 @@ class Report:
         return "\n".join(lines)
 
     def to_json(self) -> str:
-        """Return the report as JSON; :meth:`from_json` reads it."""
+        """Return the report as JSON, the inverse of :meth:`from_json`."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False, default=str)
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """Return the report that :meth:`to_json` wrote.
+        """Return the report from the output of :meth:`to_json`.
 
         Raises:
-            ValueError: the text is no such report.
+            ValueError: the text is not a report.
         """
         try:
             fields = json.loads(text)

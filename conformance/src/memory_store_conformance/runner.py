@@ -1,4 +1,4 @@
-"""Runs checks one by one, each with its own stores and a time limit."""
+"""Running checks one by one, each with its own stores and a time limit."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def validate(
     """Run the checks against the stores that a factory opens.
 
     Args:
-        factory: takes a :class:`Setting`, returns a :class:`Store`. The checks of durability start processes, which
-            import it: for them it must be a function of a module.
+        factory: maps a :class:`Setting` to a :class:`Store`. The durability checks start processes that import it, so
+            for them it must be a function of a module.
         only: levels or ids of checks; empty: all.
-        name: of the store in the report; by default the factory's.
-        on_result: called with each result as it is known.
-        time_limit: in seconds, of each check.
+        name: the store's name in the report; by default the factory's.
+        on_result: called with each result as soon as it is known.
+        time_limit: of each check, in seconds.
 
     Raises:
-        ValueError: `only` names no check, or the store declares something unknown.
+        ValueError: `only` names an unknown check, or the store declares an unknown capability.
 
-    An exception of the factory's own is raised: a store that cannot be opened cannot be judged.
+    Exceptions of the factory itself are raised, because a store that cannot be opened cannot be judged.
     """
-    asked = all_checks(only)
+    checks = all_checks(only)
     offered = _offered(factory)
     results = []
-    for one in asked:
-        result = run_check(one, factory, offered, time_limit)
+    for check in checks:
+        result = run_check(check, factory, offered, time_limit)
         results.append(result)
         if on_result is not None:
             on_result(result)
@@ -62,7 +62,7 @@ def _offered(factory: Factory) -> frozenset[str]:
 
 
 def run_check(one: Check, factory: Factory, offered: frozenset[str], time_limit: float) -> Result:
-    """Run one check in a thread of its own, so that a store that hangs fails it and not the run."""
+    """Run one check on a separate thread, so that a hanging store fails the check and not the run."""
     missing = one.needs - offered
     if missing:
         return Result.of(one, "not offered", f"needs {', '.join(sorted(missing))}", 0.0)
@@ -76,8 +76,8 @@ def run_check(one: Check, factory: Factory, offered: frozenset[str], time_limit:
     if not outcome:
         stack = f"no answer within {time_limit:.0f} s"
         return Result.of(one, "failed", stack, seconds)
-    what, evidence, figures = outcome[0]
-    return Result.of(one, what, context.without_paths(evidence), seconds, figures)
+    result, evidence, figures = outcome[0]
+    return Result.of(one, result, context.without_paths(evidence), seconds, figures)
 
 
 def _attempt(one: Check, context: Context) -> tuple[str, str, dict[str, Any] | None]:

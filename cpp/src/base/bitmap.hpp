@@ -1,7 +1,8 @@
-// Bitmaps: deleted or allowed documents of a chunk.
+// Bitmap of the deleted or allowed documents of a chunk.
 //
-// Immutable once published: a writer copies, changes the copy and publishes it, so that a reader's snapshot
-// stays whole. At most 8 KB a chunk. Bits past the end are zero. A search's own bitmaps are reused: reset().
+// Immutable once published: a writer copies a bitmap, changes the copy and publishes it, so a reader's
+// snapshot does not change. At most 8 KB per chunk. Bits past the end are zero. Bitmaps that belong to one
+// search are reused with reset().
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,13 @@ class Bitmap {
   explicit Bitmap(uint32_t n_bits)
       : n_words_((n_bits + 63) / 64), capacity_(n_words_), words_(new uint64_t[n_words_]()) {}
 
-  // A copy with room for at least `n_bits`.
+  // Copies `other`, with room for at least `n_bits`.
   Bitmap(const Bitmap& other, uint32_t n_bits)
       : Bitmap(n_bits > other.n_words_ * 64 ? n_bits : other.n_words_ * 64) {
     std::copy_n(other.words_.get(), other.n_words_, words_.get());
   }
 
-  // As if made anew, with what memory there is.
+  // Equivalent to constructing a new bitmap, but reuses the allocated memory.
   void reset(uint32_t n_bits) {
     n_words_ = (n_bits + 63) / 64;
     if (n_words_ > capacity_) {

@@ -14,7 +14,7 @@ namespace scrubjay::base {
 
 namespace {
 
-// Whatever the program sets: a decimal point, and no other script's digits.
+// The "C" locale, whatever the program sets: decimal point and ASCII digits.
 locale_t plain_locale() {
   static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
   return plain;
@@ -33,7 +33,7 @@ double read(const std::string& text, size_t& n_read) {
 std::from_chars_result parse_real_by_c_library(const char* begin, const char* end, double& out) {
   const char* stop = begin;
   bool is_zero = true;
-  // strtod() takes more than we do: blanks, a plus sign, hexadecimal digits, names.
+  // strtod() accepts more: blanks, a plus sign, hexadecimal digits, names.
   for (bool in_exponent = false; stop != end; ++stop) {
     const char c = *stop;
     const bool digit = c >= '0' && c <= '9';
@@ -57,7 +57,7 @@ std::string real_text_by_c_library(double number) {
   for (int n_digits = 1; n_digits <= 17; ++n_digits) {
     std::snprintf(digits, sizeof digits, "%.*g", n_digits, number);
     for (char& c : digits) {
-      if (c == ',') c = '.';  // of the program's locale
+      if (c == ',') c = '.';  // decimal comma of the program's locale
       if (c == '\0') break;
     }
     size_t n_read = 0;

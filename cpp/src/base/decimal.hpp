@@ -1,7 +1,8 @@
-// Decimal text of a double, read and written alike under every locale, with correct rounding.
+// Decimal text of a double, read and written the same in every locale, with correct rounding.
 //
-// std::from_chars and std::to_chars where the standard library has them for double. Apple's has the one from macOS 26 and
-// the other from 13.3 on, and a wheel runs on older ones: there the C library does it, in the "C" locale.
+// Uses std::from_chars and std::to_chars where the standard library has them for double. Apple's library has
+// from_chars for double only from macOS 26 on, and to_chars from macOS 13.3 on, but wheels run on older
+// systems; there the C library is used, in the "C" locale.
 #pragma once
 
 #include <charconv>
@@ -17,18 +18,20 @@
 namespace scrubjay::base {
 
 #if !defined(_WIN32)
-// As std::from_chars and std::to_chars, by the C library. For the platforms above, and for tests that compare.
+// Same as std::from_chars and std::to_chars, implemented with the C library. For the platforms above and for
+// comparison in tests.
 [[nodiscard]] std::from_chars_result parse_real_by_c_library(const char* begin, const char* end, double& out);
 [[nodiscard]] std::string real_text_by_c_library(double number);
 #endif
 
-// Reads the longest number at `begin`. As std::from_chars: no blanks, no plus sign, and `out` is left alone when the
-// number is not there (invalid_argument) or not representable (result_out_of_range).
+// Reads the longest number at `begin`. Like std::from_chars, it accepts no leading blanks and no plus sign,
+// and leaves `out` unchanged if there is no number (invalid_argument) or it is not representable
+// (result_out_of_range).
 [[nodiscard]] inline std::from_chars_result parse_real(const char* begin, const char* end, double& out) {
 #if SCRUBJAY_DECIMAL_BY_C_LIBRARY
   return parse_real_by_c_library(begin, end, out);
 #else
-  double number = 0.0;  // libc++ stores an infinity or a zero in place of what is not representable
+  double number = 0.0;  // libc++ stores infinity or zero if the number is not representable
   const std::from_chars_result read = std::from_chars(begin, end, number);
   if (read.ec == std::errc()) out = number;
   return read;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t kIdle = std::numeric_limits<uint64_t>::max();
 
-// One per thread that has ever pinned; reused after the thread ends, never freed. A cache line each, so that
-// readers do not slow one another.
+// One slot per thread that has ever pinned; reused after the thread ends, never freed. One cache line each,
+// to avoid false sharing between readers.
 struct alignas(64) Slot {
   std::atomic<uint64_t> epoch{kIdle};
   std::atomic<bool> taken{true};
@@ -31,8 +31,8 @@ struct Retired {
 struct Domain {
   std::atomic<uint64_t> epoch{1};
   std::atomic<Slot*> slots{nullptr};
-  std::mutex mutex;  // guards what follows
-  // A queue, its epochs ascend: the first `n_freed` are gone.
+  std::mutex mutex;  // guards the following members
+  // A queue with ascending epochs; the first `n_freed` are freed already.
   std::vector<Retired> retired;
   size_t n_freed = 0;
   uint64_t n_ever = 0;
@@ -42,15 +42,15 @@ void lock_domain() noexcept;
 void unlock_domain() noexcept;
 void renew_domain() noexcept;
 
-constexpr uint64_t kRetiredPerPass = 64;  // so many bring a pass, which frees up to twice as many
+constexpr uint64_t kRetiredPerPass = 64;  // a pass for every so many, which frees up to twice as many
 constexpr size_t kMostPerPass = 2 * kRetiredPerPass;
 
 Domain& domain() noexcept {
   // Never destroyed: threads may outlive static destruction.
   static Domain* const instance = [] {
-    auto* made = new Domain;
+    auto* domain = new Domain;
     at_fork(ForkOrder::epochs, {lock_domain, unlock_domain, renew_domain});
-    return made;
+    return domain;
   }();
   return *instance;
 }
@@ -69,9 +69,8 @@ Slot* acquire_slot() {
   return slot;
 }
 
-// Orders a slot's store before the reads that follow it, and the unlinking before the scan of the slots.
-// Where the fence cannot be seen by the race detector, the store itself is sequentially consistent, which
-// suffices on x86.
+// Orders a slot's store before the following reads, and the unlinking before the scan of the slots. The race
+// detector does not see fences; for it the store itself is sequentially consistent, which suffices on x86.
 #if defined(__SANITIZE_THREAD__)
 constexpr auto kPinOrder = std::memory_order_seq_cst;
 void full_fence() noexcept {}
@@ -95,19 +94,19 @@ ThreadState& thread_state() noexcept {
 
 void lock_domain() noexcept { domain().mutex.lock(); }
 void unlock_domain() noexcept { domain().mutex.unlock(); }
-// The threads that are not here read nothing any more.
+// Clears the slots of the parent's other threads, which do not exist in the child.
 void renew_domain() noexcept {
   Domain& d = domain();
-  const Slot* own = thread_state().slot;
+  const Slot* this_slot = thread_state().slot;
   for (Slot* slot = d.slots.load(std::memory_order_acquire); slot; slot = slot->next) {
-    if (slot == own) continue;
+    if (slot == this_slot) continue;
     slot->epoch.store(kIdle, std::memory_order_relaxed);
     slot->taken.store(false, std::memory_order_relaxed);
   }
   new (&d.mutex) std::mutex;
 }
 
-// The oldest epoch that some reader may still see.
+// The oldest epoch that is pinned by a reader.
 uint64_t oldest_pinned() noexcept {
   full_fence();
   uint64_t oldest = kIdle;
@@ -136,9 +135,9 @@ EpochGuard::~EpochGuard() {
 
 namespace {
 
-// Frees the oldest of what no reader can hold, not more than kMostPerPass: a thread frees about as
-// much as it retires, not all that a writer of millions has left. Asks for no memory. Returns how
-// many.
+// Frees the oldest objects that no reader can hold, at most kMostPerPass: a thread frees about as much
+// as it retires, instead of all that a writer of millions has left. Allocates nothing. Returns the
+// number of freed objects.
 size_t collect_some() noexcept {
   Domain& d = domain();
   Retired free[kMostPerPass];
@@ -158,7 +157,7 @@ size_t collect_some() noexcept {
     }
   }
   for (size_t i = 0; i < n; ++i)
-    free[i].destroy(free[i].object);  // outside the lock: a destructor may retire
+    free[i].destroy(free[i].object);  // outside the lock: a destructor may retire objects
   return n;
 }
 
@@ -170,12 +169,12 @@ void retire(void* object, void (*destroy)(void*) noexcept) noexcept {
   try {
     const std::lock_guard lock(d.mutex);
     d.retired.push_back({object, destroy, 0});
-    // A reader that pins an epoch after this increment was ordered after the unlinking and cannot find the
-    // object.
+    // A reader that pins an epoch after this increment is ordered after the unlinking and cannot
+    // find the object.
     d.retired.back().epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
     is_time = ++d.n_ever % kRetiredPerPass == 0;
   } catch (...) {
-    return;  // no memory to remember it: the object leaks, which is safe for its readers
+    return;  // no memory to record it: the object leaks, which is safe for its readers
   }
   if (is_time) collect_some();
 }

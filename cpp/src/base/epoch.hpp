@@ -20,8 +20,7 @@ class EpochGuard {
 };
 
 // Takes ownership of `object`, which must be unreachable for readers that pin from now on. Never fails, so
-// that it can follow a publication; where not even the memory to remember the object can be had, the object
-// leaks.
+// that it can follow a publication: if no memory is available to record the object, the object leaks.
 void retire(void* object, void (*destroy)(void*) noexcept) noexcept;
 
 template <class T>
@@ -29,11 +28,11 @@ void retire(std::unique_ptr<T> object) noexcept {
   if (object) retire(object.release(), [](void* raw) noexcept { delete static_cast<T*>(raw); });
 }
 
-// Frees what no reader can hold any more. Called by retire() now and then; call it to give memory back at
-// once.
+// Frees the retired objects that no reader can hold any more. retire() calls it occasionally; call it to
+// release memory immediately.
 void collect_retired() noexcept;
 
-// How many retired objects still wait (for tests).
+// Number of retired objects that are not freed yet (for tests).
 [[nodiscard]] size_t n_retired() noexcept;
 
 }  // namespace scrubjay::base

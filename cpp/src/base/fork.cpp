@@ -48,16 +48,16 @@ void at_fork(ForkOrder order, const ForkHandlers& handlers) {
 
 // All gates of the process. Never destroyed: threads may outlive static destruction.
 struct ForkGates {
-  std::mutex mutex;  // guards the list; held while a fork is under way
+  std::mutex mutex;  // guards the list; held during a fork
   ForkGate* first = nullptr;
   std::atomic<bool> forking{false};
 
   static ForkGates& all() {
     static ForkGates* const gates = [] {
-      auto* made = new ForkGates;
+      auto* list = new ForkGates;
       at_fork(ForkOrder::gates, {[]() noexcept { all().before(); }, []() noexcept { all().in_parent(); },
                                  []() noexcept { all().in_child(); }});
-      return made;
+      return list;
     }();
     return *gates;
   }
@@ -88,7 +88,7 @@ struct ForkGates {
     return gate.n_inside_.load() > (gate.inside() ? 1u : 0u);
   }
 
-  // Never from inside a gate, which a fork waits for.
+  // Must not be called inside a gate, which a fork waits for.
   void wait_for_fork() const noexcept {
     while (forking.load()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }

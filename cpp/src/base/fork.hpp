@@ -1,10 +1,10 @@
-// Forks: leave the child with usable locks and structures.
+// Fork handling: keeps locks and data structures usable in the child of a fork.
 //
-// A fork copies one thread. Locks that others held stay locked in the child, and what they were changing
-// stays half changed. So a fork waits, for a limited time, until no other thread is inside a ForkGate (an
-// engine has one), and admits none meanwhile. What holds no lock for long and waits for nothing else (the
-// epochs, the worker pool) is simply locked around the fork. Everything here does nothing where there is no
-// fork.
+// A fork copies only the calling thread. Locks that other threads hold stay locked in the child, and the
+// structures that they were changing stay half changed. A fork therefore waits, for a limited time, until no
+// other thread is inside a ForkGate (each engine has one), and admits no thread meanwhile. Components that
+// hold their lock only briefly and wait for nothing else (the epochs, the worker pool) simply take it around
+// the fork. On platforms without fork, everything here is a no-op.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace scrubjay::base {
 
-// Handlers around each fork of the process: `before` in this order, the others in the opposite one.
+// Handlers called around each fork of the process: `before` in the order of ForkOrder, the others in reverse.
 enum class ForkOrder : uint8_t { gates, worker_pool, epochs };
 struct ForkHandlers {
   void (*before)() noexcept;
@@ -22,13 +22,14 @@ struct ForkHandlers {
 };
 void at_fork(ForkOrder order, const ForkHandlers& handlers);
 
-// Around what one object's locks guard. A thread enters before it takes the first of them and leaves after it
-// gave the last one back. It never enters twice: code of the caller's that is called from inside (a stemmer,
-// a signal's handler) and comes back gets base::Error instead of waiting for its own thread.
+// Guards the code that holds the locks of one object. A thread enters before it takes the first of those
+// locks and leaves after it releases the last one. It never enters twice: if the engine calls user code from
+// inside (a stemmer, a signal handler) and that code calls the engine again, it gets base::Error instead of
+// waiting for its own thread.
 class ForkGate {
  public:
-  // In the child, before it goes on, with no other thread: makes the owner's locks again. `torn`: a thread
-  // of the parent was inside; its work is half done, and no thread is admitted any more.
+  // Called in the child before it continues, when it has no other thread: re-creates the owner's locks.
+  // `torn`: a thread of the parent was inside; its change is incomplete, so no thread is admitted any more.
   using InChild = void (*)(void* owner, bool torn) noexcept;
 
   ForkGate(void* owner, InChild in_child);
@@ -36,7 +37,7 @@ class ForkGate {
   ForkGate(const ForkGate&) = delete;
   ForkGate& operator=(const ForkGate&) = delete;
 
-  // For the owner's destructor: forks do not call it any more.
+  // For the owner's destructor: forks no longer call this gate.
   void close() noexcept;
 
   class Inside {
@@ -54,8 +55,8 @@ class ForkGate {
   // Whether this thread is inside.
   [[nodiscard]] bool inside() const noexcept;
 
-  // How long a fork waits for all gates together. A stemmer in Python that waits for the GIL while the
-  // forking thread holds it is never waited out.
+  // How long a fork waits for all gates together. Without a limit, a fork that holds the GIL would wait
+  // forever for a Python stemmer that needs the GIL.
   static constexpr std::chrono::milliseconds kLongestWait{500};
 
  private:
@@ -66,7 +67,7 @@ class ForkGate {
   std::atomic<uint32_t> n_inside_{0};
   bool torn_ = false;
   bool closed_ = false;
-  ForkGate* next_ = nullptr;  // in the list of all
+  ForkGate* next_ = nullptr;  // in the list of all gates
   ForkGate* previous_ = nullptr;
 };
 

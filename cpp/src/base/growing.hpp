@@ -1,8 +1,8 @@
-// Growing arrays: one writer appends while readers read, without a lock.
+// Growing arrays: append-only arrays with one writer and lock-free readers.
 //
-// Each of these has one writer at a time and any number of readers. Elements at positions that a reader knows
-// to be published (by an atomic counter elsewhere, stored with release and loaded with acquire) never change.
-// A buffer that must move is copied, published and retired (base/epoch.hpp), so readers hold an EpochGuard.
+// Each array has one writer at a time and any number of readers. Elements at positions that are published (by
+// an atomic counter kept elsewhere, stored with release and loaded with acquire) never change. A buffer that
+// must move is copied, published and retired (base/epoch.hpp), so readers hold an EpochGuard.
 #pragma once
 
 #include <algorithm>
@@ -27,20 +27,20 @@ inline void free_aligned(void* memory) noexcept {
   ::operator delete(memory, std::align_val_t{kCacheLineBytes});
 }
 
-// What an allocator takes for n bytes: a word before them, in steps of 16 (glibc; others do much the same).
+// Bytes that an allocator uses for n bytes: one word before them, rounded up to 16 (glibc;
+// others are similar).
 inline constexpr size_t kAllocationStep = 16, kAllocationWord = sizeof(size_t);
 [[nodiscard]] constexpr size_t held_bytes(size_t n_bytes) noexcept {
   if (n_bytes == 0) return 0;
   return std::max(2 * kAllocationStep,
                   (n_bytes + kAllocationWord + kAllocationStep - 1) / kAllocationStep * kAllocationStep);
 }
-// How many bytes one could have for as much.
+// The largest request that takes no more memory than a request for n bytes.
 [[nodiscard]] constexpr size_t bytes_to_use(size_t n_bytes) noexcept {
   return held_bytes(n_bytes) - kAllocationWord;
 }
 
-// Small arrays (there may be a million) do without the alignment, which costs half a cache line
-// each.
+// Small arrays are not aligned: there may be a million of them, and alignment costs half a cache line each.
 inline constexpr size_t kAlignedFromBytes = 512;
 [[nodiscard]] inline void* allocate_array(size_t n_bytes) {
   return n_bytes < kAlignedFromBytes ? ::operator new(n_bytes) : allocate_aligned(n_bytes);
@@ -50,15 +50,15 @@ using FreeArray = void (*)(void*) noexcept;
   if (n_bytes < kAlignedFromBytes) return [](void* memory) noexcept { ::operator delete(memory); };
   return [](void* memory) noexcept { free_aligned(memory); };
 }
-// Few elements grow by a quarter and fill what the allocator hands out; many by half, so that slack stays
-// near a fifth.
+// Small arrays grow by a quarter and use the allocator's whole block; large ones grow by half, which keeps
+// the average slack near a fifth.
 [[nodiscard]] constexpr size_t grown_capacity(size_t capacity, size_t n_wanted,
                                               size_t element_bytes) noexcept {
   const size_t n = std::max(n_wanted, capacity + capacity / (capacity < 64 ? 4 : 2) + 2);
   return n * element_bytes < kAlignedFromBytes ? bytes_to_use(n * element_bytes) / element_bytes : n;
 }
 
-// Of large memory only the pages that were written to are really there.
+// Of a large allocation, only the pages that were written to are resident.
 inline constexpr size_t kPageBytes = 4096, kLargeBytes = 16 * kPageBytes;
 [[nodiscard]] constexpr size_t resident_bytes(size_t n_reserved, size_t n_written) noexcept {
   if (n_reserved < kLargeBytes) return held_bytes(n_reserved);
@@ -109,8 +109,9 @@ class GrowingArray {
   uint32_t n_asked_ = 0;
 };
 
-// Fixed-size rows of up to 65,536 documents in blocks of 1,024 that never move once they are full size, so
-// that a large chunk grows without copying and a small one stays small (its only block grows by halves).
+// Fixed-size rows of up to 65,536 documents, in blocks of 1,024 rows that never move once they have
+// their full size. A large chunk grows without copying, and a small one stays small: its only block
+// grows by halves.
 class RowBlocks {
  public:
   static constexpr uint32_t kRowsPerBlock = 1024;
@@ -138,7 +139,7 @@ class RowBlocks {
            (table_.load(std::memory_order_relaxed) ? held_bytes(sizeof(Table)) : 0);
   }
 
-  // The block that holds rows [1024 * i, 1024 * (i + 1)); readers, for published rows only.
+  // Returns the block that holds rows [1024 * i, 1024 * (i + 1)). For readers, and published rows only.
   [[nodiscard]] const char* block(uint32_t i) const noexcept {
     if (i == 0) return first_.load(std::memory_order_acquire);
     return table_.load(std::memory_order_acquire)->blocks[i].load(std::memory_order_acquire);
@@ -147,7 +148,8 @@ class RowBlocks {
     return block(doc / kRowsPerBlock) + (doc % kRowsPerBlock) * row_bytes();
   }
 
-  // The writer's place for row `doc`, allocated if needed; `n_used` rows are kept when the first block moves.
+  // Returns the memory of row `doc` for the writer, allocated if needed. `n_used` rows are preserved if the
+  // first block moves.
   [[nodiscard]] char* place(uint32_t doc, uint32_t n_used) {
     const uint32_t i = doc / kRowsPerBlock;
     n_asked_ = std::max(n_asked_, doc + 1);
@@ -191,7 +193,7 @@ class RowBlocks {
   uint32_t n_asked_ = 0;
 };
 
-// Bytes that are appended and never move: a list of blocks, doubling up to 64 KB.
+// Append-only bytes that never move: a list of blocks whose sizes double up to 64 KB.
 class ByteArena {
  public:
   ByteArena() = default;
@@ -217,7 +219,7 @@ class ByteArena {
   }
 
  private:
-  static constexpr size_t kLeastBlockBytes = 168;  // 192 with the block's header and the allocator's
+  static constexpr size_t kLeastBlockBytes = 168;  // 192 with the headers of the block and the allocator
 
   struct Block {
     Block* previous;

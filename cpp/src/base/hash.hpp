@@ -1,9 +1,9 @@
-// Fixed hashing: bytes become a 64-bit number that is the same on every machine, in every process.
+// Fixed hashing: maps bytes to a 64-bit number that is the same on every machine and in every process.
 //
-// For what is stored or compared across processes: keys in images, digests, checksums. A multiply-and-fold
-// hash (the mixing step of wyhash, Wang Yi 2019), neither keyed nor cryptographic: bytes with any hash can be
-// constructed, so that a table in memory uses seeded_hash.hpp instead. Values are persisted, so this function
-// never changes.
+// For hashes that are stored or compared across processes: keys in images, digests, checksums. A
+// multiply-and-fold hash (the mixing step of wyhash, Wang Yi 2019), neither keyed nor cryptographic: an
+// attacker can construct collisions, so in-memory tables use seeded_hash.hpp instead. Values are persisted,
+// so this function never changes.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,7 @@
 
 namespace scrubjay::base {
 
-// The two halves of the 128-bit product, folded into one: every input bit reaches every output bit.
+// Folds the two halves of the 128-bit product into one: every input bit affects every output bit.
 [[nodiscard]] inline uint64_t mix64(uint64_t a, uint64_t b) noexcept {
 #if defined(__SIZEOF_INT128__)
   __extension__ using u128 = unsigned __int128;
@@ -27,7 +27,8 @@ namespace scrubjay::base {
 #endif
 }
 
-// Up to eight bytes, little-endian, zero-filled. By two loads that may overlap, where there are four.
+// Loads up to eight bytes, little-endian, zero-filled. Four or more bytes are loaded by two loads
+// that may overlap.
 [[nodiscard]] inline uint64_t load_bytes(const char* data, size_t size) noexcept {
   if (std::endian::native == std::endian::little && size >= 4) {
     uint32_t first, last;

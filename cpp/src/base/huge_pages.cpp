@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 
-// "always [madvise] never": what holds is in brackets.
+// "always [madvise] never": the current setting is in brackets.
 bool forbidden() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string word;

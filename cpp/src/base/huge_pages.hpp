@@ -7,19 +7,20 @@
 
 namespace scrubjay::base {
 
-// Collects address ranges, and asks the system to put them on huge pages. Best effort: a no-op where it is
-// unsupported (anything but Linux from 6.1 on) or disabled. The memory may be read and written meanwhile.
+// Collects address ranges and asks the system to put them on huge pages. Best effort: a no-op where it is
+// unsupported (anything but Linux 6.1 and later) or disabled. The memory may be read and written meanwhile.
 class HugePages {
  public:
   static constexpr size_t kBytes = size_t{2} << 20;
 
   // Throws std::bad_alloc.
   void add(const void* memory, size_t n_bytes);
-  // For every page that is at least half covered by what was added; how many now are huge.
+  // Requests huge pages for every page that is at least half covered by the added ranges. Returns the number
+  // of pages that are huge now.
   size_t use() const noexcept;
 
  private:
-  std::map<uintptr_t, size_t> covered_;  // bytes, by where the page begins
+  std::map<uintptr_t, size_t> covered_;  // covered bytes by page address
 };
 
 }  // namespace scrubjay::base

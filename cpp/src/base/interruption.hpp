@@ -1,10 +1,10 @@
 // Interruption: ends a long call early on behalf of its caller.
 //
-// Long work passes interruption points, a millisecond or so apart. A caller that wants to be asked constructs
-// an Interruptible on its thread; its function is called at the first point after each period, and what it
-// throws (base::Interrupted, or an exception of the caller's own) ends the work. Work that was begun is taken
-// back or abandoned, as it is for any other exception. Without an Interruptible on the thread a point costs
-// one load and one branch, and the clock is not read.
+// Long operations call interruption_point() about once a millisecond. A caller that wants to be able to end
+// them constructs an Interruptible on its thread. Its function is called at the first interruption point
+// after each period, and an exception that it throws (base::Interrupted, or the caller's own) ends the
+// operation, which is rolled back or abandoned as for any other exception. Without an Interruptible on the
+// thread, an interruption point costs one load and one branch, and the clock is not read.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class Interruptible {
  private:
   const Look look_;
   void* const context_;
-  Interruptible* const outer_;  // of a call that this one is nested in
+  Interruptible* const outer_;  // of the call that this one is nested in
   std::chrono::steady_clock::time_point next_{};
 };
 
@@ -36,7 +36,7 @@ namespace detail {
 inline constinit thread_local Interruptible* interruptible = nullptr;
 }
 
-// As long as it lives points do not ask: around a callback, during which the caller is at work itself.
+// Disables interruption points for its lifetime: around a callback, which runs the caller's own code.
 class Uninterruptible {
  public:
   Uninterruptible() noexcept : outer_(std::exchange(detail::interruptible, nullptr)) {}

@@ -1,8 +1,9 @@
-// Sorts a search's candidates, best first: 3x faster than std::sort for 50 to 1,000 keys.
+// Sorts the candidates of a search, best first: 3x faster than std::sort for 50 to 1,000 keys.
 //
-// Keys are those of topk.hpp, distinct. Up to 128 are compared each with each, without branches: the number
-// of greater keys is the position of a key. More go into bins by score, twice as many as there are keys, and
-// then into place by insertion; where scores crowd in few bins std::sort takes over. One per thread, reused.
+// Keys are those of topk.hpp, and distinct. Up to 128 keys are compared all against all, without branches:
+// the number of greater keys is the position of a key. More keys are distributed by score into twice as many
+// bins as there are keys and then sorted by insertion; if scores crowd into few bins, std::sort takes over.
+// One sorter per thread, reused.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 
 namespace scrubjay::base {
 
-// counts[i] = how many of values[0, n) are greater than values[i]; n <= 128, there is room for 128 of each.
+// counts[i] = number of values[0, n) that are greater than values[i]. n <= 128; `values` and `counts` have
+// room for 128.
 using CountGreater = void (*)(const int32_t* values, size_t n, int32_t* counts);
 inline void count_greater(const int32_t* values, size_t n, int32_t* counts) {
   for (size_t i = 0; i < n; ++i) {
@@ -26,7 +28,7 @@ inline void count_greater(const int32_t* values, size_t n, int32_t* counts) {
 
 class KeySorter {
  public:
-  // `count`: the kernel, or as good.
+  // `count`: the SIMD kernel or an equivalent function.
   void sort(std::vector<uint64_t>& keys, CountGreater count = count_greater) {
     if (keys.size() <= kFew) {
       (void)insert(keys);
@@ -42,14 +44,14 @@ class KeySorter {
 
  private:
   static constexpr size_t kFew = 16, kMostCompared = 128;
-  static constexpr size_t kMostMoves = 8;  // a key
+  static constexpr size_t kMostMoves = 8;  // per key
 
-  // By score; those of equal scores are neighbours.
+  // Sorts by score only; keys of equal score become neighbours.
   void compare_all(std::vector<uint64_t>& keys, CountGreater count) {
     int32_t scores[kMostCompared] = {}, n_greater[kMostCompared];
-    uint8_t n_placed[kMostCompared] = {};  // there already
+    uint8_t n_placed[kMostCompared] = {};  // keys of this score placed so far
     const size_t n = keys.size();
-    for (size_t i = 0; i < n; ++i)  // signed, as vectors compare
+    for (size_t i = 0; i < n; ++i)  // vectors compare signed
       scores[i] = static_cast<int32_t>(static_cast<uint32_t>(keys[i] >> 32) ^ 0x80000000u);
     count(scores, n, n_greater);
     dealt_.resize(n);
@@ -60,7 +62,7 @@ class KeySorter {
     keys.swap(dealt_);
   }
 
-  // Into bins, the best scores first; in a bin the keys stay as they were.
+  // Distributes the keys into bins, best scores first; keys of one bin keep their order.
   void deal(std::vector<uint64_t>& keys) {
     uint32_t least = 0xffffffffu, greatest = 0;
     for (const uint64_t key : keys) {
@@ -81,7 +83,7 @@ class KeySorter {
     keys.swap(dealt_);
   }
 
-  // By insertion; false, and the keys in any order, if they had far to go.
+  // Insertion sort. Returns false, with the keys in any order, if they have to move too far.
   static bool insert(std::vector<uint64_t>& keys) noexcept {
     const size_t n = keys.size();
     size_t n_moves = 0;

@@ -1,10 +1,10 @@
-// Memory that was freed, and goes back to the system only when asked.
+// Return of freed memory to the system.
 #pragma once
 
 namespace scrubjay::base {
 
-// Gives free pages of the allocator's heap back to the system, where the C library has a call for that
-// (glibc); otherwise nothing. Takes milliseconds for a heap of some hundred megabytes. Any thread.
+// Returns free pages of the allocator's heap to the system where the C library has a call for it (glibc); a
+// no-op elsewhere. Takes milliseconds for a heap of several hundred megabytes. Callable from any thread.
 void release_free_memory() noexcept;
 
 }  // namespace scrubjay::base

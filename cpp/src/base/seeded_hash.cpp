@@ -25,12 +25,12 @@ HashSeed HashSeed::draw() noexcept {
     for (uint64_t& word : seed.masks) word = next();
     for (uint64_t& word : seed.factors) word = next() | 1;
   };
-  if (const char* given = std::getenv("SCRUBJAY_HASH_SEED"); given && *given != '\0') {
-    uint64_t state = hash64(given);
+  if (const char* text = std::getenv("SCRUBJAY_HASH_SEED"); text && *text != '\0') {
+    uint64_t state = hash64(text);
     fill([&state] { return next_word(state); });
     return seed;
   }
-  // Also the randomness of addresses and of the clock, for a system that has no better one.
+  // Includes the randomness of addresses and of the clock, for systems without a better source.
   uint64_t state =
       mix64(reinterpret_cast<uintptr_t>(&seed) ^ reinterpret_cast<uintptr_t>(&HashSeed::draw),
             static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) | 1);

@@ -1,18 +1,19 @@
-// Seeded hashing: foreign bytes and integers become a 64-bit number that is unpredictable outside
-// the process.
+// Seeded hashing: maps untrusted bytes and integers to a 64-bit number that is unpredictable
+// outside the process.
 //
-// For every table in memory whose keys a caller chooses: terms, ids, scopes, field names, metadata. An
-// attacker who knows the function can choose keys that fall into one place of a table, and one text then
-// costs the square of its size (Crosby and Wallach 2003), so the function has secret words, drawn once per
-// process from the system's randomness. Nothing that depends on them is stored, compared across processes or
-// visible in an order.
+// For every in-memory table whose keys a caller chooses: terms, ids, scopes, field names, metadata. An
+// attacker who knows the hash function can choose keys that collide, and one text then costs quadratic time
+// (Crosby and Wallach 2003), so the function has secret words, drawn once per process from the system's
+// randomness. Values that depend on them are never stored, compared across processes or visible in an order
+// of results.
 //
-// Two multiply-and-fold steps (wyhash, Wang Yi 2019), every factor masked by a secret word, as the hashes of
-// Go's maps where the CPU has no AES: without the words no factor can be made zero, and a difference between
-// two inputs passes through two products. A copy of the process that fork() makes keeps the words.
+// Two multiply-and-fold steps (wyhash, Wang Yi 2019), every factor masked by a secret word, like the hashes
+// of Go's maps on CPUs without AES: without knowledge of the words no factor can be made zero, and a
+// difference between two inputs passes through two products. A child made by fork() keeps the words.
 //
-// SCRUBJAY_HASH_SEED in the environment, if it is not empty, sets the words (any text is a seed). It is for
-// tests and for counting instructions only: who knows the seed can choose keys that collide.
+// If the environment variable SCRUBJAY_HASH_SEED is set and not empty, the words are derived from it (any
+// text is a seed). It is for tests and for counting instructions only: an attacker who knows the seed can
+// choose colliding keys.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,10 @@ struct HashSeed {
   uint64_t masks[3];
   uint64_t factors[2];  // odd
 
-  [[nodiscard]] static HashSeed draw() noexcept;  // of the environment or the system
+  [[nodiscard]] static HashSeed draw() noexcept;  // from the environment or the system
 };
 
-// Set before any other object that includes this header is initialised; constant from then on.
+// Set before any other object that includes this header is initialised; constant afterwards.
 inline const HashSeed process_hash_seed = HashSeed::draw();
 
 [[nodiscard]] inline uint64_t seeded_hash64(uint64_t value) noexcept {

@@ -1,11 +1,12 @@
 // Bounded top-k: the best k of many scored documents, under one total order.
 //
-// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the
-// complement of the document in the lower. A greater key is a better candidate: higher score, then lower
-// document. Small k: a heap whose least key is the threshold, always tight. Large k: candidates are appended
-// to a buffer; once it holds twice as many as are wanted they are counted in a histogram of their scores, and
-// the lower edge of the best bins that hold k of them is the threshold, tight to a bin. Nothing is moved
-// until the end (or until the buffer is many times k, when std::nth_element trims it).
+// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it),
+// the complement of the document in the lower half. A greater key is a better candidate: higher score,
+// then lower document. For small k, a heap whose least key is the threshold, which is always tight. For
+// large k, candidates are appended to a buffer; once it holds more than 2k of them they are counted in a
+// histogram of their scores, and the threshold is the lower edge of the best bins that hold k candidates,
+// tight to one bin. Keys are not moved until the end (or until the buffer is many times k, when
+// std::nth_element trims it).
 #pragma once
 
 #include <algorithm>
@@ -26,10 +27,10 @@ namespace scrubjay::base {
 [[nodiscard]] constexpr uint32_t key_score(uint64_t key) noexcept { return static_cast<uint32_t>(key >> 32); }
 [[nodiscard]] constexpr uint32_t key_doc(uint64_t key) noexcept { return ~static_cast<uint32_t>(key); }
 
-// Floats as unsigned integers of the same order (negative zero counts as zero). No NaN.
+// Maps floats to unsigned integers of the same order (negative zero equals zero). No NaN.
 [[nodiscard]] inline uint32_t sortable_float(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value + 0.0f);
-  return bits ^ ((0u - (bits >> 31)) | 0x80000000u);  // without a branch, which would be a guess
+  return bits ^ ((0u - (bits >> 31)) | 0x80000000u);  // without a branch, which would be mispredicted
 }
 [[nodiscard]] inline float unsortable_float(uint32_t sortable) noexcept {
   return std::bit_cast<float>(sortable & 0x80000000u ? sortable & 0x7fffffffu : ~sortable);
@@ -37,8 +38,8 @@ namespace scrubjay::base {
 
 class TopK {
  public:
-  // Forgets all candidates; keeps the memory. k >= 1. Scores are expected, but need not be, within [least,
-  // greatest]: the threshold is tight to about a thousandth of that range.
+  // Removes all candidates but keeps the memory. k >= 1. Scores are expected, but not required, to be within
+  // [least, greatest]: the threshold is tight to about a thousandth of that range.
   void reset(size_t k, uint32_t least = 0, uint32_t greatest = 0xffffffffu) {
     k_ = k;
     threshold_ = 0;
@@ -58,10 +59,10 @@ class TopK {
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
 
-  // A candidate whose key does not exceed this cannot be among the best k. Never falls.
+  // A candidate whose key does not exceed this cannot be among the best k. Never decreases.
   [[nodiscard]] uint64_t threshold() const noexcept { return threshold_; }
 
-  // The caller knows k candidates, all yet to be pushed or pushed already, with at least this score.
+  // Tells the collector that k candidates, pushed already or still to be pushed, have at least this score.
   void raise_threshold(uint32_t score) noexcept {
     if (score == 0) return;
     threshold_ = std::max(threshold_, (static_cast<uint64_t>(score) << 32) - 1);
@@ -86,14 +87,14 @@ class TopK {
     }
   }
 
-  // As if each were pushed: key_of(i) for i < n.
+  // Equivalent to push(key_of(i)) for each i < n.
   template <class KeyOf>
   void push_all(size_t n, KeyOf&& key_of) {
     if (k_ <= kHeapK || counting_ || keys_.size() + n > 2 * k_ + kFew) {
       for (size_t i = 0; i < n; ++i) push(key_of(i));
       return;
     }
-    size_t n_kept = keys_.size();  // too few to count: without a branch for each
+    size_t n_kept = keys_.size();  // too few to count: avoid a branch per key
     keys_.resize(n_kept + n);
     for (size_t i = 0; i < n; ++i) {
       const uint64_t key = key_of(i);
@@ -103,18 +104,18 @@ class TopK {
     keys_.resize(n_kept);
   }
 
-  // Takes the best k as found elsewhere: best first, after a reset and instead of every push.
+  // Sets the best k, computed elsewhere, best first: after a reset and instead of every push.
   void assign(std::span<const uint64_t> keys) {
     keys_.assign(keys.begin(), keys.end());
     finished_ = true;
   }
 
-  // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before
-  // that. `count` as for KeySorter::sort.
+  // Returns the best k, best first. The reference is valid until the next reset, and push() is not allowed
+  // before that. `count` as in KeySorter::sort.
   [[nodiscard]] const std::vector<uint64_t>& finish(CountGreater count = count_greater) {
     if (finished_) return keys_;
     finished_ = true;
-    if (k_ > kHeapK) {  // without a branch for each
+    if (k_ > kHeapK) {  // avoid a branch per key
       size_t n_kept = 0;
       for (size_t i = 0; i < keys_.size(); ++i) {
         const uint64_t key = keys_[i];
@@ -130,7 +131,7 @@ class TopK {
 
  private:
   static constexpr size_t kHeapK = 32;
-  static constexpr size_t kFew = 64;  // not worth counting
+  static constexpr size_t kFew = 64;  // too few to be worth counting
   static constexpr unsigned kBinBits = 10;
 
   [[nodiscard]] uint32_t bin_of(uint64_t key) const noexcept {
@@ -141,7 +142,7 @@ class TopK {
 
   void start_counting() {
     histogram_.assign(size_t{1} << kBinBits, 0);
-    threshold_bin_ = threshold_ == 0 ? 0 : bin_of(threshold_ + 1);  // nothing more will be below it
+    threshold_bin_ = threshold_ == 0 ? 0 : bin_of(threshold_ + 1);  // lower keys are refused from now on
     n_at_threshold_ = 0;
     counting_ = true;
     for (const uint64_t key : keys_) {
@@ -152,7 +153,7 @@ class TopK {
   // Counts a key of the buffer; raises the threshold to the greatest bin edge that k keys reach.
   void count(uint64_t key) noexcept {
     ++histogram_[bin_of(key)];
-    ++n_at_threshold_;  // keys in the bins from threshold_bin_ on: a key below them was refused
+    ++n_at_threshold_;  // keys from threshold_bin_ on; lower keys are refused
     while (n_at_threshold_ - histogram_[threshold_bin_] >= k_) {
       n_at_threshold_ -= histogram_[threshold_bin_++];
       threshold_ =
@@ -160,7 +161,7 @@ class TopK {
     }
   }
 
-  // The key sinks from the root until both children are greater.
+  // Sifts the key down from the root until both children are greater.
   void replace_least(uint64_t key) noexcept {
     size_t hole = 0;
     for (size_t child = 1; child < k_; child = 2 * hole + 1) {

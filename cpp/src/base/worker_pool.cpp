@@ -12,21 +12,21 @@
 namespace scrubjay::base {
 namespace {
 
-// What one caller wants done; it lives on the caller's stack and is linked while helpers may join.
+// The work of one caller; it is on the caller's stack, and linked while helpers may join.
 struct Job {
   void (*work)(void*) noexcept;
   void* context;
   unsigned n_wanted;
   unsigned n_running = 0;
   Job* next = nullptr;
-  Job* outer = nullptr;  // of the same caller: this one is called from its work
-  bool lost = false;     // helpers had begun and are not here: the process is the child of a fork
+  Job* outer = nullptr;  // the enclosing job of the same caller, if its work called for help again
+  bool lost = false;     // some helpers do not exist in this process, the child of a fork
 };
 
-constinit thread_local Job* own_jobs = nullptr;  // that this thread called for help with
+constinit thread_local Job* own_jobs = nullptr;  // jobs for which this thread called for help
 
 struct Pool {
-  std::mutex mutex;  // guards everything
+  std::mutex mutex;  // guards all members
   std::condition_variable job_waits, helper_left;
   Job* jobs = nullptr;
   unsigned n_threads = 0;
@@ -60,8 +60,8 @@ Pool* current = nullptr;
 
 void lock_pool() noexcept { current->mutex.lock(); }
 void unlock_pool() noexcept { current->mutex.unlock(); }
-// The parent's threads are not here: a new pool takes the place of theirs, and jobs of this thread (its work
-// may have forked) end without them.
+// The parent's threads do not exist in the child: a new pool replaces the old one, and jobs of this thread
+// (whose work may have forked) end without them.
 void replace_pool() noexcept {
   Pool* const old = current;
   current = new Pool;
@@ -105,7 +105,7 @@ bool run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* co
       try {
         std::thread([&helpers] { helpers.serve(); }).detach();
       } catch (...) {
-        break;  // no more threads to be had: those that run do the work
+        break;  // no more threads available: the running ones do the work
       }
       ++helpers.n_threads;
     }
@@ -120,7 +120,7 @@ bool run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* co
   }
   work(context);
   std::unique_lock lock(helpers.mutex);
-  helpers.unlink(job);  // helpers that have not begun need not
+  helpers.unlink(job);  // helpers that have not begun are not needed
   own_jobs = job.outer;
   helpers.helper_left.wait(lock, [&] { return job.n_running == 0; });
   return !job.lost;

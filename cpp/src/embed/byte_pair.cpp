@@ -9,8 +9,8 @@
 namespace scrubjay::embed {
 namespace {
 
-// Best first: the lower rank, then the place further left. For the heap functions, which keep the greatest in
-// front.
+// Orders candidates: lower rank first, then further left. For the heap functions, which put
+// the greatest first.
 struct Later {
   bool operator()(const BytePairTokenizer::Scratch::Candidate& a,
                   const BytePairTokenizer::Scratch::Candidate& b) const noexcept {
@@ -37,7 +37,8 @@ uint32_t BytePairTokenizer::find_rank(uint32_t left, uint32_t right) const noexc
   }
 }
 
-// The token whose string is `bytes`, a marker before it if it is marked, and which such a piece becomes.
+// The token whose string is `bytes`, preceded by a marker if `marked`, provided that such a piece becomes
+// that token.
 uint32_t BytePairTokenizer::find_whole(std::string_view bytes, bool marked) const noexcept {
   const uint64_t hash = hash_piece(bytes, marked);
   const auto tag = static_cast<uint32_t>(hash >> 32);
@@ -66,16 +67,16 @@ void BytePairTokenizer::for_each_part(std::string_view text, std::vector<uint32_
                                     : text.find_first_of(added_first_, from);
   };
   for (size_t at = next_candidate(0); at != std::string_view::npos; at = next_candidate(at)) {
-    const auto found = std::find_if(added_.begin(), added_.end(), [&](const AddedToken& token) {
+    const auto match = std::find_if(added_.begin(), added_.end(), [&](const AddedToken& token) {
       return text.substr(at).starts_with(token.content);
     });
-    if (found == added_.end()) {
+    if (match == added_.end()) {
       ++at;
       continue;
     }
     if (at > begin) part(text.substr(begin, at - begin));
-    out.push_back(found->id);
-    begin = at = at + found->content.size();
+    out.push_back(match->id);
+    begin = at = at + match->content.size();
   }
   if (begin < text.size()) part(text.substr(begin));
 }
@@ -165,7 +166,7 @@ void BytePairTokenizer::merge_few(Scratch& scratch, std::vector<uint32_t>& out) 
   size_t n = symbols.size();
   for (size_t i = 0; i + 1 < n; ++i) ranks[i] = find_rank(symbols[i], symbols[i + 1]);
   while (n > 1) {
-    const auto* best = std::min_element(ranks.begin(), ranks.begin() + (n - 1));  // the first of equal ones
+    const auto* best = std::min_element(ranks.begin(), ranks.begin() + (n - 1));  // the first of equals
     if (*best == kNone) break;
     const auto at = static_cast<size_t>(best - ranks.begin());
     symbols[at] = merges_[*best].merged;
@@ -181,8 +182,8 @@ void BytePairTokenizer::merge_few(Scratch& scratch, std::vector<uint32_t>& out) 
   out.insert(out.end(), symbols.begin(), symbols.begin() + static_cast<ptrdiff_t>(n));
 }
 
-// The same with a queue of candidates. One whose symbols have been merged otherwise since is passed over:
-// what stands at a place only grows, so it cannot become what the candidate was for again.
+// The same with a queue of candidates. A candidate whose symbols have been merged otherwise since is skipped:
+// the symbol at a position only grows, so it cannot become the candidate's again.
 void BytePairTokenizer::merge_many(Scratch& scratch, std::vector<uint32_t>& out) const {
   const auto n = static_cast<uint32_t>(scratch.symbols.size());
   std::vector<Scratch::Symbol>& chain = scratch.chain;

@@ -1,15 +1,15 @@
-// Byte pairs: a text as tokens of a model's vocabulary.
+// Byte pairs: tokenises a text by byte pair encoding with a model's vocabulary.
 //
-// Byte pair encoding (Sennrich et al. 2016) as the Llama family has it: a text begins with a marker (U+2581),
-// every space is one, nothing else is normalised or split beforehand; a character that the vocabulary lacks
-// becomes its bytes' tokens. A piece starts as its characters, and the pair of neighbours that merges best
-// (first in the list of merges, then furthest left) is merged until none does.
+// Byte pair encoding (Sennrich et al. 2016) as in the Llama family: a marker (U+2581) is put before the text
+// and replaces every space; there is no other normalisation or splitting; a character that is not in the
+// vocabulary becomes the tokens of its bytes. A piece starts as its characters, and the pair of neighbours
+// with the best merge (first in the list of merges, then furthest left) is merged until no merge applies.
 //
-// As if the whole text were one piece (tokenize_plainly() is that). But no merge ever reaches across two
-// characters that stand side by side in no token that merges make, so the text is cut there, and a piece that
-// is one token, as most words are, is looked up.
+// Equivalent to treating the whole text as one piece, which tokenize_plainly() does. Since no merge reaches
+// across two characters that are adjacent in no mergeable token, the text is split there, and a piece that is
+// one token, like most words, is found by a lookup.
 //
-// Immutable and so safe for any number of threads, each with a Scratch of its own.
+// Immutable, and therefore safe for any number of threads, each with its own Scratch.
 #pragma once
 
 #include <array>
@@ -22,11 +22,10 @@
 namespace scrubjay::embed {
 
 struct Merge {
-  uint32_t left, right, merged;  // ids of tokens; the string of `merged` is that of `left` and of `right`
+  uint32_t left, right, merged;  // token ids; `merged` is the concatenation of the others
 };
 
-// A token that is found in the raw text before anything else ("<s>"); the text before and after it stand
-// alone.
+// A token that is found in the raw text first ("<s>"); the text before and after it is tokenised separately.
 struct AddedToken {
   std::string content;
   uint32_t id;
@@ -34,7 +33,7 @@ struct AddedToken {
 
 class BytePairTokenizer {
  public:
-  // Memory that is kept from one text to the next.
+  // Reusable buffers.
   struct Scratch {
     struct Candidate {
       uint32_t rank;
@@ -50,17 +49,17 @@ class BytePairTokenizer {
     std::vector<Symbol> chain;
   };
 
-  // The vocabulary by id, and the merges, best first. Throws base::InvalidArgument: an id beyond the
-  // vocabulary, a merge that is not the sum of its parts, no token "<0x..>" for some byte, text that is not
-  // UTF-8.
+  // Takes the vocabulary by id, and the merges, best first. Throws base::InvalidArgument: an id beyond the
+  // vocabulary, a merge that is not the concatenation of its parts, a missing token "<0x..>" for some byte,
+  // or text that is not UTF-8.
   BytePairTokenizer(std::span<const std::string_view> vocabulary, std::span<const Merge> merges,
                     std::vector<AddedToken> added);
 
-  // Appends the ids of the tokens of `text`, which is well-formed UTF-8. Costs about 20 ns a word that is one
-  // token and n log n in the length of the longest piece.
+  // Appends the ids of the tokens of `text`, which is well-formed UTF-8. Costs about 20 ns for a word that is
+  // one token, and n log n in the length of the longest piece.
   void tokenize(std::string_view text, Scratch& scratch, std::vector<uint32_t>& out) const;
 
-  // The same answer by the definition, quadratic: the reference.
+  // The same result by the definition, in quadratic time: the reference.
   void tokenize_plainly(std::string_view text, std::vector<uint32_t>& out) const;
 
   [[nodiscard]] size_t n_tokens() const noexcept { return begins_.size() - 1; }
@@ -70,11 +69,11 @@ class BytePairTokenizer {
 
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
-  static constexpr size_t kFew = 32;  // symbols up to which looking at all pairs beats keeping a queue
-  // What a boundary is judged by: an ASCII character is its own class.
+  static constexpr size_t kFew = 32;  // up to this many symbols a scan of all pairs beats a queue
+  // Character classes for boundaries: an ASCII character is its own class.
   static constexpr unsigned kOther = 128, kMarker = 129, kUnknown = 130, kClasses = 131;
 
-  // Part of a text without added tokens; `marked`: a marker that is not in the bytes stands before them.
+  // Tokenises a part of a text without added tokens; `marked`: preceded by a marker that is not in the bytes.
   void tokenize_part(std::string_view part, Scratch& scratch, std::vector<uint32_t>& out) const;
   void tokenize_piece(std::string_view bytes, bool marked, Scratch& scratch,
                       std::vector<uint32_t>& out) const;
@@ -97,11 +96,11 @@ class BytePairTokenizer {
   void index_boundaries();
   void index_wholes();
 
-  std::string strings_;  // of all tokens, end to end
+  std::string strings_;  // of all tokens, concatenated
   std::vector<uint32_t> begins_;
   std::vector<Merge> merges_;
   std::vector<AddedToken> added_;  // longer ones first
-  std::string added_first_;        // the bytes that they begin with
+  std::string added_first_;        // the first bytes of the added tokens
   std::array<uint32_t, 128> ascii_{};
   std::array<uint32_t, 256> bytes_{};
   struct Character {

@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kMostTokens = size_t{1} << kIdBits;
 
-// A power of two that n entries fill by half at most.
+// A power of two that is at most half full with n entries.
 size_t table_size(size_t n) { return std::bit_ceil(std::max<size_t>(2 * n, 8)); }
 
 [[noreturn]] void refuse(const std::string& name, size_t i, const std::string& message) {
   throw base::InvalidArgument(name + "[" + std::to_string(i) + "]: " + message);
 }
 
-// The byte that a token like "<0x0A>" stands for, or -1.
+// The byte of a token such as "<0x0A>", or -1.
 int byte_of(std::string_view token) {
   const auto digit = [](char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -51,7 +51,7 @@ BytePairTokenizer::BytePairTokenizer(std::span<const std::string_view> vocabular
     if (added_first_.find(added_[i].content[0]) == std::string::npos) added_first_ += added_[i].content[0];
   }
   std::stable_sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) {
-    return a.content.size() > b.content.size();  // where two begin, the longer one counts
+    return a.content.size() > b.content.size();  // of two at the same position the longer counts
   });
   index_characters();
   index_merges();
@@ -62,7 +62,7 @@ BytePairTokenizer::BytePairTokenizer(std::span<const std::string_view> vocabular
 void BytePairTokenizer::index_characters() {
   ascii_.fill(kNone);
   bytes_.fill(kNone);
-  std::vector<Character> found;
+  std::vector<Character> characters;
   for (uint32_t id = 0; id < n_tokens(); ++id) {
     const std::string_view string = token(id);
     if (const int byte = byte_of(string); byte >= 0) bytes_[static_cast<size_t>(byte)] = id;
@@ -71,16 +71,16 @@ void BytePairTokenizer::index_characters() {
     if (character < 128) {
       ascii_[character] = id;
     } else {
-      found.push_back({character, id});
+      characters.push_back({character, id});
     }
   }
   if (const auto* missing = std::find(bytes_.begin(), bytes_.end(), kNone); missing != bytes_.end()) {
-    throw base::InvalidArgument("vocabulary: expected a token <0x..> for each byte, there is none for byte " +
+    throw base::InvalidArgument("vocabulary: expected a token <0x..> for each byte, missing for byte " +
                                 std::to_string(missing - bytes_.begin()));
   }
-  characters_.assign(table_size(found.size()), {0, kNone});
+  characters_.assign(table_size(characters.size()), {0, kNone});
   const size_t mask = characters_.size() - 1;
-  for (const Character& entry : found) {
+  for (const Character& entry : characters) {
     size_t i = character_slot(entry.character, mask);
     while (characters_[i].id != kNone && characters_[i].character != entry.character) i = (i + 1) & mask;
     characters_[i] = entry;
@@ -100,9 +100,9 @@ void BytePairTokenizer::index_merges() {
     const std::string_view whole = token(merged);
     if (whole.size() != token(left).size() + token(right).size() || !whole.starts_with(token(left)) ||
         !whole.ends_with(token(right)))
-      refuse("merges", rank, "expected the token that two tokens make together, got another one");
+      refuse("merges", rank, "expected the concatenation of both tokens, got another token");
     if (byte_of(token(left)) >= 0 || byte_of(token(right)) >= 0)
-      refuse("merges", rank, "expected no token of a single byte, got one");
+      refuse("merges", rank, "expected tokens other than those of single bytes, got one of a byte");
     const uint64_t key = pair_key(left, right);
     size_t i = pair_slot(key, mask);
     while (pairs_[i] != UINT64_MAX && pairs_[i] >> kIdBits != key) i = (i + 1) & mask;

@@ -1,5 +1,5 @@
-// The addressing of the tokenizer's tables, shared by their builder and their readers; nothing is persisted.
-// Seeded: the vocabulary is public, and texts are foreign.
+// Addressing of the tokenizer's tables, shared by their builder and their readers; not persisted. Seeded,
+// since the vocabulary is public and texts are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr std::string_view kMarkerBytes = "\xe2\x96\x81";
   return base::seeded_hash64(bytes) ^ (marked ? base::process_hash_seed.masks[0] : 0);
 }
 
-// Two ids in 42 bits; 21 more hold the rank of their merge.
+// Two ids in 42 bits; the remaining bits hold the rank of their merge.
 inline constexpr unsigned kIdBits = 21;
 [[nodiscard]] constexpr uint64_t pair_key(uint32_t left, uint32_t right) noexcept {
   return (static_cast<uint64_t>(left) << kIdBits) | right;

@@ -20,7 +20,7 @@ struct Scratch {
   std::string sanitized;
 };
 
-// A thread that once embedded a book need not hold its tokens for ever.
+// A thread that once embedded a book need not keep its tokens forever.
 constexpr size_t kMostKept = size_t{1} << 16;
 
 Scratch& thread_scratch() {

@@ -26,8 +26,8 @@ void put_number(std::string& out, uint64_t value, size_t n_bytes) {
   for (size_t i = 0; i < n_bytes; ++i) out += static_cast<char>(value >> (8 * i));
 }
 
-void check(bool holds, const char* what, uint64_t got) {
-  if (!holds) fail(std::string("expected ") + what + ", got " + std::to_string(got));
+void check(bool holds, const char* name, uint64_t got) {
+  if (!holds) fail(std::string("expected ") + name + ", got " + std::to_string(got));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ void read_static_table(std::string_view bytes, StaticTable& table) {
   check(bytes.size() == size, (std::to_string(size) + " bytes").c_str(), bytes.size());
   const std::string_view covered = bytes.substr(0, bytes.size() - kChecksumBytes);
   const uint64_t checksum = base::load_bytes(bytes.data() + covered.size(), kChecksumBytes);
-  if (base::hash64(covered) != checksum) fail("the checksum is another one: bytes of it have changed");
+  if (base::hash64(covered) != checksum) fail("checksum mismatch, the file has been changed");
 
   table.name = covered.substr(kHeaderBytes, name_bytes);
   if (text::valid_utf8_prefix(table.name) != table.name.size()) fail("expected a name in UTF-8");
@@ -60,7 +60,7 @@ void read_static_table(std::string_view bytes, StaticTable& table) {
   for (size_t at = 0; at < strings.size();) {
     const size_t end = strings.find('\n', at);
     if (end == std::string_view::npos || end == at)
-      fail("expected tokens of a byte or more, each ended by a line feed");
+      fail("expected non-empty tokens, each terminated by a line feed");
     table.vocabulary.push_back(strings.substr(at, end - at));
     at = end + 1;
   }
@@ -71,7 +71,7 @@ void read_static_table(std::string_view bytes, StaticTable& table) {
   for (uint32_t id = 0; id < n_rows; ++id) {
     const float factor = std::bit_cast<float>(read_u32(covered, factors_at + size_t{id} * 4));
     if (!std::isfinite(factor) || factor < 0.0f || factor > 1e6f)
-      fail("expected factors from 0 to 1e6, got another for token " + std::to_string(id));
+      fail("expected factors from 0 to 1e6, got one out of range for token " + std::to_string(id));
     table.factors[id] = factor;
   }
   const std::string_view packed = covered.substr(factors_at + size_t{n_rows} * 4);

@@ -27,7 +27,8 @@ constexpr Ascii ascii_class(char c) noexcept {
   return Ascii::alone;
 }
 
-// Calls word(view) for what stands between ASCII separators and for each ASCII character that stands alone.
+// Calls word(view) for the text between ASCII separators, and for each ASCII character that is a word
+// of its own.
 template <class Word>
 void split_ascii(std::string_view text, Word&& word) {
   size_t begin = 0;
@@ -57,7 +58,7 @@ WordPieceTokenizer::WordPieceTokenizer(std::span<const std::string_view> vocabul
     if (token.empty() || text::valid_utf8_prefix(token) != token.size() ||
         strings_.size() + token.size() > UINT32_MAX) {
       throw base::InvalidArgument("vocabulary[" + std::to_string(begins_.size() - 1) +
-                                  "]: expected UTF-8 of a byte or more");
+                                  "]: expected a non-empty token in UTF-8");
     }
     strings_ += token;
     begins_.push_back(static_cast<uint32_t>(strings_.size()));
@@ -117,7 +118,7 @@ void WordPieceTokenizer::tokenize_run(std::string_view run, Scratch& scratch,
   tokenize_word(scratch.word, out);
 }
 
-// Words of a run without ASCII separators: characters beyond ASCII may stand alone, too.
+// Words of a run without ASCII separators, in which non-ASCII characters may be words of their own.
 void WordPieceTokenizer::tokenize_folded(std::string_view run, std::vector<uint32_t>& out) const {
   size_t begin = 0;
   for (size_t at = 0; at < run.size();) {

@@ -9,8 +9,8 @@
 namespace scrubjay::engine {
 namespace {
 
-// Dead postings that are counted within one publication, for which readers of the partition take their
-// snapshot again: some hundred microseconds.
+// Postings of deleted documents that are counted within one publication, during which readers of the
+// partition retry their snapshot: some hundred microseconds.
 constexpr size_t kMostDeadPostings = 4096;
 
 }  // namespace
@@ -19,7 +19,7 @@ uint64_t Engine::BatchWrite::run() {
   do find_partitions();
   while (!turns_.take(partitions_));
   has_turns_ = true;
-  // With the turns: numbers ascend along each partition.
+  // While holding the turns: write numbers ascend within each partition.
   first_write_ = engine_.next_write_.fetch_add(rows_.size(), std::memory_order_relaxed);
   scratch_.late.clear();
   for (Row& row : rows_) look_up(row);
@@ -39,7 +39,7 @@ void Engine::BatchWrite::find_partitions() {
   rows_.clear();
   partitions_.clear();
   rows_.reserve(batch_.documents().size());
-  std::unordered_map<std::string_view, Partition*> known;  // unless all are of one scope
+  std::unordered_map<std::string_view, Partition*> partitions_by_key;  // unused if all have one scope
   const Scope* last = nullptr;
   for (const PreparedBatch::Document& document : batch_.documents()) {
     const ScopeRef& scope = document.input->scope;
@@ -48,7 +48,7 @@ void Engine::BatchWrite::find_partitions() {
       continue;
     }
     last = scope.get();
-    Partition*& partition = known[scope->key()];
+    Partition*& partition = partitions_by_key[scope->key()];
     if (!partition) {
       made_.reserve(made_.size() + 1);
       bool made = false;
@@ -65,7 +65,8 @@ void Engine::BatchWrite::find_partitions() {
   }
 }
 
-// What the row replaces, and its terms: those that were prepared, if the document is still where it was.
+// Finds the document that the row replaces, and its terms: the prepared ones, if the document has not changed
+// or moved.
 void Engine::BatchWrite::look_up(Row& row) {
   const std::optional<Location> old = engine_.ids_.find(*row.partition, row.id());
   if (!old) return check_version(row);
@@ -122,7 +123,7 @@ void Engine::BatchWrite::plan() {
   steps_.push_back({rows_.size(), dead_.size()});
 }
 
-// In the bitmap of this publication, which begins as that of the one before.
+// Sets the document's bit in the bitmap of this publication, which starts as a copy of the previous one.
 void Engine::BatchWrite::mark_dead(const Row& row, size_t first_dead, size_t first_of_partition) {
   size_t i = dead_.size();
   while (i != first_of_partition && dead_[i - 1].chunk != row.old_chunk) --i;
@@ -141,7 +142,7 @@ void Engine::BatchWrite::announce() {
   for (Row& row : rows_) {
     if (row.old_chunk) continue;
     row.announced = engine_.ids_.add(row.id(), row.location());
-    assert(row.announced);  // whoever writes to the partition needs its turn, which is ours
+    assert(row.announced);  // a writer to the partition needs its turn, which this thread has
   }
 }
 

@@ -1,12 +1,12 @@
-// Batch write: a prepared batch becomes part of its partitions, whole or not at all.
+// Batch write: applies a prepared batch to its partitions, all or nothing.
 //
-//  1. The partitions are found or made, and their turns taken (turn.hpp).
-//  2. What each document replaces is looked up; a condition on its version that does not hold ends the write.
-//  3. The documents are stored at the tails of the chunks, where nobody sees them.
-//  4. The bitmaps of the dead are copied, one for each publication.
-//  5. New ids are announced in the id index, which may need memory.
-//  6. Partition by partition the documents are published, and the ids of replaced ones told their new places.
-// The steps up to 5 may fail; then what they did is taken back, which asks for no memory. Step 6 cannot fail.
+//  1. Find or create the partitions and take their turns (turn.hpp).
+//  2. Look up the document that each row replaces; an unmet version condition ends the write.
+//  3. Store the documents at the tails of the chunks, where readers do not see them.
+//  4. Copy the bitmaps of deleted documents, one copy for each publication.
+//  5. Announce new ids in the id index, which may allocate.
+//  6. Partition by partition, publish the documents and update the id index for the replaced ids.
+// Steps 1 to 5 may fail; their effects are then rolled back, which allocates nothing. Step 6 cannot fail.
 #pragma once
 
 #include <memory>
@@ -41,20 +41,20 @@ class Engine::BatchWrite {
     Chunk* old_chunk = nullptr;  // null: the id is new
     uint32_t old_offset = 0;
     lexical::KeptTerms::Range old_terms = {};
-    bool late = false;  // whose terms are those in scratch_.late
+    bool late = false;  // its terms are in scratch_.late
     bool announced = false;
 
     [[nodiscard]] Location location() const noexcept { return {partition, doc}; }
     [[nodiscard]] const Id& id() const noexcept { return document->input->id; }
   };
-  // The bitmap of a chunk's dead as of one publication.
+  // The bitmap of a chunk's deleted documents as of one publication.
   struct Dead {
     Chunk* chunk;
     std::unique_ptr<base::Bitmap> bitmap;
     uint32_t n_killed;  // by this publication
   };
-  // Rows of one partition that appear at once, and the bitmaps that go with them; from where the one before
-  // ends.
+  // Rows of one partition that are published together, and the bitmaps that go with them. Begins where the
+  // previous step ends.
   struct Step {
     size_t end_row, end_dead;
   };
@@ -80,12 +80,12 @@ class Engine::BatchWrite {
   const base::ForkGate::Inside inside_{engine_.fork_gate_};
   const base::EpochGuard guard_;
   PartitionTurns turns_;
-  std::vector<Partition*> partitions_;  // each once
-  std::vector<Partition*> made_;        // for this batch
-  std::vector<Row> rows_;               // those of one partition behind one another
+  std::vector<Partition*> partitions_;  // without duplicates
+  std::vector<Partition*> made_;        // created for this batch
+  std::vector<Row> rows_;               // grouped by partition
   std::vector<Dead> dead_;
   std::vector<Step> steps_;
-  uint64_t first_write_ = 0;  // the number of the first document's write
+  uint64_t first_write_ = 0;  // write number of the first document
   size_t n_stored_ = 0;
   bool has_turns_ = false, published_ = false;
 };

@@ -58,7 +58,7 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
     max_length_code_.store(code, std::memory_order_relaxed);
 }
 
-// Whatever reaches past the tail is the remains of a document that failed here before.
+// Data past the tail belongs to a document whose write failed.
 void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
                            const vector::ColumnOptions& vectors) {
   vector::Column* column = vectors_.load(std::memory_order_relaxed);
@@ -82,35 +82,36 @@ void Chunk::prepare_vector(uint32_t offset, const NewDocument& document,
 }
 
 void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
-  auto* known = const_cast<filter::Columns*>(columns());
-  filter::Columns* columns = with_attributes(offset, payload, known);
-  if (columns != known) columns_.store(columns, std::memory_order_release);
+  auto* current = const_cast<filter::Columns*>(columns());
+  filter::Columns* columns = with_attributes(offset, payload, current);
+  if (columns != current) columns_.store(columns, std::memory_order_release);
 }
 
-// The columns, or new ones if there are none, with the attributes that the payload has, if it has any.
+// Returns the columns, or new ones if there are none, with the attributes of the payload, if any.
 filter::Columns* Chunk::with_attributes(uint32_t offset, std::string_view payload, filter::Columns* columns) {
   thread_local filter::Attributes attributes;
   if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return columns;
-  std::unique_ptr<filter::Columns> made;
-  if (!columns) made = std::make_unique<filter::Columns>();
-  (columns ? columns : made.get())->append(offset, attributes, payload);
-  return columns ? columns : made.release();
+  std::unique_ptr<filter::Columns> new_columns;
+  if (!columns) new_columns = std::make_unique<filter::Columns>();
+  (columns ? columns : new_columns.get())->append(offset, attributes, payload);
+  return columns ? columns : new_columns.release();
 }
 
-// Each thread that comes meanwhile makes its own, so that none waits for another; the first one to be ready is the
-// chunk's. The writer, which comes here before it adds to columns, adds to that one.
+// Threads that arrive meanwhile each make columns of their own, so that none waits for another; the
+// first to finish installs its columns. The writer calls this before it adds to the columns, and adds to
+// the installed ones.
 void Chunk::make_columns() const {
-  std::unique_ptr<filter::Columns> made;
+  std::unique_ptr<filter::Columns> new_columns;
   for (uint32_t offset = 0; offset < n_deferred_; ++offset) {
     if (offset % 256 == 0) base::interruption_point();
-    const std::optional<std::string_view> own = payload(offset);
-    if (!own || own->empty()) continue;
-    filter::Columns* columns = with_attributes(offset, *own, made.get());
-    if (columns != made.get()) made.reset(columns);
+    const std::optional<std::string_view> bytes = payload(offset);
+    if (!bytes || bytes->empty()) continue;
+    filter::Columns* columns = with_attributes(offset, *bytes, new_columns.get());
+    if (columns != new_columns.get()) new_columns.reset(columns);
   }
   filter::Columns* none = nullptr;
-  if (made && columns_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel))
-    static_cast<void>(made.release());
+  if (new_columns && columns_.compare_exchange_strong(none, new_columns.get(), std::memory_order_acq_rel))
+    static_cast<void>(new_columns.release());
   n_deferred_payload_bytes_.store(0, std::memory_order_release);
 }
 
@@ -164,7 +165,7 @@ void Chunk::forget_values() noexcept {
 }
 
 std::unique_ptr<base::Bitmap> Chunk::copy_dead() {
-  postings_.thaw();  // kill() counts in its lists, and may not fail
+  postings_.thaw();  // kill() counts in its lists and may not fail
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
   return old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
 }
@@ -183,7 +184,7 @@ std::unique_ptr<base::Bitmap> Chunk::replace_dead(std::unique_ptr<base::Bitmap> 
   return std::unique_ptr<base::Bitmap>(dead_.exchange(dead.release(), std::memory_order_acq_rel));
 }
 
-// All at once what kill() and replace_dead() do one by one.
+// Same as kill() and replace_dead() for all deleted documents at once.
 void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
   postings_.recount_dead(*dead);
   uint64_t total = total_length_.load(std::memory_order_relaxed);
@@ -243,7 +244,7 @@ size_t Chunk::vector_bytes() const noexcept {
 }
 
 size_t Chunk::attribute_bytes() const noexcept {
-  // What is not made yet is said to take half of what the payloads take, which is seldom less.
+  // Columns that are not made yet are estimated at half of the payloads' bytes, which is seldom too much.
   const size_t n_deferred = n_deferred_payload_bytes_.load(std::memory_order_acquire);
   const filter::Columns* columns = columns_.load(std::memory_order_acquire);
   return columns ? columns->memory_bytes() : n_deferred / 2;

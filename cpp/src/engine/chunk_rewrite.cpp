@@ -10,13 +10,13 @@ ChunkRewrite::ChunkRewrite(std::vector<ChunkRef> old, const vector::ColumnOption
     : old_(std::move(old)), vectors_(vectors), chunk_docs_(chunk_docs), renumbered_(old_.size()) {
   auto* opened = new Chunk(old_.front()->scope());
   target_ = ChunkRef(opened);
-  opened->drop_reference();  // target_ holds it now
+  opened->drop_reference();  // target_ has a reference now
   opened->limit(chunk_docs);
   opened->number(old_.front()->serial());
 }
 
 size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
-  constexpr uint32_t kBatch = 256;  // documents between two looks around
+  constexpr uint32_t kBatch = 256;  // documents between two checks
   size_t n_copied = 0;
   for (size_t c = 0; c < old_.size(); ++c) {
     const Chunk& from = *old_[c].get();
@@ -58,7 +58,7 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
   return n_copied;
 }
 
-// For a document of so many passages.
+// Whether a document with this many passages fits.
 bool ChunkRewrite::has_room(uint32_t n_passages) noexcept {
   return chunk().passages()->n_rows() + n_passages <= vector::Passages::kMaxRows;
 }

@@ -1,7 +1,8 @@
 // Chunk rewrite: copies the live documents of neighbouring chunks into one chunk while they change.
 //
-// copy() reads what is published, like a search, and may be called again for what was published since; only
-// the last call, finish(), has the writers wait. No text is analysed: postings are taken over, renumbered.
+// copy() reads published documents, like a search, and may be called again for documents published
+// since. Only the last step, finish(), blocks the writers. Texts are not analysed again: postings are
+// copied and renumbered.
 #pragma once
 
 #include <atomic>
@@ -15,15 +16,14 @@ namespace scrubjay::engine {
 
 class ChunkRewrite {
  public:
-  // `old`: neighbours in a partition, at least one; only the last of them may be open. `chunk_docs`: what the
-  // new chunk may hold.
+  // `old`: neighbouring chunks of a partition, at least one; only the last may be open. `chunk_docs`:
+  // capacity of the new chunk.
   ChunkRewrite(std::vector<ChunkRef> old, const vector::ColumnOptions& vectors, uint32_t chunk_docs);
 
-  // Copies the documents published since the last call; returns how many there were. Stops early when
-  // `stopped`.
+  // Copies the documents published since the last call; returns their number. Stops early when `stopped`.
   size_t copy(const std::atomic<bool>& stopped);
-  // With the writers held: copies the rest and takes over the deletions. False: it cannot be used, because
-  // the new chunk would hold too much.
+  // Copies the rest and applies the deletions, while the writers are blocked. Returns false if the new chunk
+  // cannot be used because it would overflow.
   [[nodiscard]] bool finish();
 
   [[nodiscard]] const std::vector<ChunkRef>& old() const noexcept { return old_; }
@@ -42,7 +42,7 @@ class ChunkRewrite {
  private:
   [[nodiscard]] Chunk& chunk() noexcept {
     return const_cast<Chunk&>(*target_.get());
-  }  // ours alone until placed
+  }  // not shared until it is published
 
   [[nodiscard]] bool has_room(uint32_t n_passages) noexcept;
 
@@ -50,13 +50,14 @@ class ChunkRewrite {
   const vector::ColumnOptions vectors_;
   const uint32_t chunk_docs_;
   ChunkRef target_;
-  std::vector<std::vector<uint32_t>> renumbered_;  // by old chunk and offset: the new one, or kGone
+  std::vector<std::vector<uint32_t>> renumbered_;  // new offset by old chunk and offset, or kGone
   bool overflowed_ = false;
 };
 
-// A sixth of the documents: then no scan is longer by more than a fifth for those that are gone, and at most
-// five documents are copied for each that was deleted, which made replacing all of a partition's documents 3
-// to 12% dearer than waiting for three tenths. Few: a rewrite gives back next to nothing.
+// Whether enough documents are deleted to rewrite the chunk: a sixth. Then deleted documents lengthen a scan
+// by at most a fifth, and at most five documents are copied for each deleted one, which made replacing all
+// documents of a partition 3 to 12% slower than with a threshold of three tenths. Below kLeastDead a rewrite
+// would free next to nothing.
 [[nodiscard]] inline bool many_are_dead(const Chunk& chunk) noexcept {
   constexpr uint32_t kLeastDead = 64;
   const uint32_t n_dead = chunk.n_docs() - chunk.n_live();

@@ -1,11 +1,11 @@
 // Compaction: removes deleted documents from memory without blocking searches or writers.
 //
-// A chunk with many dead documents is copied without them beside searches and writes (chunk_rewrite.hpp), and
-// put in its place in one publication, for which writers of the partition wait some milliseconds (and all who
-// look up ids while those of a full chunk are told their new places). Neighbours that fit into one chunk
-// become one. compact() does this for every dead document, on the caller's thread; in the background
-// (EngineOptions::background) a thread of the engine does it for chunks with a sixth of deleted documents
-// (upkeep.cpp).
+// A chunk with many deleted documents is copied without them, concurrently with searches and writes
+// (chunk_rewrite.hpp), and replaced in one publication, for which writers of the partition wait some
+// milliseconds (and all id lookups wait while those of a full chunk get their new locations). Neighbours that
+// fit into one chunk are merged. compact() does this for all deleted documents, on the caller's thread; in
+// the background (EngineOptions::background) a thread of the engine does it for chunks with a sixth of
+// deleted documents (upkeep.cpp).
 
 #include <algorithm>
 
@@ -19,15 +19,15 @@ namespace {
 
 [[nodiscard]] uint32_t n_dead(const Chunk& chunk) noexcept { return chunk.n_docs() - chunk.n_live(); }
 
-// An upper bound: those of dead documents count, and only a full chunk has many.
+// An upper bound, since it includes passages of deleted documents; only a full chunk has many.
 [[nodiscard]] uint32_t passages_of(const Chunk& chunk) noexcept {
   const vector::Passages* passages = chunk.passages();
   return passages ? passages->n_rows() : 0;
 }
 
-// The next neighbours, from serial number `from` on, that are worth becoming one chunk. Thoroughly: whatever
-// holds dead documents. Empty: there are none. Chunks that a graph covers (it goes with them) wait until most
-// of a chunk is dead.
+// Returns the next neighbours, from serial number `from` on, that are worth merging into one chunk; empty if
+// there are none. Thoroughly: all chunks with deleted documents. Chunks that a graph covers (which would be
+// dropped with them) wait until most of a chunk is deleted.
 std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t chunk_docs,
                              bool thoroughly) {
   const std::span<const ChunkRef> chunks = partition.chunks();
@@ -64,7 +64,7 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
 }  // namespace
 
 size_t Engine::compact() {
-  const Writing writing(*this);  // no stemmer calls this
+  const Writing writing(*this);  // calls no stemmer
   const CompactionTurn one_at_a_time(*this);
   std::vector<ScopeRef> scopes;
   {
@@ -83,7 +83,7 @@ size_t Engine::compact() {
   return n_dropped;
 }
 
-// Holds compaction_mutex_. Returns how many dead documents went.
+// Holds compaction_mutex_. Returns the number of deleted documents that were purged.
 size_t Engine::compact_partition(const Scope& scope, bool thoroughly, const std::atomic<bool>& stopped) {
   constexpr size_t kFew = 64;  // documents that may be left to copy while writers wait
   constexpr int kMaxRounds = 20;
@@ -110,7 +110,7 @@ size_t Engine::compact_partition(const Scope& scope, bool thoroughly, const std:
   }
 }
 
-// A partition without live documents.
+// Drops a partition without live documents.
 size_t Engine::drop_if_empty(const Scope& scope) {
   const PartitionTurn turn(*this, scope.key(), scope.hash());
   Partition* partition = turn.get();
@@ -121,7 +121,7 @@ size_t Engine::drop_if_empty(const Scope& scope) {
   return n_docs;
 }
 
-// Puts the copy in the place of what it was copied from, unless that is not there any more.
+// Replaces the copied chunks by the copy, unless they are gone.
 size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
   const PartitionTurn turn(*this, scope.key(), scope.hash());
   Partition* partition = turn.get();
@@ -143,9 +143,8 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
   for (const ChunkRef& chunk : old) n_gone += chunk->n_docs();
   n_gone -= rewrite.target()->n_docs();
 
-  // Everything that takes long comes before the moment in which all who look up ids wait. Shard by shard, and
-  // within one in ascending order: then no document comes to a place that another one of its hash has yet to
-  // leave.
+  // Everything slow happens before id lookups are blocked. Moves are ordered by shard, and ascending within a
+  // shard: no document moves to a location that another one with the same hash has yet to leave.
   struct Moved {
     uint64_t hash;
     LocalDoc from, to;
@@ -172,7 +171,7 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
       replaced = partition->replace_chunks(std::move(list));
       if (covered) old_graph = partition->replace_graph(nullptr);
     }
-    for (const Moved& one : moved) ids.move(one.hash, {partition, one.from}, one.to);
+    for (const Moved& move : moved) ids.move(move.hash, {partition, move.from}, move.to);
   }
   base::retire(std::move(old_graph));
   base::retire(std::move(replaced));

@@ -15,7 +15,7 @@ void append_utf8(uint32_t code, std::string& out) {
   } else if (code < 0x800) {
     byte(0xc0 | code >> 6);
     byte(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {  // half a surrogate pair, too: the analyzer reads it as U+FFFD
+  } else if (code < 0x10000) {  // including half a surrogate pair: the analyzer reads it as U+FFFD
     byte(0xe0 | code >> 12);
     byte(0x80 | (code >> 6 & 0x3f));
     byte(0x80 | (code & 0x3f));
@@ -27,7 +27,7 @@ void append_utf8(uint32_t code, std::string& out) {
   }
 }
 
-// Four hexadecimal digits at `at`, after \u.
+// Reads the four hexadecimal digits after \u, at `at`.
 std::optional<uint32_t> code_unit(std::string_view text, size_t at) {
   uint32_t unit = 0;
   if (at + 4 > text.size()) return std::nullopt;
@@ -36,7 +36,8 @@ std::optional<uint32_t> code_unit(std::string_view text, size_t at) {
   return unit;
 }
 
-// Appends the character of a JSON escape; `at` is the place after its backslash. Returns its length, 0 if it is invalid.
+// Appends the character of a JSON escape; `at` is the position after its backslash. Returns the length of the
+// escape, 0 if it is invalid.
 size_t append_escape(std::string_view text, size_t at, std::string& out) {
   switch (text[at]) {
     case '"':
@@ -49,7 +50,7 @@ size_t append_escape(std::string_view text, size_t at, std::string& out) {
     case 'n':
     case 'r':
     case 't':
-      out.push_back(' ');  // whichever it is, it separates
+      out.push_back(' ');  // each of them is a separator
       return 1;
     case 'u':
       break;

@@ -1,9 +1,9 @@
-// Context: words that are indexed with a document's text though they are no part of it (a title, a summary of where the
-// text stands).
+// Context: words that are indexed with a document's text but are not part of it (a title, a summary
+// of its surroundings).
 //
-// The payload of a document with a context is a JSON object that begins with {"context":"..." (python/scrubjay/payload.py
-// writes it so). Its terms count as often as they occur, but not towards the document's length.
-// tests/reference/model.py is the twin.
+// The payload of a document with a context is a JSON object that begins with {"context":"... (written by
+// python/scrubjay/payload.py). The terms of the context count with their frequency, but not towards the
+// document's length. Reference: tests/reference/model.py.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,10 @@
 
 namespace scrubjay::engine {
 
-inline constexpr size_t kMaxContextBytes = 65536;  // a longer one is not indexed
+inline constexpr size_t kMaxContextBytes = 65536;  // a longer context is not indexed
 
-// The context as UTF-8, empty if there is none: a view of `buffer` or of the payload. A payload without one is not parsed.
+// Returns the context as UTF-8, a view of `buffer` or of the payload; empty if there is none. A payload
+// without a context is not parsed.
 [[nodiscard]] std::string_view context_of(std::optional<std::string_view> payload, std::string& buffer);
 
 }  // namespace scrubjay::engine

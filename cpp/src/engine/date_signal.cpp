@@ -18,22 +18,22 @@ using IntegerTrack = filter::Track<int64_t>;
 
 constexpr double kShareOfBest = 0.55;
 
-// Of the scores that are not refused, 1 if they are equal; not finite where they are huge.
+// Standard deviation of the scores that are not rejected; 1 if they are equal, not finite if they are huge.
 double deviation(std::span<const Candidate> candidates) noexcept {
   double n = 0.0, sum = 0.0, squares = 0.0;
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
-  for (const Candidate& one : candidates) {
-    if (one.refused) continue;
-    sum += one.score;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.refused) continue;
+    sum += candidate.score;
     n += 1.0;
-    least = std::min(least, one.score);
-    greatest = std::max(greatest, one.score);
+    least = std::min(least, candidate.score);
+    greatest = std::max(greatest, candidate.score);
   }
   if (n == 0.0) return 0.0;
   if (least == greatest) return 1.0;
   const double mean = sum / n;
-  for (const Candidate& one : candidates)
-    if (!one.refused) squares += (one.score - mean) * (one.score - mean);
+  for (const Candidate& candidate : candidates)
+    if (!candidate.refused) squares += (candidate.score - mean) * (candidate.score - mean);
   return std::sqrt(squares / n);
 }
 
@@ -73,7 +73,7 @@ void DateSignal::add(double weight) {
   }
 }
 
-// Of each candidate.
+// Reads the time of each candidate.
 void DateSignal::read_times() {
   const std::span<const Candidate> all = s_.candidates.all();
   s_.times.assign(all.size(), IntegerTrack::kAbsent);
@@ -105,17 +105,18 @@ void DateSignal::match_windows() {
   }
 }
 
-// A deadline or a version is found by its words: what holds them must not fall behind what was said that day.
+// A deadline or a version is found by its words: a document that contains them must not fall behind others of
+// that day.
 void DateSignal::match_written(const text::DateWindow& window) {
   s_.places.clear();  // of the query's terms
   for (const std::string& word : s_.dates.terms().subspan(window.first_term, window.n_terms)) {
     const uint64_t key = text::term_key(word),
                    stem = text::term_key(is_ascii_word(word) ? text::porter2(word) : word);
-    const auto found = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
+    const auto position = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
       return term.key == key || term.key == stem;
     });
-    if (found == terms_.end()) return;
-    s_.places.push_back(static_cast<uint32_t>(found - terms_.begin()));
+    if (position == terms_.end()) return;
+    s_.places.push_back(static_cast<uint32_t>(position - terms_.begin()));
   }
   const std::span<const Candidate> all = s_.candidates.all();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -126,7 +127,7 @@ void DateSignal::match_written(const text::DateWindow& window) {
   }
 }
 
-// By rank among those that the words find nearly as good as the best: the states of one thing.
+// Ranks by time the documents whose lexical scores are near the best one: the states of one thing.
 void DateSignal::match_newest() {
   const std::span<const Candidate> lexical = s_.candidates.lexical();
   if (lexical.empty()) return;

@@ -1,12 +1,14 @@
-// The date signal: candidates of the days that a question names count more.
+// Date signal: a bonus for candidates whose dates match the days that the question names.
 //
-//   score += weight * match * D        match: the greatest of the question's windows (text/dates.hpp), or 1 for a
-//                                      document that holds the date as the question writes it
-//   score += weight / 2 * newness * D  a question for the newest: 0 for the oldest of the lexical ranking's
-//                                      documents that have 0.55 of its best score, 1 for the newest, by rank
+//   score += weight * match * D        match: best match with the question's windows (text/dates.hpp), or 1
+//                                      for a document that contains the date as the question writes it
+//   score += weight / 2 * newness * D  if the question asks for the newest: by rank of time, from 0 for the
+//                                      oldest to 1 for the newest of the lexical ranking's documents with at
+//                                      least 0.55 of its best score
 //
-// D is the standard deviation of the candidates' fused scores, 1 if they are equal. The time of a document is `valid_from` of its
-// metadata (an integer, microseconds since 1970), else `created_at`. Where neither is known, nothing is added.
+// D is the standard deviation of the candidates' fused scores, or 1 if they are equal. The time of a document
+// is `valid_from` of its metadata (an integer, microseconds since 1970), otherwise `created_at`. A document
+// with neither gets no bonus.
 #pragma once
 
 #include <span>
@@ -21,12 +23,12 @@ namespace scrubjay::engine {
 
 class DateSignal {
  public:
-  // `parts`: the score parts of each candidate, or null if they are not wanted.
+  // `parts`: the score parts of each candidate, or null if they are not requested.
   DateSignal(SearchScratch& scratch, const LexicalArm& lexical, std::span<const lexical::TermCount> terms,
              std::vector<fusion::ScoreParts>* parts) noexcept
       : s_(scratch), lexical_(lexical), terms_(terms), parts_(parts) {}
 
-  // To the candidates' scores, by what scratch.dates says.
+  // Adds the bonus to the candidates' scores, according to scratch.dates.
   void add(double weight);
 
  private:
@@ -41,11 +43,12 @@ class DateSignal {
   std::vector<fusion::ScoreParts>* const parts_;
 };
 
-// What the question says of dates, into scratch.dates. False for most questions, at next to no cost.
+// Stores the dates that the question names in scratch.dates. Returns false for most questions, at
+// almost no cost.
 [[nodiscard]] bool find_dates(std::string_view question, const RankingOptions& options,
                               SearchScratch& scratch);
 
-// The time of a search that names none, in microseconds since 1970.
+// The reference time of a search that does not give one, in microseconds since 1970.
 [[nodiscard]] int64_t clock_us() noexcept;
 
 }  // namespace scrubjay::engine

@@ -1,9 +1,9 @@
-// Engine: the whole native core behind one class: documents in, ranked documents out.
+// Engine: the public class of the native core. Documents in, ranked documents out.
 //
-// Long calls pass interruption points (base/interruption.hpp); an engine goes on in the child of a fork
-// (base/fork.hpp). Thread-safe throughout. Writers of one partition take turns, and share next to nothing
-// with those of others (turn.hpp); searches take no lock and never wait for a writer's work. A write is
-// visible to every search that starts after it returned. Knows nothing of Python.
+// Thread-safe throughout. Writers of one partition take turns, and share almost nothing with writers of other
+// partitions (turn.hpp); searches take no lock and never wait for a writer. A write is visible to every
+// search that starts after the write returned. Long calls pass interruption points (base/interruption.hpp);
+// an engine stays usable in the child of a fork (base/fork.hpp). Knows nothing of Python.
 #pragma once
 
 #include <atomic>
@@ -37,138 +37,141 @@ namespace scrubjay::engine {
 
 struct SearchScratch;
 
-// Of a text (before and after what is no UTF-8 became U+FFFD) and of a payload: 16 MiB.
+// Limit for a text (before and after invalid UTF-8 is replaced by U+FFFD) and for a payload: 16 MiB.
 inline constexpr size_t kMaxTextBytes = size_t{1} << 24;
 
 struct EngineOptions {
-  uint32_t dim = 0;  // 0: the first vector decides
+  uint32_t dim = 0;  // 0: taken from the first vector
   vector::Metric metric = vector::Metric::cosine;
   vector::Storage storage = vector::Storage::f16;
   text::AnalyzerOptions analyzer;
   lexical::Bm25Parameters bm25;
-  uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
+  uint32_t chunk_docs = kMaxChunkDocs;  // small in tests
   VectorPlan vector_plan = VectorPlan::automatic;
-  uint64_t graph_bytes = planner::kGraphBytes;  // tests make graphs small
-  bool background = false;  // compact and build graphs on a thread of the engine's (upkeep.cpp)
+  uint64_t graph_bytes = planner::kGraphBytes;  // small in tests
+  bool background = false;  // compact and build graphs on a background thread (upkeep.cpp)
 };
 
-// A document's version is the number of its last write, at least 1 and ascending over an engine. What a
-// conditional write expects: a version, absence (0), or nothing.
+// The version of a document is its last write number: at least 1, and ascending over an engine. A conditional
+// write expects a version, absence (kAbsent) or nothing (kAnyVersion).
 inline constexpr uint64_t kAbsent = 0;
 inline constexpr uint64_t kAnyVersion = UINT64_MAX;
 
 // The key of a document.
 struct DocumentKey {
-  const Scope* scope = nullptr;  // exactly
+  const Scope* scope = nullptr;  // this exact scope
   Id id;
 };
 
 struct DocumentInput {
   Id id;
-  std::string_view text;  // any bytes: what is not UTF-8 becomes U+FFFD
+  std::string_view text;  // any bytes: invalid UTF-8 becomes U+FFFD
   std::optional<std::string_view> payload;
   ScopeRef scope;
-  std::span<const float> vector;  // empty: none
+  std::span<const float> vector;  // empty: no vector
   uint64_t expected = kAnyVersion;
-  // Not empty: `vector` is a vector for each of these passages, one behind the other.
+  // If not empty: `vector` holds one vector for each of these passages, concatenated.
   std::span<const vector::PassageSpan> passages{};
 
-  // Of one vector.
+  // Dimension of one vector.
   [[nodiscard]] size_t dim() const noexcept {
     return passages.empty() ? vector.size() : vector.size() / passages.size();
   }
   [[nodiscard]] DocumentKey key() const noexcept { return {scope.get(), id}; }
 };
 
-// A conditional write that was refused: the document is not, or no longer, as its writer saw it.
+// A rejected conditional write: the document does not have the version that its writer expected.
 struct VersionConflict : base::Error {
   VersionConflict(const DocumentInput& written, uint64_t found_version);
-  const DocumentInput* document;  // of the batch
-  uint64_t found;                 // version; kAbsent: there is none
+  const DocumentInput* document;  // in the batch
+  uint64_t found;                 // the actual version; kAbsent: no such document
 };
 
-// What a batch wrote: the distinct documents, in order, have consecutive versions.
+// Result of a batch: its distinct documents, in order, have consecutive versions.
 struct Written {
   size_t n_docs = 0;
   uint64_t first_version = 0;
 };
 
-// Documents that a caller names: by their ids, in whichever scope, and by their keys. Null: none in this way.
+// Documents named by a caller: by id in any scope, and by key. Null: not named in this way.
 struct DocumentNames {
   const filter::IdSet* ids = nullptr;
-  const std::vector<DocumentKey>* keys = nullptr;  // each with its scope
+  const std::vector<DocumentKey>* keys = nullptr;  // with scopes
   [[nodiscard]] bool given() const noexcept { return ids || keys; }
 };
 
-// Which of the visible documents may be found: those that the predicate admits (null: all), that are among
-// `only`, if any names are given, and not among `without`. Others are not candidates; the statistics of BM25
-// stay those of all visible documents.
+// Restricts the visible documents that may be found: to those that the predicate admits (null: all), that are
+// among `only` (if it names any), and not among `without`. Other documents are not candidates; BM25
+// statistics are still those of all visible documents.
 struct DocumentFilter {
   const filter::Predicate* predicate = nullptr;
   DocumentNames only = {}, without = {};
   [[nodiscard]] bool any() const noexcept { return predicate || only.given() || without.given(); }
 };
 
-// Along which way of a link a document is reached: from who links to who is linked, against it, or both.
+// Direction in which links are followed: from the linking document to the linked one (out), the reverse (in),
+// or both.
 enum class LinkDirection : uint8_t { out, in, both };
 
 // Rankings by what documents link to (link_graph.hpp).
 struct LinkRequest {
   std::string field = "links";
-  std::vector<DocumentKey> centres;  // of the ranking by distance; none: there is no such ranking
+  std::vector<DocumentKey> centres;  // for the ranking by distance; empty: no such ranking
   uint32_t hops = 3;
   LinkDirection direction = LinkDirection::both;
-  bool mentions = false;  // whether what the other rankings hold is ranked by its mentions, too
+  bool mentions = false;  // also rank the documents of the other rankings by their mentions
 };
 
 struct SearchRequest {
   std::optional<std::string_view> text;
-  std::span<const float> vector;                    // empty: none
-  const embed::StaticEmbedder* embedder = nullptr;  // makes the vector of the text if there is no other
+  std::span<const float> vector;                    // empty: no vector
+  const embed::StaticEmbedder* embedder = nullptr;  // embeds the text if there is no vector
   const Scope* scope = nullptr;
-  // What several scopes see (visible_together.hpp), in the place of what `scope` sees; ties go by their order.
+  // What several scopes see (visible_together.hpp), instead of what `scope` sees; ties are broken
+  // by their order.
   std::span<const Scope::Visible> together;
   size_t k = 10;
-  bool lexical = true;  // which arms may run
+  bool lexical = true;  // arms that may run
   bool semantic = true;
-  size_t lexical_candidates = 0, vector_candidates = 0;  // of each arm's ranking; 0: max(100, k)
+  size_t lexical_candidates = 0, vector_candidates = 0;  // size of each arm's ranking; 0: max(100, k)
   const RankingOptions* ranking = &plain_fusion();
-  // Of the caller, best first. A key without a scope names the most specific of the documents with its id
+  // The caller's rankings, best first. A key without a scope names the most specific document with its id
   // that the search may find.
   std::span<const std::vector<DocumentKey>> rankings;
-  const LinkRequest* links = nullptr;  // their rankings follow those above; null: none
-  // One for each entity that the query names: who has it in the ranking's entity field.
+  const LinkRequest* links = nullptr;  // its rankings follow those above; null: none
+  // One predicate per entity that the query names, on the ranking's entity field.
   std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
-  bool spread = false;          // fill SearchResult::spread, where there is a vector; explain does, too
-  bool static_cosines = false;  // but not here, where the range of the similarities is known
-  double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
+  bool spread = false;          // fill SearchResult::spread if there is a vector; explain does, too
+  bool static_cosines = false;  // except for static embeddings, whose range of similarities is known
+  double recall = 0.99;         // of the vector arm, in (0, 1]; 1: exact, by scanning all originals
 
   [[nodiscard]] std::span<const Scope::Visible> visible() const noexcept {
     return together.empty() ? std::span(scope->visible_begin(), scope->visible_end()) : together;
   }
 };
 
-// Documents in the order of their last writes. Images do not keep it: what is loaded counts as written then.
+// Lists documents in the order of their last writes. Images do not preserve this order: loaded documents
+// count as written at the time of loading.
 struct ListRequest {
   const Scope* scope = nullptr;
-  bool exact = false;  // of exactly this scope; otherwise all that a search from there sees
-  bool newest = true;  // first
-  uint64_t after = 0;  // only what is listed behind the document with this write number; 0: from the start
+  bool exact = false;  // only this exact scope; otherwise all that a search from it sees
+  bool newest = true;  // newest first
+  uint64_t after = 0;  // only documents listed after the one with this write number; 0: from the start
   size_t skip = 0;
   size_t limit = SIZE_MAX;
   DocumentFilter filter;
 };
 
-// The graph of a partition. none: no graph. coming: a build is due or under way. growing: an extension by the
-// documents written since is due or under way. built: up to date.
+// State of a partition's graph. none: no graph. coming: build pending or running. growing: extension by newer
+// documents pending or running. built: up to date.
 enum class GraphState : uint8_t { none, coming, growing, built };
 
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
   uint64_t n_graphs = 0;
-  uint64_t n_in_graphs = 0, n_graph_extensions = 0;  // vectors; how often since they were built
+  uint64_t n_in_graphs = 0, n_graph_extensions = 0;  // vectors in graphs; extensions since they were built
   uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0, graph_bytes = 0;
 };
 
@@ -178,50 +181,52 @@ class Engine {
   ~Engine();
 
   // --- writing -----------------------------------------------------------------------------------
-  // Inserts or replaces documents, in order; of equal keys the last counts: all of them, or none if anything
-  // fails. Everything is checked before anything is written: base::InvalidArgument (with the row),
-  // base::WrongType. Within a partition new documents appear at once, those that replace others in groups.
-  // Returns how many distinct keys were written.
+  //
+  // Inserts or replaces documents, in order: all or nothing. Of equal keys the last one counts. Everything is
+  // checked before anything is written: base::InvalidArgument (with the row), base::WrongType. Within a
+  // partition, new documents become visible at once, replacements in groups. Returns the number of distinct
+  // keys written.
   size_t upsert(std::span<const DocumentInput> documents) { return write(documents).n_docs; }
-  // The same, telling the versions. Conditions (`DocumentInput::expected`; of equal keys those of the last
-  // one) hold in the writer's turn, or VersionConflict is thrown and nothing is written.
+  // Same as upsert(), and returns the versions. Conditions (`DocumentInput::expected`; of equal keys
+  // that of the last one) are checked in the writer's turn; if one is not met, throws VersionConflict
+  // and writes nothing.
   Written write(std::span<const DocumentInput> documents);
-  // The same in two steps: all that needs no writer's turn, and the rest, which is short. `documents` and
-  // what they refer to live until after apply(), which may be called once or never; it checks again what
-  // other writers may have changed.
+  // Same as upsert(), in two steps: all the work that needs no writer's turn, then the rest, which is short.
+  // `documents` and what they refer to must live until after apply(), which may be called at most once; it
+  // checks again what other writers may have changed.
   void prepare(std::span<const DocumentInput> documents, PreparedBatch& out) const;
   size_t apply(const PreparedBatch& batch);
-  // How many of the keys existed (base::WrongType for an id of the other kind); each is gone from every
-  // projection when this returns. One after the other.
+  // Removes documents one after the other; returns how many of the keys existed. When it returns, they are
+  // gone from every projection. Throws base::WrongType for an id of the other kind.
   size_t remove(std::span<const DocumentKey> keys) { return remove(keys, {}); }
-  // The same; with `versions`, one a key, a document that has another version stays.
+  // Same; with `versions`, one for each key, a document with another version is not removed.
   size_t remove(std::span<const DocumentKey> keys, std::span<const uint64_t> versions);
-  // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly
-  // this scope).
+  // Removes every partition within `scope`, or with `exact` only the partition of exactly this scope.
   size_t erase(const Scope& scope, bool exact);
-  // Rewrites chunks that hold dead documents, beside searches and writes, and drops empty partitions; returns
-  // how many dead documents went. Writers wait for the moment in which a chunk is replaced.
+  // Rewrites chunks with deleted documents, concurrently with searches and writes, and drops empty
+  // partitions. Returns the number of deleted documents that were purged. Writers wait only while a
+  // chunk is replaced.
   size_t compact();
 
-  // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and
-  // writes; returns for how many. Documents written later are scanned beside the graph until it is extended
-  // or built again. Not `anew`: graphs that can be are extended.
+  // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, concurrently with searches
+  // and writes; returns the number of graphs. Documents written later are scanned beside the graph until it
+  // is extended or rebuilt. With `anew` false, existing graphs are extended where possible.
   size_t build_graphs(size_t min_vectors, bool anew = true);
 
-  // --- residence (residence.cpp) -----------------------------------------------------------------
-  // A store keeps the documents, the engine holds partitions while they are needed.
+  // --- residency (residence.cpp) -----------------------------------------------------------------
+  // A store keeps the documents; the engine holds partitions while they are needed.
   //
-  // Throws what upsert() would throw for invalid documents, and writes nothing.
+  // Throws what upsert() would throw for invalid documents, but writes nothing.
   void validate(std::span<const DocumentInput> documents) const;
-  // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Its
-  // writers wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go
-  // on.
+  // Returns the images of the partition of exactly this scope, chunk by chunk; none if it has no documents.
+  // Its writers wait meanwhile. If it has a graph, the image of the graph follows (graph_image.hpp), which is
+  // made while writers continue.
   [[nodiscard]] std::vector<std::string> save_partition(const Scope& scope) const;
-  // Takes the documents of the images as the partition of `scope`, which must not be here; returns how many.
-  // Throws base::Corrupt, and then has changed nothing. A graph that cannot be used is no error:
-  // graph_state() tells. To let a partition go again: erase(scope, true).
+  // Loads the documents of the images as the partition of `scope`, which must not be resident; returns their
+  // number. Throws base::Corrupt and then has changed nothing. An unusable graph is not an error: see
+  // graph_state(). To evict the partition: erase(scope, true).
   size_t load_partition(const ScopeRef& scope, std::span<const std::string_view> images);
-  // What the partition of exactly this scope occupies, and what its content amounts to.
+  // Memory of the partition of exactly this scope, and the digest of its content.
   [[nodiscard]] size_t partition_bytes(const Scope& scope) const;
   [[nodiscard]] Digest digest(const Scope& scope) const;
   [[nodiscard]] GraphState graph_state(const Scope& scope) const;
@@ -230,25 +235,26 @@ class Engine {
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {
     return search_row(request, kOnlyRow);
   }
-  // On `n_threads` threads, the caller's among them (0: as many as the machine has, which is also the most).
+  // Uses `n_threads` threads including the caller's (0: as many as the machine has cores, which is
+  // also the maximum).
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
                                                        unsigned n_threads) const;
 
-  // A number that changes with every write that a search from the scope could notice.
+  // A number that changes with every write that could affect a search from the scope.
   [[nodiscard]] uint64_t generation(const Scope& scope) const;
-  // The visible documents that contain a text, ASCII letters in either case, by reading each; score =
-  // len(part) / len(document). Mode substring.
+  // Returns the visible documents that contain a text, ignoring the case of ASCII letters, by scanning each;
+  // score = len(part) / len(document). Mode substring.
   [[nodiscard]] SearchResult find_substring(std::string_view part, const Scope& scope, size_t k) const;
 
-  // One moment of each partition. Costs what it skips and returns, with a filter what the scope holds. Mode
-  // none, no scores; `last_write` is where the next page starts.
+  // Lists documents; each partition is read at one point in time. Cost is proportional to what it skips and
+  // returns, with a filter to what the scope holds. Mode none, no scores; `last_write` is the cursor for the
+  // next page.
   [[nodiscard]] SearchResult list(const ListRequest& request) const;
-  // The exact scopes that hold documents, or those of them that agree with `within`; in no order.
+  // Returns the exact scopes that hold documents, or those of them within `within`; in no order.
   [[nodiscard]] std::vector<ScopeRef> scopes(const Scope* within) const;
-  // The most specific of the documents with this id that the scope sees.
+  // Returns the most specific document with this id that is visible from the scope.
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id, const Scope& scope) const;
-  [[nodiscard]] size_t count(
-      const Scope* scope) const;  // what a search from the scope sees; null: everything
+  [[nodiscard]] size_t count(const Scope* scope) const;  // visible from the scope; null: all documents
   [[nodiscard]] size_t count(const Scope& scope, const DocumentFilter& filter) const;
   [[nodiscard]] EngineStats stats(const Scope* scope) const;
 
@@ -300,14 +306,14 @@ class Engine {
   void build_graph_later(Partition& partition) noexcept;
   enum class GraphWork : uint8_t { none, extend, build };
   [[nodiscard]] GraphWork graph_work(const Partition& partition) const noexcept;
-  void maintain(Maintenance& own) noexcept;
+  void maintain(Maintenance& state) noexcept;
   void restart_after_fork(bool torn) noexcept;  // upkeep.cpp; in the child, with no other thread
   [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
                                          const std::atomic<bool>& stopped);
   [[nodiscard]] size_t drop_if_empty(const Scope& scope);
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
   [[nodiscard]] bool make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped);
-  [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made);
+  [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> partition_graph);
   void check_kind(const DocumentNames& names, const char* argument) const;
   void apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const;
   void find_members(const filter::IdSet& ids, SearchScratch& scratch) const;
@@ -318,10 +324,10 @@ class Engine {
   std::atomic<uint32_t> dim_;
   std::atomic<IdKind> id_kind_{IdKind::unset};
 
-  // The order of locks stands in turn.hpp.
+  // Lock order: turn.hpp.
   std::mutex compaction_mutex_;  // one rewrite at a time
   std::atomic<std::thread::id> compactor_{};
-  std::mutex identity_mutex_;  // who settles dim_ and id_kind_
+  std::mutex identity_mutex_;  // guards changes of dim_ and id_kind_
   std::mutex upkeep_mutex_;    // guards maintenance_
   std::unique_ptr<Maintenance> maintenance_;
   std::mutex table_mutex_;  // one change of the partition table at a time

@@ -1,8 +1,8 @@
-// Expansion: the ef of a graph search that reaches a recall among the best k.
+// Expansion: the ef of a graph search that reaches a given recall among the best k.
 //
-// The default is fitted to real embeddings: the share of misses falls with the power 1.28 of ef. How hard a
-// search is depends on the distribution of the vectors, so a graph that is large enough is calibrated
-// (graph_trial.hpp), and the ef that it needs is stored as a multiple of the default.
+// The default is fitted to real embeddings: the share of misses falls with the power 1.28 of ef. The
+// difficulty of a search depends on the distribution of the vectors, so a graph that is large enough is
+// calibrated (graph_trial.hpp), and the ef that it needs is stored as a multiple of the default.
 #pragma once
 
 #include <algorithm>
@@ -19,21 +19,21 @@ namespace scrubjay::engine {
   return (53.0 + 1.2 * static_cast<double>(k)) * std::pow(0.05 / misses_of(recall), 0.78);
 }
 
-// The ef that a graph needs, by recall and k, as a multiple of the default.
+// The ef that a graph needs, as a multiple of the default, by recall and k.
 class ExpansionScales {
  public:
   static constexpr std::array<double, 3> kRecalls{0.9, 0.95, 0.99};
   static constexpr std::array<size_t, 2> kWanted{10, 50};
   static constexpr double kGreatest = 32.0;
 
-  // For kRecalls[r] and kWanted[w]: at least 1; rounded up, by 2% at most.
+  // For kRecalls[r] and kWanted[w]: at least 1; rounded up by at most 2%.
   void set(size_t r, size_t w, double scale) noexcept {
     const double steps = std::ceil(std::log2(scale) * kStepsAnOctave - 1e-6);
     steps_[r * kWanted.size() + w] = static_cast<uint8_t>(std::clamp(steps, 0.0, kMost));
   }
 
-  // Between what was tried by logarithms of misses, and evenly between the numbers wanted. Beyond it the same
-  // multiple of the usual as at its border.
+  // Interpolates between the calibrated points, by the logarithm of the misses and linearly in k. Outside of
+  // them the multiple of the nearest point applies.
   [[nodiscard]] double expansion(double recall, size_t k) const noexcept {
     constexpr size_t kFew = kWanted.front(), kMany = kWanted.back();
     if (k <= kFew || k >= kMany) return scale(recall, k < kMany ? 0 : 1) * usual_expansion(recall, k);
@@ -42,7 +42,7 @@ class ExpansionScales {
                      scale(recall, 1) * usual_expansion(recall, kMany), way);
   }
 
-  // As a number, to be kept: 0 is the usual, below 2^16 one scale for all in 1,024ths (as it was kept once).
+  // Stored form: 0 is the default; below 2^16 one scale for all points in 1,024ths (an earlier format).
   [[nodiscard]] uint64_t packed() const noexcept {
     uint64_t number = 0;
     for (size_t i = 0; i < steps_.size(); ++i) number |= uint64_t{steps_[i]} << (8 * i);
@@ -83,15 +83,16 @@ class ExpansionScales {
   return std::max(k, static_cast<size_t>(scales.expansion(recall, k))) + 1;
 }
 
-// The same for the best k that are visible where a share is: they are as near as the best k / share of all.
+// The same when only a share of the documents is visible: the best k of them are as near as the best k /
+// share of all.
 [[nodiscard]] inline size_t expansion_among(double recall, size_t k, double visible_share,
                                             const ExpansionScales& scales) noexcept {
   return expansion_for(recall, static_cast<size_t>(std::ceil(static_cast<double>(k) / visible_share)),
                        scales);
 }
 
-// Whether a search that kept `expansion` in view has gone far enough, as the last one wanted was found as the
-// rank-th: it has not where fewer about the query are visible than elsewhere.
+// Whether a search with ef = `expansion` that found its last result at this rank has searched far enough. It
+// has not if fewer documents are visible near the query than on average.
 [[nodiscard]] inline bool far_enough(double recall, size_t rank, size_t expansion,
                                      const ExpansionScales& scales) noexcept {
   constexpr double kFewerInView = 0.7;

@@ -8,7 +8,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// Of BM25, if each term stood in its documents independently of the others.
+// The deviation of BM25 if the occurrences of terms in documents were independent.
 double lexical_deviation(const SearchScratch& scratch, size_t n_terms, uint64_t n_docs) {
   double variance = 0.0;
   for (size_t t = 0; t < n_terms; ++t) {
@@ -16,8 +16,8 @@ double lexical_deviation(const SearchScratch& scratch, size_t n_terms, uint64_t 
     const double weight =
         scratch.counts[t] *
         (scratch.worths.empty() ? scratch.weighting.idf_of(t) : scratch.weighting.worth(t, scratch.worths));
-    const double held = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
-    variance += weight * weight * held * (1.0 - held);
+    const double share = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
+    variance += weight * weight * share * (1.0 - share);
   }
   return std::sqrt(variance);
 }

@@ -1,4 +1,4 @@
-// Fusion scale: what the automatic fusion measures the scores of a search by (fusion/fuse.hpp).
+// Fusion scale: the scale by which automatic fusion normalises the scores of a search (fusion/fuse.hpp).
 #pragma once
 
 #include "engine/search_scratch.hpp"
@@ -8,9 +8,9 @@
 
 namespace scrubjay::engine {
 
-// Of the visible documents, filter or not, after both arms ranked; the scratch holds the sample of documents
-// (similarity_spread.hpp) and the document frequencies. Without a vector ranking, no
-// spread; where fewer than half of the sample have a vector, that of the vector ranking.
+// Computed over all visible documents, ignoring filters, after both arms have ranked; the scratch holds the
+// sample of documents (similarity_spread.hpp) and the document frequencies. Without a vector ranking there is
+// no spread; if fewer than half of the sample have a vector, the spread is that of the vector ranking.
 [[nodiscard]] fusion::Scale fusion_scale(SearchScratch& scratch, std::span<const lexical::TermCount> terms,
                                          uint64_t n_docs, const VectorArm& vector);
 

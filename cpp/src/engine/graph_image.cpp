@@ -12,7 +12,7 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr char kGraphMagic[8] = {'S', 'J', 'G', 'R', 'A', 'P', 'H', '\n'};
-constexpr size_t kMostBytes = size_t{512} << 20;  // more than a store takes in one piece is not far
+constexpr size_t kMostBytes = size_t{512} << 20;  // near the limit of a store's values
 
 using vector::GraphLinks;
 
@@ -27,7 +27,7 @@ struct GraphHeader {
   uint32_t n_lists;
   uint64_t n_links;
   uint64_t scales;    // ExpansionScales::packed()
-  uint64_t checksum;  // of the header with this field zero, and what follows
+  uint64_t checksum;  // of the header, with this field zero, and the rest
 };
 static_assert(sizeof(GraphHeader) == 64 && std::is_trivially_copyable_v<GraphHeader>);
 
@@ -52,7 +52,7 @@ static_assert(sizeof(GraphHeader) == 64 && std::is_trivially_copyable_v<GraphHea
   std::string out;
   out.reserve(sizeof header + 4 * (links.n_covered.size() + links.docs.size() + links.links.size()) +
               links.levels.size() + links.list_sizes.size());
-  put_value(out, header);  // again below, when it is known
+  put_value(out, header);  // overwritten below, when it is complete
   put_array(out, links.n_covered);
   put_array(out, links.docs);
   put_array(out, links.links);
@@ -63,7 +63,7 @@ static_assert(sizeof(GraphHeader) == 64 && std::is_trivially_copyable_v<GraphHea
   return out;
 }
 
-// What the bytes say; that it makes sense is seen to where a graph is made of it.
+// Reads the lists; they are validated when a graph is made from them.
 [[nodiscard]] std::optional<GraphLinks> read_links(std::string_view bytes, uint64_t generation,
                                                    ExpansionScales& scales) {
   if (!is_graph_image(bytes) || bytes.size() < sizeof(GraphHeader)) return std::nullopt;
@@ -110,7 +110,7 @@ GraphKeeping::GraphKeeping(const PartitionGraph& graph, std::span<const ChunkRef
     const uint32_t n_covered = c < graph.chunks.size() ? graph_->n_covered(c) : 0;
     const auto image = static_cast<uint32_t>(n_covered_.size());
     n_covered_.push_back(0);
-    // What is few once the dead are gone is not covered: its rows would move again.
+    // A chunk with few live documents is not covered: its rows would move again.
     if (n_covered == 0 || !can_be_covered(chunk.n_live(), chunk_docs)) continue;
     renumbered_[c].assign(n_covered, GraphLinks::kGone);
     for (uint32_t offset = 0; offset < n_covered; ++offset) {

@@ -16,12 +16,12 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr size_t kLeastTried = 16384;  // vectors
-// Of a million vectors a thousand questions are asked, of fewer vectors fewer.
+// A thousand questions for a million vectors, fewer for fewer vectors.
 constexpr size_t kLeastQuestions = 400, kMostQuestions = 1000, kVectorsAQuestion = 1000;
 constexpr double kStep = 1.08, kFarStep = 1.25;
-// Of the misses that are allowed: what is found for these questions should be found for others, too.
+// The share of the allowed misses that the trial accepts, so that the recall also holds for other questions.
 constexpr double kMisses = 0.8;
-constexpr float kMoved = 0.5f;  // of its length
+constexpr float kMoved = 0.5f;  // relative to its length
 
 struct Question {
   vector::PreparedQuery query;
@@ -35,7 +35,7 @@ class Trial {
         std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead)
       : graph_(graph), columns_(columns), n_docs_(n_docs), dead_(dead) {}
 
-  // One of the vectors at or behind this place of all, moved in a direction of its own.
+  // Takes one of the vectors at or after this position among all, moved in a direction of its own.
   [[nodiscard]] bool ask(uint64_t place, Question& out) {
     const base::EpochGuard guard;
     size_t c = 0;
@@ -72,7 +72,7 @@ class Trial {
     return true;
   }
 
-  // How many of the nearest a search for so many does not come by.
+  // Number of the nearest documents that a search for `wanted` misses.
   [[nodiscard]] size_t n_missed(const Question& question, size_t wanted, size_t expansion) {
     const base::EpochGuard guard;
     found_.clear();
@@ -117,7 +117,7 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
   }
   if (questions.size() < n_asked / 2) return {};
   ExpansionScales scales;
-  std::array<double, ExpansionScales::kRecalls.size()> found{};  // for fewer wanted: more need no less
+  std::array<double, ExpansionScales::kRecalls.size()> found{};  // for smaller k: a greater k needs no less
   for (size_t w = 0; w < ExpansionScales::kWanted.size(); ++w) {
     const size_t wanted = ExpansionScales::kWanted[w];
     for (Question& question : questions) question.n_missed = wanted;
@@ -129,7 +129,7 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
         size_t n_missed = 0, n_nearest = 0;
         for (Question& question : questions) {
           if (cancelled()) return {};
-          if (question.n_missed != 0)  // if it is, a search that keeps more in view misses none either
+          if (question.n_missed != 0)  // a search with a greater ef misses none either
             question.n_missed = trial.n_missed(question, wanted, static_cast<size_t>(expansion));
           n_missed += question.n_missed;
           n_nearest += std::min(wanted, question.nearest.size());

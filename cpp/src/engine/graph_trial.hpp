@@ -1,11 +1,11 @@
 // Graph trial: calibrates the ef that searches of a particular graph need.
 //
-// How hard vectors are to find by a graph depends on how they lie: in a million around 256 centres a search
-// that finds .99 of the nearest among embeddings finds .94. So some of the vectors, moved by half their
-// length, are searched for by scan and by graph; what is kept in view grows until the graph finds what it is
-// to find. A recall that is asked for is kept, at the price that the data has. It never sinks below the
-// usual: what real questions are, a moved vector does not tell (among embeddings it is found with a quarter
-// of what they need).
+// How hard it is to find a vector in a graph depends on the distribution of the vectors: an ef that reaches a
+// recall of .99 among embeddings reaches .94 in a million vectors around 256 centres. The trial therefore
+// moves some of the vectors by half their length, searches for them by scan and by graph, and raises ef until
+// the graph reaches the recall. A requested recall is thus reached, at the cost that the data demands. The
+// result never falls below the default: a moved vector is easier to find than a real query (among embeddings
+// it needs a quarter of the ef).
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@
 
 namespace scrubjay::engine {
 
-// The usual for small graphs and if it was cancelled. Columns, n_docs and what is dead are those that the
-// graph was made of. Takes four hundred scans.
+// Returns the default for small graphs and if it was cancelled. `columns`, `n_docs` and `dead` are those that
+// the graph was built from. Costs four hundred scans.
 [[nodiscard]] ExpansionScales tried(const vector::Graph& graph,
                                     std::span<const vector::Column* const> columns,
                                     std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,

@@ -1,8 +1,8 @@
-// Graphs: when one is built for a partition, extended, or rebuilt.
+// Graphs: when a graph is built for a partition, extended, or rebuilt.
 //
-// All of it beside searches and writes: what is published is read like a search reads it, and the partition's
-// turn is held only to put the graph in its place. A graph is dropped when a chunk that it covers is
-// rewritten. A graph is stored with the images of its chunks (graph_image.hpp), so that loading them does not
+// All of it is concurrent with searches and writes: published data is read as by a search, and the
+// partition's turn is held only to install the graph. A graph is dropped when a chunk that it covers is
+// rewritten. It is stored with the images of its chunks (graph_image.hpp), so that loading them does not
 // rebuild it.
 
 #include <bit>
@@ -18,7 +18,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// Of the first `n_docs`.
+// Number of deleted documents among the first `n_docs`.
 [[nodiscard]] uint64_t n_dead_among(const base::Bitmap& dead, uint32_t n_docs) noexcept {
   uint64_t n = 0;
   for (uint32_t i = 0; i < n_docs / 64; ++i) n += static_cast<uint64_t>(std::popcount(dead.word(i)));
@@ -45,7 +45,7 @@ size_t Engine::build_graphs(size_t min_vectors, bool anew) {
   return n_built;
 }
 
-// Whether searching a graph would often be cheaper than scanning codes, and what the graph in place, if any,
+// Whether searching a graph would often be cheaper than scanning codes, and what the current graph, if any,
 // lacks. Under an epoch guard.
 Engine::GraphWork Engine::graph_work(const Partition& partition) const noexcept {
   const PartitionGraph* graph = partition.graph();
@@ -79,15 +79,14 @@ GraphState Engine::graph_state(const Scope& scope) const {
   return pending && graph_work(*partition) != GraphWork::none ? GraphState::growing : GraphState::built;
 }
 
-// Where there is nothing that could be extended a graph is built. False: it was stopped, or the chunks
-// changed.
+// Builds a graph if there is none to extend. Returns false if it was stopped or the chunks changed.
 bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped) {
-  auto made = std::make_unique<PartitionGraph>();
+  auto partition_graph = std::make_unique<PartitionGraph>();
   std::shared_ptr<const vector::Graph> old;
   std::vector<const vector::Column*> columns;
   std::vector<uint32_t> n_docs;
   std::vector<base::Bitmap>
-      dead;  // a copy: no later deletion may fall between what is left out and its count
+      dead;  // copies, so that no deletion happens between leaving documents out and counting them
   uint64_t n_left_out = 0;
   {
     const base::EpochGuard guard;
@@ -96,17 +95,17 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     const PartitionGraph* in_place = nullptr;
     std::vector<ChunkSnapshot> snapshots;
     partition->read_consistently([&] {
-      // Once: the list may be replaced between two loads.
+      // Load it once: the list may be replaced between two loads.
       const std::span<const ChunkRef> chunks = partition->chunks();
-      made->chunks.assign(chunks.begin(), chunks.end());
+      partition_graph->chunks.assign(chunks.begin(), chunks.end());
       in_place = partition->graph();
       snapshots.clear();
       for (const ChunkRef& chunk : chunks) snapshots.push_back(chunk->snapshot());
     });
     if (work == GraphWork::extend && in_place) {
       old = in_place->graph;
-      made->n_extensions = in_place->n_extensions + 1;
-      made->n_left_out = in_place->n_left_out;
+      partition_graph->n_extensions = in_place->n_extensions + 1;
+      partition_graph->n_left_out = in_place->n_left_out;
     }
     for (size_t c = 0; c < snapshots.size(); ++c) {
       const ChunkSnapshot& snapshot = snapshots[c];
@@ -115,40 +114,41 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
       n_docs.push_back(covered ? snapshot.n_docs : 0);
       dead.push_back(snapshot.dead ? base::Bitmap(*snapshot.dead, snapshot.n_docs) : base::Bitmap());
       n_left_out += n_dead_among(dead[c], n_docs[c]);
-      // What died in the graph that is extended stays in it.
+      // Documents that were deleted after they entered the extended graph stay in it.
       if (old) n_left_out -= n_dead_among(dead[c], old->n_covered(c));
     }
-    made->n_left_out += n_left_out;
+    partition_graph->n_left_out += n_left_out;
   }
   const auto cancelled = [&] {
     base::interruption_point();
     return stopped.load(std::memory_order_relaxed);
   };
   const auto admits = [&](uint32_t doc) { return !dead[doc >> 16].test(doc & 0xffffu); };
-  if (old) made->graph = old->extend(columns, n_docs, cancelled, admits);
-  if (!made->graph && !cancelled()) {
+  if (old) partition_graph->graph = old->extend(columns, n_docs, cancelled, admits);
+  if (!partition_graph->graph && !cancelled()) {
     for (size_t c = 0; old && c < dead.size(); ++c) n_left_out += n_dead_among(dead[c], old->n_covered(c));
-    made->n_left_out = n_left_out;
-    made->n_extensions = 0;
-    made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
+    partition_graph->n_left_out = n_left_out;
+    partition_graph->n_extensions = 0;
+    partition_graph->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
   }
-  if (!made->graph) return false;
-  (void)made->graph->use_huge_pages(columns);
-  made->scales = tried(*made->graph, columns, n_docs, dead, cancelled);
-  return place_graph(scope, std::move(made));
+  if (!partition_graph->graph) return false;
+  (void)partition_graph->graph->use_huge_pages(columns);
+  partition_graph->scales = tried(*partition_graph->graph, columns, n_docs, dead, cancelled);
+  return place_graph(scope, std::move(partition_graph));
 }
 
-bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made) {
+bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> partition_graph) {
   const PartitionTurn turn(*this, scope.key(), scope.hash());
   Partition* partition = turn.get();
-  if (!partition || partition->n_chunks() < made->chunks.size()) return false;
-  for (size_t c = 0; c < made->chunks.size(); ++c) {
-    if (partition->chunks()[c].get() != made->chunks[c].get()) return false;  // rewritten meanwhile
+  if (!partition || partition->n_chunks() < partition_graph->chunks.size()) return false;
+  for (size_t c = 0; c < partition_graph->chunks.size(); ++c) {
+    if (partition->chunks()[c].get() != partition_graph->chunks[c].get())
+      return false;  // rewritten meanwhile
   }
   std::unique_ptr<PartitionGraph> replaced;
   {
     const Partition::Publication publication(*partition);
-    replaced = partition->replace_graph(std::move(made));
+    replaced = partition->replace_graph(std::move(partition_graph));
   }
   base::retire(std::move(replaced));
   return true;

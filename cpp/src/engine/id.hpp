@@ -1,4 +1,4 @@
-// Ids: the caller's names of documents.
+// Ids: the caller's identifiers of documents.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ struct Id {
   static Id of(int64_t value) noexcept { return {IdKind::integer, value, {}}; }
   static Id of(std::string_view value) noexcept { return {IdKind::string, 0, value}; }
 
-  // In memory.
+  // For tables in memory.
   [[nodiscard]] uint64_t hash() const noexcept {
     return kind == IdKind::integer ? base::seeded_hash64(static_cast<uint64_t>(integer))
                                    : base::seeded_hash64(string);
   }
-  // In digests: the same in every process.
+  // For digests: the same in every process.
   [[nodiscard]] uint64_t stored_hash() const noexcept {
     return kind == IdKind::integer
                ? base::mix64(static_cast<uint64_t>(integer) ^ 0x9e3779b97f4a7c15ull, 0xe7037ed1a0b428dbull)

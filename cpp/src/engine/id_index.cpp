@@ -2,23 +2,23 @@
 
 namespace scrubjay::engine {
 
-// By one thread; others that look up ids of the partition wait for it, and for nothing else.
+// One thread enters the ids; other lookups in the partition wait for it and for nothing else.
 void IdIndex::enter_all(const Partition& partition) const {
   using Ids = Partition::Ids;
-  std::optional<base::ForkGate::Inside> inside;  // so that no child has a partition half entered
+  std::optional<base::ForkGate::Inside> inside;  // no forked child has a partition half entered
   if (!gate_.inside()) inside.emplace(gate_);
   std::atomic<Ids>& state = partition.ids();
-  for (Ids found = Ids::deferred;
-       !state.compare_exchange_strong(found, Ids::entering, std::memory_order_acq_rel);
-       found = Ids::deferred) {
-    if (found != Ids::entering) return;
-    state.wait(found, std::memory_order_acquire);
+  for (Ids current = Ids::deferred;
+       !state.compare_exchange_strong(current, Ids::entering, std::memory_order_acq_rel);
+       current = Ids::deferred) {
+    if (current != Ids::entering) return;
+    state.wait(current, std::memory_order_acquire);
   }
   const auto settle = [&](Ids settled) {
     state.store(settled, std::memory_order_release);
     state.notify_all();
   };
-  auto* const owner = const_cast<Partition*>(&partition);  // entries lead writers, too
+  auto* const owner = const_cast<Partition*>(&partition);  // writers use the entries, too
   size_t n_entered = 0;
   const auto for_each = [&](auto&& visit) {
     for (const ChunkRef& chunk : partition.chunks()) {
@@ -28,7 +28,7 @@ void IdIndex::enter_all(const Partition& partition) const {
   };
   try {
     for_each([&](const Id& id, const Location& location) {
-      (void)enter(id, location);  // of distinct ids
+      (void)enter(id, location);  // ids are distinct
       ++n_entered;
       return true;
     });

@@ -1,14 +1,15 @@
-// Id index: from (partition, id), the key of a document, to its place, for all partitions of an engine.
+// Id index: maps (partition, id), the key of a document, to its location, for all partitions of an engine.
 //
-// An id map in shards, each under a lock of its own that is held for one look-up or one change: writers of
-// different partitions meet only for these instructions, and a shard that grows moves a thirty-second of the
-// entries. Entries of a partition go shortly before it leaves the partition table; look-ups compare the partition and
-// read only chunks of the one they ask for, which the caller found in the table. So an entry never leads to a partition
-// that is gone, even if a new one has its address: the entries of the old one went before it did.
+// An id map in shards, each with its own lock that is held for one lookup or one change: writers of different
+// partitions contend only for these instructions, and growing a shard moves a thirty-second of the entries.
+// The entries of a partition are removed shortly before it leaves the partition table. Lookups compare the
+// partition and read only chunks of the partition that they ask for, which the caller found in the table. An
+// entry therefore never leads to a partition that is gone, even if a new one has its address: the entries of
+// the old one were removed first.
 //
-// Most partitions that are read from images are searched, and never asked for an id. So their ids are entered by the
-// first that looks one up (Partition::ids()); every writer looks up before it changes anything, so until then the chunks
-// are as they were read. They count, and are said to take memory, from the beginning.
+// Most partitions that are read from images are only searched and never asked for an id, so their ids are
+// entered by the first lookup (Partition::ids()). Every writer looks up before it changes anything, so until
+// then the chunks are as they were read. Deferred ids count in size() and memory_bytes() from the beginning.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +30,13 @@ class IdIndex {
  public:
   static constexpr size_t kShards = 32;
 
-  // The gate of whoever owns the index: ids are entered inside it.
+  // `gate`: the gate of the index's owner; ids are entered inside it.
   explicit IdIndex(base::ForkGate& gate) noexcept : gate_(gate) {}
 
-  // By bits of the key's hash that the maps do not use.
+  // Uses bits of the key's hash that the maps do not use.
   [[nodiscard]] static size_t shard_number(uint64_t hash) noexcept { return hash >> 59; }
 
-  // The caller holds an epoch guard. The document may not be published yet, or dead since.
+  // The caller holds an epoch guard. The document may be unpublished, or deleted by now.
   [[nodiscard]] std::optional<Location> find(const Partition& partition, const Id& id) const {
     enter_deferred(partition);
     const uint64_t hash = hash_of(partition, id);
@@ -43,7 +44,7 @@ class IdIndex {
     const std::shared_lock lock(shard.mutex);
     return shard.map.find(partition, id, hash);
   }
-  // The same while the document cannot be moved: visit(location), if there is one.
+  // Same as find(), under the lock, so that the document cannot be moved: calls visit(location) if it exists.
   template <class Visit>
   void look_up(const Partition& partition, const Id& id, Visit&& visit) const {
     enter_deferred(partition);
@@ -52,21 +53,21 @@ class IdIndex {
     const std::shared_lock lock(shard.mutex);
     if (const std::optional<Location> location = shard.map.find(partition, id, hash)) visit(*location);
   }
-  // False if the partition has the id. Strong exception guarantee.
+  // Returns false if the partition has the id. Strong exception guarantee.
   [[nodiscard]] bool add(const Id& id, Location location) {
     enter_deferred(*location.partition);
     if (!enter(id, location)) return false;
     count(1);
     return true;
   }
-  // All documents of a partition that no other thread knows of yet, n of them, with distinct ids: looked at when the
-  // first of its ids is looked up.
+  // Registers all n documents, with distinct ids, of a partition that no other thread knows yet; they are
+  // entered when the first of its ids is looked up.
   void defer(const Partition& partition, size_t n) noexcept {
     count(n);
     partition.ids().store(Partition::Ids::deferred, std::memory_order_release);
   }
-  // Takes back defer(); false if the ids are entered, and go one by one. The caller has the partition's turn, or no other
-  // thread knows of the partition. Nothing is entered from then on.
+  // Takes back defer(). Returns false if the ids are entered already and must be erased one by one. The
+  // caller has the partition's turn, or no other thread knows the partition. Nothing is entered afterwards.
   [[nodiscard]] bool forget_deferred(const Partition& partition, size_t n) noexcept {
     for (Partition::Ids state = Partition::Ids::deferred;
          !partition.ids().compare_exchange_strong(state, Partition::Ids::gone, std::memory_order_acq_rel);
@@ -77,7 +78,7 @@ class IdIndex {
     n_.fetch_sub(n, std::memory_order_relaxed);
     return true;
   }
-  // Of an id that the partition has.
+  // The partition must have the id.
   void replace(const Id& id, Location location) noexcept {
     const uint64_t hash = hash_of(*location.partition, id);
     Shard& shard = shard_of(hash);
@@ -92,12 +93,12 @@ class IdIndex {
     shard.map.erase(hash, location);
     n_.fetch_sub(n_before - shard.map.size(), std::memory_order_relaxed);
   }
-  // Before a move: the partition's ids, if they are not here yet.
+  // Enters the partition's deferred ids; required before a move.
   void enter_deferred(const Partition& partition) const {
     if (partition.ids().load(std::memory_order_acquire) != Partition::Ids::entered) enter_all(partition);
   }
 
-  // Everything stays where it is while this lives, but for what move() moves: documents get new places.
+  // Locks all shards for its lifetime; only move() changes locations.
   class Move {
    public:
     explicit Move(IdIndex& index) : index_(index) {
@@ -108,7 +109,7 @@ class IdIndex {
     }
     Move(const Move&) = delete;
     Move& operator=(const Move&) = delete;
-    // The document with this hash of its key at `from` is now at `to`.
+    // The document at `from`, whose key has this hash, is now at `to`.
     void move(uint64_t hash, Location from, LocalDoc to) noexcept {
       index_.shard_of(hash).map.move(hash, from, to);
     }
@@ -117,15 +118,15 @@ class IdIndex {
     IdIndex& index_;
   };
 
-  // In the child of a fork, with no other thread: those that are not here hold no shard.
+  // Called in the child of a fork, without other threads: the threads that held shards do not exist here.
   void restart_after_fork() noexcept {
     for (Shard& shard : shards_) new (&shard.mutex) std::shared_mutex;
   }
 
-  // Announced and deferred documents included.
+  // Includes announced and deferred documents.
   [[nodiscard]] size_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
-  // Assumes the usual spread of ids over the shards, which never shrink: the real size of each depends on the
-  // hash seed, which no figure may disclose.
+  // Estimated for the usual distribution of ids over the shards, which never shrink: the real size of each
+  // depends on the hash seed, which no statistic may disclose.
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const size_t most = most_.load(std::memory_order_relaxed);
     return std::max(most * IdMap::kUsualBytes, std::min(most, kShards) * IdMap::kLeastBytes);
@@ -159,7 +160,7 @@ class IdIndex {
   base::ForkGate& gate_;
   mutable std::array<Shard, kShards> shards_;
   std::atomic<size_t> n_{0};
-  std::atomic<size_t> most_{0};  // that n_ ever was
+  std::atomic<size_t> most_{0};  // maximum of n_ so far
 };
 
 }  // namespace scrubjay::engine

@@ -1,9 +1,9 @@
-// Id map: from (partition, id), the key of a document, to its place.
+// Id map: maps (partition, id), the key of a document, to its location.
 //
-// Open addressing (how far it probes: base/probing.hpp) with 16-byte entries; the id itself stays in its
-// chunk, where a match is verified. An id in another partition is another key. Every `hash` here is the
-// key_hash() (scope.hpp) of its key. Guarded by a lock that is held for one lookup or one change at a time;
-// searches do not come here unless the caller passes ids.
+// Open addressing (probe limit: base/probing.hpp) with 16-byte entries; the id itself stays in its chunk,
+// where a match is verified. An id in another partition is another key. Every `hash` here is the key_hash()
+// (scope.hpp) of the key. Guarded by a lock that is held for one lookup or one change at a time; searches use
+// it only if the caller passes ids.
 #pragma once
 
 #include <algorithm>
@@ -26,12 +26,12 @@ class IdMap {
  public:
   explicit IdMap(base::Probing probing = base::Probing::fresh()) noexcept : probing_(probing) {}
 
-  // Whether an entry has room for the address.
+  // Whether the address fits into an entry.
   [[nodiscard]] static bool holds(const Partition* partition) noexcept {
     return reinterpret_cast<uintptr_t>(partition) >> 52 == 0;
   }
 
-  // An entry and its share of the free ones: the map is between eight fifteenths and four fifths full.
+  // Bytes per entry with its share of free entries: the map is between eight fifteenths and four fifths full.
   static constexpr size_t kUsualBytes = 24;
   static constexpr size_t kLeastBytes = 256;  // of a map that is not empty
 
@@ -41,7 +41,7 @@ class IdMap {
     const Entry* entry = find_entry(partition, id, hash);
     return entry ? std::optional(entry->location()) : std::nullopt;
   }
-  // False if the key is there. Throws std::bad_alloc only if reserve() was not called for it.
+  // Returns false if the key exists. Throws std::bad_alloc only if reserve() was not called for it.
   [[nodiscard]] bool add(const Id& id, uint64_t hash, Location location) {
     if (find_entry(*location.partition, id, hash)) return false;
     if (!has_room(1)) reserve(1);
@@ -52,7 +52,7 @@ class IdMap {
     ++n_;
     return true;
   }
-  // The document of a key that is there is now at `location`.
+  // Sets the location of an existing key.
   void replace(const Id& id, uint64_t hash, Location location) noexcept {
     Entry* entry = find_entry(*location.partition, id, hash);
     assert(entry);
@@ -64,7 +64,7 @@ class IdMap {
     while (!holds(n_more, n_entries)) n_entries += n_entries / 2;
     rebuild(n_entries, strained_ ? base::Probing::fresh() : probing_);
   }
-  // Removes the entry of the document that is (or was) at `location`.
+  // Removes the entry of the document that is, or was, at `location`.
   void erase(uint64_t hash, Location location) noexcept {
     if (entries_.empty()) return;
     const Entry erased(static_cast<uint32_t>(hash), location);
@@ -97,8 +97,8 @@ class IdMap {
   [[nodiscard]] size_t size() const noexcept { return n_; }
 
  private:
-  // The partition's address, which is a multiple of 16 and ends with bit 51, the document's number of 48
-  // bits, and half of the hash beside each.
+  // The partition's address (a multiple of 16, below 2^52) and the 48-bit number of the document, each packed
+  // with half of the hash.
   class Entry {
    public:
     Entry() = default;
@@ -151,7 +151,7 @@ class IdMap {
   [[nodiscard]] Entry* find_entry(const Partition& partition, const Id& id, uint64_t hash) noexcept {
     return const_cast<Entry*>(static_cast<const IdMap*>(this)->find_entry(partition, id, hash));
   }
-  // False if no entry is free as near as look-ups go.
+  // Returns false if no entry is free within the probe limit.
   [[nodiscard]] bool place(const Entry& entry) noexcept {
     size_t i = home(entry.hash());
     for (uint32_t left = probing_.most(); left != 0; --left, i = next(i)) {
@@ -178,7 +178,7 @@ class IdMap {
 
   std::vector<Entry> entries_;
   base::Probing probing_;
-  bool strained_ = false;  // an entry went further than the table was built for: reserve() mends that
+  bool strained_ = false;  // an entry is beyond the table's probe limit: reserve() rebuilds it
   size_t n_ = 0;
 };
 

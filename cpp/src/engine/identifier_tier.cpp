@@ -20,7 +20,8 @@ bool contains(std::string_view term, std::string_view inner) noexcept {
   return term.find(inner) != std::string_view::npos;
 }
 
-// Three numbers, the first or the last of four digits, the others of one or two: 2023-04-20, 10.1.2024.
+// Whether the term is three numbers, the first or last of four digits, the others of one or
+// two: 2023-04-20, 10.1.2024.
 bool is_date(std::string_view term) noexcept {
   std::array<size_t, 3> n_digits{};
   size_t group = 0;
@@ -41,7 +42,7 @@ void strip(std::string_view term, std::string& out) {
   std::erase_if(out, is_joiner);
 }
 
-// One search for the identifiers of a query.
+// Finds the identifiers of one query.
 class Finder {
  public:
   Finder(std::span<const lexical::TermCount> terms, std::span<const uint64_t> dfs, QueryIdentifiers& out)
@@ -103,7 +104,7 @@ class Finder {
     out_.known.erase(std::unique(out_.known.begin(), out_.known.end()), out_.known.end());
   }
 
-  // The share of the query's idf that the known identifiers and the terms inside them have.
+  // Whether known identifiers and the terms inside them have most of the query's idf.
   [[nodiscard]] bool mostly_about_them(const lexical::Weighting& weighting) const {
     double inside = 0.0, total = 0.0;
     for (size_t t = 0; t < terms_.size(); ++t) {
@@ -122,7 +123,7 @@ class Finder {
     for (size_t i = 0; i < n; ++i) strip(terms_[out_.known[i]].term, out_.stripped[i]);
     out_.exact.assign(n, mostly ? 1 : 0);
     if (mostly) return;
-    // As it is written in the query, which joined forms do not say.
+    // Tests the form written in the query, which joined forms do not show.
     for (const text::Token& token : tokens) {
       if (token.kind != text::TokenKind::whole &&
           (token.kind != text::TokenKind::word || !has_digit(token.term)))
@@ -140,7 +141,7 @@ class Finder {
     for (const uint32_t t : out_.known) {
       if (static_cast<double>(dfs_[t]) <= limit) out_.rare.push_back(t);
     }
-    // Judged against all of them before any goes: a chain of containments leaves the longest.
+    // Each is compared with all others before any is removed: of a chain of containments the longest remains.
     for (const uint32_t t : out_.rare) {
       const std::string_view term = terms_[t].term;
       const bool inner = std::any_of(out_.rare.begin(), out_.rare.end(), [&](uint32_t other) {
@@ -150,7 +151,8 @@ class Finder {
     }
   }
 
-  // Of each identifier in the text the longest form that a document holds, with its other forms.
+  // For each identifier of the text, chooses the longest form that occurs in a document, with
+  // its other forms.
   void choose_named(std::span<const text::Token> tokens) {
     text::TokenKind before = text::TokenKind::word;
     bool wanted = false;

@@ -47,7 +47,7 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   header.id_kind = static_cast<uint8_t>(chunk.id_kind_);
   out.clear();
   out.reserve(sizeof header + chunk.memory_bytes());
-  put_value(out, header);  // again below, when it is known
+  put_value(out, header);  // overwritten below, when it is complete
 
   const Record* records = chunk.records_.read();
   for (const uint32_t offset : live) {
@@ -94,7 +94,8 @@ void ChunkParts::write_vectors(const vector::Column& column, const std::vector<u
     if (codes->errors()[doc].has_code()) out.append(codes->rows().row(doc), codes->rows().row_bytes());
 }
 
-// The documents that have passages and how many; spans, scales and rows of all of them.
+// Writes the documents with passages and their numbers of passages, then spans, scales and rows
+// of all passages.
 void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>& renumbered,
                                 ImageHeader& header, std::string& out) {
   const vector::Passages& passages = *chunk.passages();
@@ -119,7 +120,7 @@ void ChunkParts::write_passages(const Chunk& chunk, const std::vector<uint32_t>&
   for_each_row([&](uint32_t row) { out.append(column.rows().row(row), column.rows().row_bytes()); });
 }
 
-// In the order of the lists: equal chunks are equal bytes in every process.
+// In the order of the lists: equal chunks give equal bytes in every process.
 void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
                              std::string& out) {
   std::vector<uint16_t> offsets, payloads;
@@ -130,7 +131,7 @@ void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& re
     offsets.clear();
     payloads.clear();
     for (uint32_t i = 0; i < list.n; ++i) {
-      // An unpublished remainder of a failed write lies past the numbered documents.
+      // Unpublished postings of a failed write are beyond the numbered documents.
       if (list.offsets[i] >= renumbered.size() || renumbered[list.offsets[i]] == kNoOffset) continue;
       offsets.push_back(static_cast<uint16_t>(renumbered[list.offsets[i]]));
       payloads.push_back(list.payloads[i]);
@@ -195,7 +196,7 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
   }
   auto* chunk = new Chunk(scope);
   const ChunkRef owner(chunk);
-  chunk->drop_reference();  // the owner holds it now
+  chunk->drop_reference();  // the owner has a reference now
   ChunkParts::read(*chunk, header, in, identity);
   return owner;
 }

@@ -1,5 +1,5 @@
-// Image bytes: appending values, taking them back with every length checked, and the checksum. Private to
-// image*.cpp.
+// Image bytes: writing values, reading them with every length checked, and the checksum.
+// Private to image*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ void put_array(std::string& out, const std::vector<T>& values) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// As many whole values as the bytes hold.
+// Copies as many whole values as the bytes hold.
 template <class T>
 void copy_array(std::string_view bytes, std::vector<T>& out) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -36,7 +36,7 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
 }
 
-// Of graphs, and of images before version 3: four lanes of the multiply-and-fold hash.
+// Checksum of graphs, and of images before version 3: four lanes of the multiply-and-fold hash.
 [[nodiscard]] inline uint64_t checksum(std::string_view bytes, uint64_t seed) noexcept {
   constexpr uint64_t kSecret = 0xe7037ed1a0b428dbull;
   uint64_t lanes[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3};
@@ -52,7 +52,8 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   return base::mix64(all ^ kSecret, base::hash64(bytes.substr(at)) ^ bytes.size());
 }
 
-// Of images: blocks by the kernel, each lane on its own; the lanes and what is left by the fixed hash.
+// Checksum of images: the SIMD kernel hashes whole blocks, each lane independently; the fixed hash covers the
+// lanes and the rest.
 [[nodiscard]] inline uint64_t block_checksum(std::string_view bytes, uint64_t seed) noexcept {
   uint32_t lanes[simd::kChecksumBytes / sizeof(uint32_t)];
   for (size_t i = 0; i < std::size(lanes); ++i)
@@ -64,7 +65,7 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
   return base::mix64(of_blocks ^ 0xe7037ed1a0b428dbull, of_rest ^ bytes.size() ^ 0xa0761d6478bd642full);
 }
 
-// Takes values from the front of an image; throws base::Corrupt where there are not enough.
+// Reads values from the front of an image; throws base::Corrupt if too few bytes are left.
 class ImageReader {
  public:
   explicit ImageReader(std::string_view bytes) noexcept : rest_(bytes) {}
@@ -88,7 +89,7 @@ class ImageReader {
     copy_array(take(uint64_t{n} * sizeof(T)), out);
   }
   [[noreturn]] void fail(const char* what) const {
-    throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");
+    throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
   }
 
  private:

@@ -1,4 +1,4 @@
-// What the documents of a chunk add to its partition's digest.
+// The contribution of a chunk's documents to its partition's digest.
 
 #include <optional>
 #include <vector>
@@ -27,9 +27,9 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
     hash = mix(hash, payload ? base::hash64(*payload) : 1);
     digest.documents += mix(mix(hash, chunk.length_codes_.read()[offset]), doc);
     total_length += lexical::decode_length(chunk.length_codes_.read()[offset]);
-    const auto hash_of = [&](const vector::Column& of, uint32_t row) {
-      const vector::RowScale scale = of.scales()[row];
-      const uint64_t bytes = base::hash64({of.rows().row(row), of.rows().row_bytes()});
+    const auto hash_of = [&](const vector::Column& column, uint32_t row) {
+      const vector::RowScale scale = column.scales()[row];
+      const uint64_t bytes = base::hash64({column.rows().row(row), column.rows().row_bytes()});
       return mix(bytes, base::hash64({reinterpret_cast<const char*>(&scale), sizeof scale}));
     };
     if (column && column->has(offset)) {

@@ -1,6 +1,6 @@
-// Images of versions 1 and 2: those of files that an earlier Scrubjay wrote. They are read, never written.
+// Reads images of versions 1 and 2, which earlier versions of Scrubjay wrote. They are never written.
 //
-// Their vectors are scales and rows, without codes, and a term stands beside its list, in any order.
+// Their vectors are scales and rows, without codes, and terms are stored beside their lists, in any order.
 
 #include <cstddef>
 #include <cstring>
@@ -32,17 +32,17 @@ struct EarlyHeader {
   uint32_t n_terms;
   uint64_t text_bytes;
   uint64_t body_bytes;
-  uint64_t checksum;  // of the header with this field zero, and the body
+  uint64_t checksum;  // of the header, with this field zero, and the body
 };
 static_assert(sizeof(EarlyHeader) == 64 && offsetof(EarlyHeader, checksum) == kEarlyChecksum);
 
 struct ListImage {
-  uint64_t key = 0;  // the one in memory
+  uint64_t key = 0;  // the key in memory
   std::string_view long_term;
-  std::string_view offsets, payloads;  // the bytes of 16-bit numbers, at any address
+  std::string_view offsets, payloads;  // bytes of 16-bit numbers, unaligned
 };
 
-// A list as it stands in the image, its term checked.
+// Reads a list of the image and checks its term.
 [[nodiscard]] ListImage read_list(const ImageHeader& header, ImageReader& in) {
   ListImage list;
   const auto stored = in.value<uint64_t>();
@@ -119,7 +119,7 @@ void ChunkParts::read_early_vectors(Chunk& chunk, const ImageHeader& header, Ima
 }
 
 void ChunkParts::read_early_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in) {
-  // A term takes 16 bytes here at least, so a false count cannot ask for more than the image has.
+  // A term takes at least 16 bytes here, so a forged count cannot allocate more than the image has.
   if (header.n_terms > in.left() / 16) in.fail("the number of terms");
   const uint16_t* codes = chunk.length_codes_.read();
   std::vector<uint16_t> offsets, payloads;

@@ -1,13 +1,14 @@
-// Image parts: the layout of an image, and the chunk's private parts that it is made from. Private to image*.cpp.
+// Image parts: the layout of an image, and access to the private parts of a chunk. Private to image*.cpp.
 //
 //     header
-//     documents   records; length codes; of each document id (of a string), text and payload
-//     vectors     of a column: exponents, values, rows; if coded: factors, biases, errors, codes (vector/column.hpp)
-//     passages    how many; entries; spans; scales; rows
-//     terms       long terms, each behind a length byte; keys of short ones; counts; bounds; offsets; payloads
+//     documents   records; length codes; for each document id (if a string), text and payload
+//     vectors     of a column: exponents, values, rows; if coded: factors, biases, errors, codes
+//                 (vector/column.hpp)
+//     passages    their number; entries; spans; scales; rows
+//     terms       long terms, each after a length byte; keys of short ones; counts; bounds; offsets; payloads
 //                 (lexical/frozen_postings.hpp)
 //
-// Everything but the passages lies as it is in memory, so that reading is copying and checking.
+// Everything except the passages has its in-memory layout, so that reading is copying and checking.
 #pragma once
 
 #include <bit>
@@ -27,7 +28,7 @@ namespace scrubjay::engine {
 inline constexpr char kImageMagic[8] = {'S', 'J', 'C', 'H', 'U', 'N', 'K', '\n'};
 
 struct ImageHeader {
-  static constexpr uint8_t kPassages = 1, kCodes = 2;  // flags: what there is
+  static constexpr uint8_t kPassages = 1, kCodes = 2;  // flags: parts that are present
 
   char magic[8];
   uint32_t version;
@@ -38,7 +39,7 @@ struct ImageHeader {
   uint8_t metric;
   uint8_t id_kind;
   uint8_t flags;
-  uint32_t n_with_column;  // documents that the vector column reaches
+  uint32_t n_with_column;  // documents covered by the vector column
   uint32_t n_terms;
   uint32_t n_short_terms;
   uint32_t n_bounds;
@@ -46,7 +47,7 @@ struct ImageHeader {
   uint32_t long_term_bytes;
   uint64_t text_bytes;
   uint64_t body_bytes;
-  uint64_t checksum;  // of the header with this field zero, and the body
+  uint64_t checksum;  // of the header, with this field zero, and the body
 };
 static_assert(sizeof(ImageHeader) == 80 && std::is_trivially_copyable_v<ImageHeader>);
 static_assert(std::endian::native == std::endian::little, "images are little-endian");
@@ -58,20 +59,20 @@ struct RecordImage {
 };
 static_assert(sizeof(RecordImage) == 16);
 
-// Precedes the passages, in an image that has some.
+// Precedes the passages, if an image has any.
 struct PassagesImage {
-  uint32_t n_docs;  // that have them
-  uint32_t n;       // of all documents
+  uint32_t n_docs;  // documents with passages
+  uint32_t n;       // passages of all documents
 };
 static_assert(sizeof(PassagesImage) == 8);
 
 struct EntryImage {
   uint32_t doc;
-  uint32_t n;  // of its passages
+  uint32_t n;  // number of its passages
 };
 static_assert(sizeof(EntryImage) == 8 && sizeof(vector::PassageSpan) == 8);
 
-// The chunk's private parts, for images only.
+// Access to the chunk's private parts, for images only.
 struct ChunkParts {
   using Record = Chunk::Record;
   static constexpr uint32_t kNoPayload = Chunk::kNoPayload;
@@ -82,7 +83,7 @@ struct ChunkParts {
   static void digest(const Chunk& chunk, uint64_t first, Digest& digest);
 
  private:
-  // Live documents by their old offsets, and the new offset of each.
+  // Lists the live documents by old offset, and the new offset of each old one.
   static void number_live(const Chunk& chunk, std::vector<uint32_t>& live, std::vector<uint32_t>& renumbered);
   static void write_vectors(const vector::Column& column, const std::vector<uint32_t>& live,
                             ImageHeader& header, std::string& out);
@@ -96,16 +97,16 @@ struct ChunkParts {
   static void read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
                             const ImageIdentity& identity);
   static void read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
-  // Of images before version 3 (image_early.cpp).
+  // For images before version 3 (image_early.cpp).
   static void read_early_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
                                  const ImageIdentity& identity);
   static void read_early_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
 };
 
-// Whether the bytes say that they are an image of version 1 or 2, which has its parts in another form.
+// Whether the bytes claim to be an image of version 1 or 2, whose parts have another form.
 [[nodiscard]] bool is_early_image(std::string_view bytes) noexcept;
-inline constexpr size_t kEarlyChecksum = 56;  // where its checksum stands
-// Its header, and what the parts that read_early_*() do not read need of it.
+inline constexpr size_t kEarlyChecksum = 56;  // offset of the checksum
+// Reads the header, and what is needed of the parts that read_early_*() do not read.
 [[nodiscard]] ImageHeader take_early_header(std::string_view bytes, ImageReader& in);
 [[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept;
 

@@ -1,4 +1,4 @@
-// Reading the parts of an image: copies, and checks of every value.
+// Reading the parts of an image: copies and checks every value.
 
 #include <algorithm>
 #include <cmath>
@@ -191,7 +191,7 @@ void ChunkParts::read_terms(Chunk& chunk, const ImageHeader& header, ImageReader
     return;
   }
   if (!lexical::PostingTable::is_tiny(header.n_terms, header.n_docs)) return chunk.postings_.freeze(source);
-  // Of a few documents all is taken over, one posting after the other.
+  // For a few documents, all postings are copied one by one.
   const lexical::FrozenPostings::Owner frozen = lexical::FrozenPostings::make(source);
   for (uint32_t term = 0; term < frozen->n_terms(); ++term) {
     const lexical::FrozenPostings::List list = frozen->list(term);

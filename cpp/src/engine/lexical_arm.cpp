@@ -39,7 +39,7 @@ void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {
   s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code, s_.worths);
 }
 
-// Match by match of the filter, where there are few, or through all postings.
+// Chooses between scoring match by match of the filter, if there are few matches, and reading all postings.
 void LexicalArm::choose_way(size_t c) {
   lexical::ChunkPostings& chunk = s_.chunk_postings.back();
   chunk.filtered = true;
@@ -66,7 +66,7 @@ void LexicalArm::scores(std::span<const uint32_t> docs, std::vector<double>& out
   for (size_t first = 0, end = 0; first < docs.size(); first = end) {
     const uint32_t chunk = docs[first] >> 16;
     while (end < docs.size() && docs[end] >> 16 == chunk) ++end;
-    // What is overwritten beyond the documents of this chunk is written again.
+    // Entries beyond this chunk's documents that a kernel overwrote are restored.
     s_.pruned.add_scores(query(), chunk, std::span(s_.term_offsets).subspan(first, end - first),
                          s_.term_bits.data() + first);
     for (size_t i = end; i < std::min(end + kBeyond, docs.size()); ++i) {
@@ -80,11 +80,11 @@ void LexicalArm::scores(std::span<const uint32_t> docs, std::vector<double>& out
 
 namespace {
 
-// Which of some documents of a chunk is this one? For lists that are gone through as a whole.
+// Finds offsets among some documents of a chunk, for lists that are scanned as a whole.
 class Places {
  public:
   Places(std::span<const uint32_t> offsets, std::vector<uint32_t>& table) : table_(table) {
-    const size_t n_slots = std::bit_ceil(8 * offsets.size() + 1);  // most of what is looked up is not there
+    const size_t n_slots = std::bit_ceil(8 * offsets.size() + 1);  // most lookups fail
     shift_ = 32 - static_cast<unsigned>(std::countr_zero(n_slots));
     last_ = n_slots - 1;
     table_.assign(n_slots, kFree);
@@ -94,7 +94,7 @@ class Places {
       table_[slot] = (offsets[place] << 16) | place;
     }
   }
-  // Calls visit(place) if it is one of them.
+  // Calls visit(index) if the offset is one of them.
   template <class Visit>
   void find(uint32_t offset, Visit&& visit) const {
     for (size_t slot = slot_of(offset); table_[slot] != kFree; slot = (slot + 1) & last_)
@@ -114,7 +114,7 @@ class Places {
 
 void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint32_t> offsets,
                             uint32_t* holds) const {
-  constexpr size_t kWholeLists = 6;     // postings that take as long to go through as one bisection
+  constexpr size_t kWholeLists = 6;     // postings whose scan takes as long as one bisection
   constexpr size_t kMostPlaces = 4096;  // beyond, the table would leave the nearest cache
   const size_t end = std::min<size_t>(terms_.size(), first_term + size_t{kTermsAtOnce});
   const size_t n_placed = offsets.size() <= kMostPlaces ? offsets.size() : 0;
@@ -126,8 +126,8 @@ void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint3
       for (uint32_t i = 0; i < postings.n; ++i)
         places.find(postings.offsets()[i], [&](uint32_t place) { holds[place] |= bit; });
     } else {
-      // What completes scores looks up a list for many documents at once; with no weight and a count of 2^t a
-      // contribution is bit t, and nothing falls below a threshold of none.
+      // The kernel that completes scores looks a list up for many documents at once; with weight zero and a
+      // count of 2^t a contribution is bit t, and no document falls below a threshold of zero.
       (void)lexical::complete_term(simd::kernels(), postings, 0.0f, bit, s_.weighting.norms(), 1, 0,
                                    offsets.data(), holds, offsets.size());
     }

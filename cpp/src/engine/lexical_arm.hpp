@@ -1,4 +1,4 @@
-// The lexical arm of a search: the visible documents that BM25 ranks highest.
+// Lexical arm of a search: ranks the visible documents by BM25.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +11,33 @@ namespace scrubjay::engine {
 
 class LexicalArm {
  public:
-  // `terms` are the query's; the scratch holds the snapshot and the postings of every chunk and term.
+  // `terms`: those of the query. The scratch holds the snapshot and the postings of every chunk and term.
   LexicalArm(SearchScratch& scratch, std::span<const lexical::TermCount> terms) noexcept
       : s_(scratch), terms_(terms) {}
 
-  // Other terms, before rank(); the scratch is filled again.
+  // Replaces the terms before rank(); the scratch is filled again.
   void use(std::span<const lexical::TermCount> terms) noexcept { terms_ = terms; }
 
   // Fills scratch.lexical_docs, best first.
   void rank(const lexical::Bm25Parameters& bm25, size_t candidates);
 
-  // Whether some chunk was gone through match by match of the filter.
+  // Whether some chunk was scored match by match of the filter.
   [[nodiscard]] bool gathered() const noexcept { return gathered_; }
-  // Of the document at `rank`, from 1.
+  // Score of the document at `rank`, from 1.
   [[nodiscard]] double score_at(uint32_t rank) const {
     return s_.weighting.score(base::key_score(keys_[rank - 1]));
   }
-  // Of any visible document; zero if it holds no term. After rank().
+  // Score of any visible document; zero if it contains no term. Call after rank().
   [[nodiscard]] double score(uint32_t chunk, uint32_t offset) const;
-  // The same of several documents into `out`, sooner than one by one.
+  // The same for several documents, into `out`: faster than one by one.
   void scores(std::span<const uint32_t> docs, std::vector<double>& out) const;
   [[nodiscard]] bool holds(uint32_t chunk, uint32_t offset, uint32_t term) const;
-  // Which of the terms [first_term, first_term + 31) documents of one chunk hold: sets bit t - first_term of
-  // holds[i] (zero before) for every term t that the i-th of the offsets holds. After rank().
+  // Finds which of the terms [first_term, first_term + 31) documents of one chunk contain: sets bit t -
+  // first_term of holds[i] (zero before) for every term t that the document at the i-th offset contains. Call
+  // after rank().
   static constexpr uint32_t kTermsAtOnce = 31;
   void find_terms(uint32_t chunk, uint32_t first_term, std::span<uint32_t> offsets, uint32_t* holds) const;
-  // Calls visit(document) for each visible document that holds a term, ascending. After rank().
+  // Calls visit(document) for each visible document that contains a term, ascending. Call after rank().
   template <class Visit>
   void visit_holders(uint32_t term, Visit&& visit) const {
     for (uint32_t c = 0; c < s_.chunk_postings.size(); ++c) {

@@ -7,7 +7,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// The number that a text writes as an integer id is written: no sign but a minus, no leading zeros.
+// The number whose canonical decimal form is this text: no plus sign, no leading zeros.
 std::optional<int64_t> integer_of(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -20,7 +20,7 @@ uint64_t pair_of(uint32_t from, uint32_t to) noexcept { return uint64_t{from} <<
 
 using Pairs = std::unordered_set<uint64_t>;
 
-// visit(row) for the rows of one document.
+// Calls visit(row) for the rows of one document.
 template <class View, class Visit>
 void visit_rows(const View& view, uint32_t offset, Visit&& visit) {
   const uint16_t* end = view.docs + view.rows.size();
@@ -28,7 +28,7 @@ void visit_rows(const View& view, uint32_t offset, Visit&& visit) {
     visit(view.rows[static_cast<size_t>(doc - view.docs)]);
 }
 
-// The greatest count first, then in document order.
+// By descending count, then in document order.
 std::vector<uint32_t> by_count(const std::unordered_map<uint32_t, uint32_t>& counts) {
   std::vector<std::pair<uint32_t, uint32_t>> sorted;
   for (const auto& [doc, count] : counts) sorted.emplace_back(~count, doc);
@@ -113,8 +113,8 @@ void LinkGraph::visit_links_to(const Names& names, Visit&& visit) const {
     const auto elements = column->elements.view(chunk.n_docs);
     for (size_t i = 0; i < elements.rows.size(); ++i) see(elements.docs[i], elements.rows[i]);
     for (size_t i = 0; i < spilled.rows.size(); ++i) {
-      const auto known = names.find(spilled.rows[i].text());
-      if (known != names.end() && lives(spilled.docs[i])) visit((c << 16) | spilled.docs[i], known->second);
+      const auto name = names.find(spilled.rows[i].text());
+      if (name != names.end() && lives(spilled.docs[i])) visit((c << 16) | spilled.docs[i], name->second);
     }
   }
 }
@@ -152,7 +152,7 @@ std::vector<uint32_t> LinkGraph::walk(size_t limit) const {
   return ranked;
 }
 
-// The documents one link away that were not reached before, best first.
+// Returns the documents one link away that were not reached before, best first.
 std::vector<uint32_t> LinkGraph::step(std::span<const uint32_t> frontier,
                                       const std::unordered_set<uint32_t>& reached) const {
   Counts counts;

@@ -1,4 +1,4 @@
-// Listing: the documents of the visible partitions in the order of their writes, merged.
+// Listing: merges the documents of the visible partitions in the order of their writes.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// The admitted documents of one partition's snapshot, in order of writing or in the reverse order.
+// The admitted documents of one partition's snapshot, in order of writing or in reverse.
 class Walk {
  public:
   Walk(std::span<const ChunkSnapshot> chunks, uint32_t first_chunk, bool newest, uint64_t after)
@@ -42,7 +42,7 @@ class Walk {
   }
 
  private:
-  // Forward: the first document with a higher number. Backward: behind the last one with a lower number.
+  // Forward: to the first document with a higher number. Backward: behind the last one with a lower number.
   void seek(uint64_t after) noexcept {
     const uint64_t first_not = newest_ ? after : after + 1;
     const auto ends_before = [&](const ChunkSnapshot& chunk) {
@@ -125,7 +125,7 @@ SearchResult Engine::list(const ListRequest& request) const {
   SearchResult result;
   result.n_admitted = scratch.n_admitted();
   constexpr uint32_t kNowhere = UINT32_MAX;
-  std::vector<uint32_t> places(scratch.chunks.size(), kNowhere);  // in result.chunks
+  std::vector<uint32_t> places(scratch.chunks.size(), kNowhere);  // index into result.chunks
   for (size_t left_out = 0; result.hits.size() < request.limit;) {
     Walk* best = nullptr;
     for (Walk& walk : walks) {

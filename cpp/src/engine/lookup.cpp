@@ -1,4 +1,4 @@
-// What a search falls back on, and what a cache of searches asks: substrings and generations.
+// Substring search, the fallback of a search, and generations, for caches of searches.
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-// Erasing, looking up and counting: everything about documents that is neither an upsert nor a search.
+// Erasing, looking up and counting: operations on documents other than upserts and searches.
 
 #include <span>
 
@@ -10,11 +10,11 @@
 namespace scrubjay::engine {
 
 size_t Engine::erase(const Scope& scope, bool exact) {
-  // Destroyed last, when the guard is gone: what was erased leaves memory now, not some erasures later.
+  // Destroyed after the guard, so that erased data is freed now and not some erasures later.
   struct Collect {
     ~Collect() { base::collect_retired(); }
   } const collect;
-  const Writing writing(*this);  // no stemmer calls this
+  const Writing writing(*this);  // calls no stemmer
   const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
   std::vector<Partition*> erased;
@@ -31,8 +31,8 @@ size_t Engine::erase(const Scope& scope, bool exact) {
   } while (!turns.take(erased));
   size_t n_erased = 0;
   for (Partition* partition : erased) {
-    base::interruption_point();  // what is erased stays erased
-    // A search whose snapshot has the partition does not trust the id index about it from here on.
+    base::interruption_point();  // erased partitions stay erased
+    // From here on, searches whose snapshot has the partition do not trust the id index about it.
     partition->set_ids_lag(true);
     {
       const Partition::Publication publication(*partition);

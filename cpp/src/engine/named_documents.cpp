@@ -7,7 +7,7 @@ namespace scrubjay::engine {
 
 namespace {
 
-// As Scope::by_specificity() has them: what names a user and an agent first, then a user, an agent, neither.
+// The order of Scope::by_specificity(): scopes with user and agent first, then user, agent, neither.
 [[nodiscard]] int generality(const Scope& scope) noexcept {
   return (scope.user() ? 0 : 2) + (scope.agent() ? 0 : 1);
 }
@@ -17,11 +17,11 @@ namespace {
 NamedDocuments::NamedDocuments(const IdIndex& ids, const SearchScratch& scratch)
     : ids_(ids), scratch_(scratch) {
   for (size_t p = 0; p < scratch.partitions.size(); ++p) sources_.push_back({p, scratch.ids_follow(p)});
-  const auto of = [&](const Source& source) {
+  const auto generality_of = [&](const Source& source) {
     return generality(*scratch.partitions[source.partition].partition->scope());
   };
   std::stable_sort(sources_.begin(), sources_.end(),
-                   [&](const Source& a, const Source& b) { return of(a) < of(b); });
+                   [&](const Source& a, const Source& b) { return generality_of(a) < generality_of(b); });
 }
 
 std::optional<uint32_t> NamedDocuments::find(const DocumentKey& key) const {
@@ -30,8 +30,8 @@ std::optional<uint32_t> NamedDocuments::find(const DocumentKey& key) const {
     if (key.scope && (key.scope->hash() != partition.scope()->hash() || !(*partition.scope() == *key.scope)))
       continue;
     if (source.from_snapshot) {
-      const auto known = source.documents.find(key.id);
-      if (known != source.documents.end()) return known->second;
+      const auto document = source.documents.find(key.id);
+      if (document != source.documents.end()) return document->second;
       continue;
     }
     const std::optional<uint32_t> doc =

@@ -18,7 +18,7 @@ const filter::Column* column_of(const ChunkSnapshot& chunk, std::string_view fie
   return columns ? columns->find(field, base::seeded_hash64(field)) : nullptr;
 }
 
-// Empty: the document has no text there.
+// Empty if the document has no text in that field.
 std::string_view text_of(const filter::Column& column, uint32_t n_docs, uint32_t offset) {
   const uint16_t code = column.codes.view(n_docs).at(offset);
   const bool is_text = code >= filter::kFirstString && code != filter::kSpilled;
@@ -55,7 +55,7 @@ void NeighbourSignal::apply(double weight) {
   const double least = similarities_.empty() ? 0.0 : similarities_.back();
   add(weight, s_.vector_docs, similarities_, [&](uint32_t doc) {
     const double similarity = vector_.similarity(doc >> 16, doc & 0xffffu);
-    return similarity > least ? similarity - least : 0.0;  // NaN: it has no vector
+    return similarity > least ? similarity - least : 0.0;  // NaN: no vector
   });
 }
 
@@ -63,23 +63,24 @@ void NeighbourSignal::find_columns() {
   columns_.assign(s_.chunks.size(), {});
   for (uint32_t p = 0; p < s_.partitions.size(); ++p) {
     for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
-      TurnColumns found = {column_of(s_.chunks[c], "run"), column_of(s_.chunks[c], "position"),
-                           column_of(s_.chunks[c], "speaker"), p};
-      if (found.run && found.position && found.speaker) columns_[c] = found;
+      TurnColumns turn_columns = {column_of(s_.chunks[c], "run"), column_of(s_.chunks[c], "position"),
+                                  column_of(s_.chunks[c], "speaker"), p};
+      if (turn_columns.run && turn_columns.position && turn_columns.speaker) columns_[c] = turn_columns;
     }
   }
 }
 
-// Of some ranked documents, each run once.
+// Adds the runs of some ranked documents, each once.
 void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
-  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>> known;
-  for (const Run& run : runs_) known[run.name].push_back(run.partition);
+  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>>
+      partitions_by_name;
+  for (const Run& run : runs_) partitions_by_name[run.name].push_back(run.partition);
   for (const uint32_t doc : docs) {
     const TurnColumns& columns = columns_[doc >> 16];
     if (!columns.run) continue;
     const std::string_view name = text_of(*columns.run, s_.chunks[doc >> 16].n_docs, doc & 0xffffu);
     if (name.empty()) continue;
-    std::vector<uint32_t>& partitions = known[name];
+    std::vector<uint32_t>& partitions = partitions_by_name[name];
     if (std::find(partitions.begin(), partitions.end(), columns.partition) != partitions.end()) continue;
     partitions.push_back(columns.partition);
     runs_.push_back({columns.partition, name});
@@ -117,7 +118,7 @@ void NeighbourSignal::find_turns() {
   });
 }
 
-// Those before it first, then by document.
+// Visits the neighbours before it first, then by document.
 template <class Visit>
 void NeighbourSignal::visit_neighbours(uint32_t doc, Visit&& visit) const {
   const TurnColumns& columns = columns_[doc >> 16];

@@ -1,12 +1,13 @@
-// The neighbour signal: what another speaker said just before or after a turn counts for it, in both arms.
+// Neighbour signal: a turn of a conversation gains from what another speaker said just before or after it, in
+// both arms.
 //
 //   BM25:        b'(d) = b(d) + weight * sum of b(n)
 //   similarity:  c'(d) = c(d) + weight * sum of max(0, c(n) - least similarity of the vector ranking)
 //
-// over the neighbours n of d: documents of the same exact scope that a filter admits, with the same text in `run`
-// and another one in `speaker`, and a number beside d's in `position`. Rankings are sorted anew before they are
-// fused: an answer is found by its question. Turns of the same speaker say nothing of each other (measured).
-// Scopes of more than kMostDocs documents go without.
+// over the neighbours n of d: documents of the same exact scope that the filter admits, with the same text in
+// `run`, another one in `speaker`, and a number next to d's in `position`. Rankings are sorted again before
+// fusion: an answer is found by its question. Turns of the same speaker do not help each other (measured).
+// Scopes of more than kMostDocs documents are skipped.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +28,18 @@ class NeighbourSignal {
 
   NeighbourSignal(SearchScratch& scratch, const LexicalArm& lexical, const VectorArm& vector);
 
-  // Whether the visible documents have turns at all: a look at the columns' names.
+  // Whether the visible documents have turns at all: checks the names of the columns.
   [[nodiscard]] static bool present(const SearchScratch& scratch);
 
-  // Sorts scratch.lexical_docs and scratch.vector_docs anew. After both arms ranked.
+  // Sorts scratch.lexical_docs and scratch.vector_docs again. Call after both arms ranked.
   void apply(double weight);
-  // Of the document at `rank` of each, from 1; after apply().
+  // Score of the document at `rank` of each ranking, from 1; call after apply().
   [[nodiscard]] double lexical_score_at(uint32_t rank) const { return lexical_scores_[rank - 1]; }
   [[nodiscard]] double similarity_at(uint32_t rank) const { return similarities_[rank - 1]; }
 
  private:
   struct Turn {
-    uint32_t run;  // among runs_
+    uint32_t run;  // index into runs_
     uint32_t doc;
     int64_t position;
     std::string_view speaker;
@@ -65,9 +66,9 @@ class NeighbourSignal {
   SearchScratch& s_;
   const LexicalArm& lexical_;
   const VectorArm& vector_;
-  std::vector<TurnColumns> columns_;  // of each chunk
-  std::vector<Run> runs_;             // of the ranked documents
-  std::vector<Turn> turns_;           // of these runs, by run, position, document
+  std::vector<TurnColumns> columns_;  // by chunk
+  std::vector<Run> runs_;             // runs of the ranked documents
+  std::vector<Turn> turns_;           // of these runs, sorted by run, position, document
   std::vector<double> lexical_scores_, similarities_;
 };
 

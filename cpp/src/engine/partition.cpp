@@ -26,7 +26,7 @@ size_t Partition::memory_bytes() const noexcept {
 Chunk& Partition::open_chunk() {
   const std::span<const ChunkRef> existing = chunks();
   if (!existing.empty()) {
-    // A write that failed may have left empty chunks at the end.
+    // A failed write may have left empty chunks at the end.
     size_t last = existing.size() - 1;
     while (last != 0 && existing[last]->tail() == 0 && !existing[last - 1]->full()) --last;
     if (!existing[last]->full()) return const_cast<Chunk&>(*existing[last].get());
@@ -38,8 +38,8 @@ Chunk& Partition::open_chunk() {
   opened->limit(last_doc_of_chunk_ + 1u);
   opened->number(existing.empty() ? 0 : existing.back()->serial() + 1);
   longer->chunks.emplace_back(opened);
-  opened->drop_reference();  // the list holds it now
-  // An empty chunk changes nothing that a reader could see, so this needs no publication.
+  opened->drop_reference();  // the list has a reference now
+  // Readers cannot observe an empty chunk, so no publication is needed.
   base::retire(replace_chunks(std::move(longer)));
   return *opened;
 }

@@ -1,11 +1,11 @@
-// Partition: all documents of one exact scope: the unit of isolation, of statistics and of erasure.
+// Partition: all documents of one exact scope; the unit of isolation, of statistics and of erasure.
 //
-// A list of chunks, the last one open. Writers (one at a time: turn.hpp) prepare documents
-// invisibly and then publish them: a handful of stores between two increments of `version`, odd while they
-// run. A reader collects what it needs (counts, statistics, the postings of its terms) and takes it again if
-// the version moved meanwhile, so that it sees one state of the whole partition: an update shows the old
-// version of a document or the new one, never both or neither. That window is some hundred nanoseconds;
-// readers never wait for the work of a writer.
+// A list of chunks, the last one open. Writers (one at a time: turn.hpp) prepare documents invisibly and then
+// publish them: a few stores between two increments of `version`, which is odd during a publication. A reader
+// collects what it needs (counts, statistics, the postings of its terms) and collects again if the version
+// moved meanwhile, so it sees one state of the whole partition: an update shows the old version of a document
+// or the new one, never both or neither. A publication takes some hundred nanoseconds; readers never wait for
+// the rest of a write.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 
 namespace scrubjay::engine {
 
-// Where a document is: `serial number of its chunk << 16 | offset`. Serial numbers ascend along a partition's
-// chunks; compaction leaves gaps, so that what it does not rewrite stays where it is.
+// Location of a document: `serial number of its chunk << 16 | offset`. Serial numbers ascend along the chunks
+// of a partition; compaction leaves gaps, so documents that it does not rewrite keep their locations.
 using LocalDoc = uint64_t;
 [[nodiscard]] constexpr LocalDoc local_doc(uint64_t serial, uint32_t offset) noexcept {
   return serial << 16 | offset;
@@ -36,13 +36,13 @@ struct ChunkList {
   std::vector<ChunkRef> chunks;
 };
 
-// A graph over the vectors of some chunks, and the chunks, so that the vectors stay where they are.
+// A graph over the vectors of some chunks, with references to the chunks, which keep the vectors in place.
 struct PartitionGraph {
-  std::vector<ChunkRef> chunks;                // in the partition's order
-  std::shared_ptr<const vector::Graph> graph;  // shared with who extends it meanwhile
-  uint64_t n_left_out = 0;    // of the documents it covers, those that were dead when it was made
-  uint32_t n_extensions = 0;  // since it was built
-  ExpansionScales scales;     // what a search must keep in view (graph_trial.hpp)
+  std::vector<ChunkRef> chunks;                // in the order of the partition
+  std::shared_ptr<const vector::Graph> graph;  // shared with the thread that extends it
+  uint64_t n_left_out = 0;                     // documents it covers that were deleted when it was built
+  uint32_t n_extensions = 0;                   // since it was built
+  ExpansionScales scales;                      // calibrated ef (graph_trial.hpp)
 };
 
 class Partition {
@@ -57,17 +57,17 @@ class Partition {
   Partition& operator=(const Partition&) = delete;
 
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
-  // No other partition of this process has it, nor had one that is gone.
+  // Unique among all partitions that this process ever had.
   [[nodiscard]] uint64_t serial() const noexcept { return serial_; }
-  // Changes with every publication; odd while there is one. Within `collect` it is that of what is collected.
+  // Changes with every publication; odd during one. Within `collect` it is the version of what is collected.
   [[nodiscard]] uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
 
-  // --- readers, under an epoch guard -------------------------------------------------------------
+  // --- for readers, under an epoch guard ---------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
     return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
   }
-  // The chunk with this serial number, which must be there.
+  // The chunk with this serial number, which must exist.
   [[nodiscard]] const Chunk& chunk_at(uint64_t serial) const noexcept {
     const std::span<const ChunkRef> all = chunks();
     if (serial < all.size() && all[serial]->serial() == serial) return *all[serial].get();  // the usual case
@@ -79,7 +79,7 @@ class Partition {
   [[nodiscard]] const PartitionGraph* graph() const noexcept {
     return graph_.load(std::memory_order_acquire);
   }
-  // Calls `collect` until it ran on one unchanging state. It must be repeatable and only read.
+  // Calls `collect` until it ran on an unchanged state. It must be repeatable and only read.
   template <class Collect>
   void read_consistently(Collect&& collect) const {
     for (;;) {
@@ -92,41 +92,41 @@ class Partition {
     }
   }
   [[nodiscard]] uint64_t n_live() const;
-  // Of itself, its scope and its list of chunks; not of the chunks and the graph.
+  // Memory of the partition itself, its scope and its list of chunks, without the chunks and the graph.
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
-  // Whether the id index may still say old places of documents that are published anew, or lacks documents of
-  // a partition that is being erased. Asked after the snapshot.
+  // Whether the id index may still hold old locations of documents that were published again, or lack
+  // documents of a partition that is being erased. Read it after taking the snapshot.
   [[nodiscard]] bool ids_lag() const noexcept { return ids_lag_.load(std::memory_order_acquire); }
-  // Whether the id index has its ids: those of a partition that came from images wait for the first look-up
-  // (id_index.hpp).
+  // Whether the id index has the ids: those of a partition that came from images are entered at the first
+  // lookup (id_index.hpp).
   enum class Ids : uint8_t { entered, deferred, entering, gone };
   [[nodiscard]] std::atomic<Ids>& ids() const noexcept { return ids_; }
 
-  // --- the writer --------------------------------------------------------------------------------
-  // What follows is called by the thread that has the turn.
+  // --- for the writer ----------------------------------------------------------------------------
+  // The following is called by the thread that has the turn.
   [[nodiscard]] Turn& turn() noexcept { return turn_; }
-  // Whether it has left the partition table, for good.
+  // Whether the partition has left the partition table, for good.
   [[nodiscard]] bool removed() const noexcept { return removed_; }
   void set_removed() noexcept { removed_ = true; }
   void set_ids_lag(bool lag) noexcept { ids_lag_.store(lag, std::memory_order_seq_cst); }
   // The chunk that takes the next document.
   [[nodiscard]] Chunk& open_chunk();
   [[nodiscard]] Chunk& chunk(uint64_t serial) noexcept {
-    return const_cast<Chunk&>(chunk_at(serial));  // the writer's right
+    return const_cast<Chunk&>(chunk_at(serial));  // only the writer may do this
   }
   [[nodiscard]] size_t n_chunks() const noexcept { return chunks().size(); }
   [[nodiscard]] std::unique_ptr<ChunkList> replace_chunks(std::unique_ptr<ChunkList> list) noexcept {
     return std::unique_ptr<ChunkList>(chunks_.exchange(list.release(), std::memory_order_acq_rel));
   }
-  // Belongs to the chunks in place: replace both within one publication.
+  // The graph belongs to the current chunks: replace both within one publication.
   [[nodiscard]] std::unique_ptr<PartitionGraph> replace_graph(
       std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
-  // In the child of a fork, where the writer that was publishing is not here.
+  // Called in the child of a fork, where the writer that was publishing does not exist.
   void end_publication() noexcept { version_.fetch_add(version_.load() & 1); }
-  // Everything stored while this lives becomes visible at once.
+  // Everything stored during its lifetime becomes visible at once.
   class Publication {
    public:
     explicit Publication(Partition& partition) noexcept : version_(partition.version_) {
@@ -149,16 +149,16 @@ class Partition {
   }
 
   const ScopeRef scope_;
-  const uint16_t last_doc_of_chunk_;  // how many documents a chunk has, less one
+  const uint16_t last_doc_of_chunk_;  // documents per chunk, less one
   Turn turn_;
   bool removed_ = false;
   std::atomic<bool> ids_lag_{false};
   mutable std::atomic<Ids> ids_{Ids::entered};
 
  public:
-  // Whether upkeep (upkeep.cpp) has this partition on its list.
+  // Whether the partition is in the queue of upkeep (upkeep.cpp).
   std::atomic<bool> waits_for_upkeep{false};
-  std::atomic<bool> in_upkeep{false};  // and whether it is its turn
+  std::atomic<bool> in_upkeep{false};  // whether upkeep is working on it
 
  private:
   const uint64_t serial_ = next_serial();

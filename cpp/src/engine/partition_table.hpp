@@ -1,8 +1,8 @@
-// Partition table: from a scope to its partition.
+// Partition table: maps a scope to its partition.
 //
-// Open addressing from scope to partition (how far it probes: base/probing.hpp). Readers look up without a
-// lock, in time that does not depend on how many other partitions there are; the writer replaces the table
-// when it grows. Readers hold an epoch guard.
+// Open addressing (probe limit: base/probing.hpp). Readers look up without a lock, in time that does not
+// depend on the number of other partitions; the writer replaces the table when it grows. Readers hold an
+// epoch guard.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,8 @@ class PartitionTable {
     return nullptr;
   }
 
-  // The writer. The partition's scope is not in the table. Where this fails it stays the caller's.
+  // For the writer. The partition's scope must not be in the table. If this throws, the caller
+  // keeps the partition.
   Partition& insert(std::unique_ptr<Partition>&& partition) {
     Table* table = table_.load(std::memory_order_relaxed);
     if (!table) {
@@ -83,7 +84,7 @@ class PartitionTable {
         : mask(n_slots - 1), probing(how), slots(new std::atomic<Partition*>[n_slots]()) {}
     [[nodiscard]] size_t home(uint64_t hash) const noexcept { return probing.home(hash) & mask; }
     [[nodiscard]] size_t next(size_t i) const noexcept { return (i + 1) & mask; }
-    // False if no slot is free as near as look-ups go.
+    // Returns false if no slot is free within the probe limit.
     [[nodiscard]] bool put(Partition* partition) noexcept {
       size_t i = home(partition->scope()->hash());
       for (uint32_t left = probing.most(); left != 0; --left, i = next(i)) {
@@ -97,7 +98,7 @@ class PartitionTable {
     const base::Probing probing;
     const std::unique_ptr<std::atomic<Partition*>[]> slots;
   };
-  // Stands where a partition was, so that probing goes on behind it.
+  // Tombstone of a removed partition, so that probing continues past it.
   [[nodiscard]] static Partition* removed() noexcept {
     return reinterpret_cast<Partition*>(alignof(Partition));
   }
@@ -117,9 +118,9 @@ class PartitionTable {
     return *published;
   }
 
-  const base::Probing first_;  // of the first table
+  const base::Probing first_;  // for the first table
   std::atomic<Table*> table_{nullptr};
-  size_t n_used_ = 0;  // slots that are not empty, removed ones included
+  size_t n_used_ = 0;  // occupied slots, removed ones included
   std::atomic<size_t> n_partitions_{0};
 };
 

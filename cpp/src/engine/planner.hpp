@@ -20,15 +20,15 @@ enum class VectorPlan : uint8_t { automatic, rows, codes, graph };
 
 namespace scrubjay::engine::planner {
 
-// Where a filter admits a smaller share than one of so many, the originals of what it admits are compared rather than
-// the codes of all passages.
+// If a filter admits less than one in this many documents, the originals of the admitted documents are
+// compared instead of the codes of all passages.
 inline constexpr uint64_t kFewOfPassages = 32;
 
-// A scan of codes may miss this share of the misses that the requested recall allows: its margin is cheap.
+// Share of the misses allowed by the requested recall that a scan of codes may use: its margin is cheap.
 inline constexpr double kScanMissShare = 0.01;
 
-// Picoseconds a byte, from the near caches and from beyond them: rows read in order, rows picked out, codes
-// read in order.
+// Picoseconds per byte, from the near caches and from beyond them: for rows read in order, rows read at
+// random, codes read in order.
 struct ByteCost {
   double near, far;
   [[nodiscard]] constexpr double of(double n_bytes, double n_bytes_in_all) const noexcept {
@@ -37,17 +37,18 @@ struct ByteCost {
   }
 };
 inline constexpr ByteCost kRowByte{37.0, 56.0}, kPickedRowByte{45.0, 200.0}, kCodeByte{18.0, 36.0};
-// The same for codes that are read one by one.
+// Picoseconds per byte for codes that are read one by one.
 inline constexpr double kPickedCodeByte = 60.0;
-// Rotating the query and choosing, in picoseconds.
+// Rotating the query and selecting candidates, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
-// How many originals a scan of codes compares, as a multiple of k.
+// Number of originals that a scan of codes compares, as a multiple of k.
 inline constexpr double kLookedAt = 1.8;
-// Signs read in order; a document's bound; the tables of a query, and choosing twice more; which share of the documents
-// is left: of real embeddings of 640 dimensions a sixteenth, of clustered ones as many as a cluster has.
+// Signs: bytes read in order; the bound of a document; the tables of a query and two more selections; the
+// share of documents that remains (a sixteenth for real embeddings of 640 dimensions; for clustered vectors
+// as many as a cluster has).
 inline constexpr ByteCost kSignByte{22.0, 28.0};
 inline constexpr double kSignBound = 500.0, kSignStart = 2'500'000.0, kSiftedShare = 0.08;
-// A search of a graph, in picoseconds per unit of ef and block of code.
+// Graph search, in picoseconds per unit of ef and block of code.
 inline constexpr double kInView = 400'000.0;
 
 [[nodiscard]] inline double row_scan_cost(double n_docs, const vector::ColumnOptions& options) noexcept {
@@ -55,7 +56,7 @@ inline constexpr double kInView = 400'000.0;
   return kRowByte.of(bytes, bytes);
 }
 
-// Of n_rows among n_docs.
+// Cost of n_rows among n_docs.
 [[nodiscard]] inline double picked_rows_cost(double n_rows, double n_docs,
                                              const vector::ColumnOptions& options) noexcept {
   const auto row = static_cast<double>(options.row_bytes());
@@ -85,15 +86,15 @@ inline constexpr double kLeastMet = 0.5;
   return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
 }
 
-// A partition with this many bytes of codes has a graph built beside it. It is extended when what was written
-// beside it is one in kBesideShare of what it holds: until then those are scanned, and taking the lists
-// over (0.3 us a vector in the graph) is a twentieth of what their insertion costs (100 us and more for
-// each). It is rebuilt when one in kDeadShare of its documents is deleted.
+// A partition with this many bytes of codes gets a graph. The graph is extended when the documents written
+// beside it reach one in kBesideShare of those it holds: until then they are scanned, and copying the lists
+// (0.3 us per vector in the graph) costs a twentieth of the insertions (100 us and more for each). It is
+// rebuilt when one in kDeadShare of its documents is deleted.
 inline constexpr uint64_t kGraphBytes = 8u << 20;
 inline constexpr uint64_t kBesideShare = 16;
 inline constexpr uint64_t kDeadShare = 4;
 
-// Whether looking at n_matches rows by themselves beats scanning all of them, by codes or not.
+// Whether comparing n_matches rows individually is cheaper than scanning all of them, by codes or not.
 [[nodiscard]] inline bool gathering_repays(uint32_t n_matches, uint32_t n_docs, size_t k, bool coded,
                                            const vector::ColumnOptions& options) noexcept {
   const bool by_codes = coded && codes_repay(n_docs, k, options);
@@ -107,7 +108,7 @@ inline constexpr uint64_t kDeadShare = 4;
          picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
 }
 
-// Whether looking at the codes of n_matches beats the other ways.
+// Whether comparing the codes of n_matches documents is cheaper than the other strategies.
 [[nodiscard]] inline bool gathering_codes_repays(uint32_t n_matches, uint32_t n_docs, size_t k,
                                                  const vector::ColumnOptions& options) noexcept {
   const double cost = picked_codes_cost(n_matches, n_docs, k, options);
@@ -116,8 +117,8 @@ inline constexpr uint64_t kDeadShare = 4;
                                                  : row_scan_cost(n_docs, options));
 }
 
-// Whether the graph over `n_docs` documents, of which this share may be returned, beats looking at their
-// codes: at all of them, or, with a filter, at those of the matches.
+// Whether the graph over `n_docs` documents, of which this share may be returned, is cheaper than scanning
+// their codes: all of them, or with a filter those of the matches.
 [[nodiscard]] inline bool graph_repays(uint64_t n_docs, double visible_share, const ExpansionScales& scales,
                                        bool filtered, size_t k, double recall,
                                        const vector::ColumnOptions& options) noexcept {

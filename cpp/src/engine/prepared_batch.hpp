@@ -1,9 +1,9 @@
-// Prepared batch: documents that were checked, copied and analysed, before a writer's turn begins.
+// Prepared batch: documents that are checked, copied and analysed before the writer's turn begins.
 //
-// What a write does on its own thread, without a lock: UTF-8 is checked, texts become terms, vectors
-// become rows as the columns keep them (what is checked is the copy that is stored: the caller's array may
-// change meanwhile), and so do the terms of the documents that are replaced. Texts, ids and payloads stay
-// views of the caller's bytes. Belongs to one engine; not for two threads at once.
+// The part of a write that runs on the caller's thread without a lock: UTF-8 is checked; texts become terms,
+// and so do the texts of the documents that are replaced; vectors become rows in the format of the columns
+// (the checked copy is the one that is stored, since the caller's array may change meanwhile). Texts, ids and
+// payloads stay views of the caller's bytes. Belongs to one engine; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ class PreparedBatch {
   struct Document {
     const DocumentInput* input = nullptr;
     std::string_view text;  // valid UTF-8
-    size_t row = SIZE_MAX;  // of its vector, or the first of its passages; SIZE_MAX: none
+    size_t row = SIZE_MAX;  // of its vector or first passage; SIZE_MAX: no vector
     vector::RowScale scale;
     size_t first_passage = 0;
-    size_t n_passages = 0;  // 0: it has one vector, or none
+    size_t n_passages = 0;  // 0: one vector or no vector
     lexical::KeptTerms::Range terms;
     uint32_t length = 0;
-    // The document that had its id when this one was prepared, if there was one, and its terms.
+    // The document that had the id when this one was prepared, if any, and its terms.
     ChunkRef old_chunk;
     uint32_t old_offset = 0;
     lexical::KeptTerms::Range old_terms;
@@ -83,8 +83,8 @@ class PreparedBatch {
   lexical::KeptTerms terms_;
   std::vector<char> rows_;                  // of vectors
   std::vector<vector::PassageSpan> spans_;  // of all passages
-  std::vector<vector::RowScale> scales_;    // theirs
-  std::deque<std::string> sanitized_;       // texts that were no UTF-8
+  std::vector<vector::RowScale> scales_;    // one for each of spans_
+  std::deque<std::string> sanitized_;       // texts that were not valid UTF-8
 };
 
 }  // namespace scrubjay::engine

@@ -23,7 +23,7 @@ size_t n_digits_at(std::string_view term, size_t at) noexcept {
   while (at + n < term.size() && is_digit(term[at + n])) ++n;
   return n;
 }
-// In bytes, and as characters.
+// Sizes in bytes and in characters.
 struct Letters {
   size_t n_bytes = 0, n = 0;
 };

@@ -18,21 +18,21 @@ using fusion::Candidate;
 namespace {
 
 constexpr double kMostPrior = 1e100;
-constexpr size_t kMostNewHolders = 100;  // at most: 0.5% of a million would be 5,000
+constexpr size_t kMostNewHolders = 100;  // cap: 0.5% of a million would be 5,000
 constexpr uint64_t kMostVisitedHolders = 1000;
 
-// Some bits of a score, of its order and below 2^31.
+// The high bits of a score, in its order and below 2^31.
 uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
 
 }  // namespace
 
-void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result) {
+void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result) {
   collect();
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
     if (options_.fusion.method == fusion::Method::automatic) {
-      result.lexical_share = fuse_automatically(n_docs, k, asked);
+      result.lexical_share = fuse_automatically(n_docs, k, requested);
     } else {
       fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), {}, s_.candidates, parts_);
     }
@@ -59,7 +59,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
-    select_best(std::max({k, asked.lexical, asked.vector}));
+    select_best(std::max({k, requested.lexical, requested.vector}));
     if (options_.weighs_coverage()) compute_coverages();
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
@@ -95,8 +95,9 @@ void Ranker::collect() {
     s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
 }
 
-// The place in the lexical ranking of each document of the vector ranking, from 1, into scratch.places. Uses one byte for
-// each visible document; a search reads and writes those of ranked documents only. False if that would be too many bytes.
+// Stores in scratch.places, for each document of the vector ranking, its rank in the lexical ranking, from 1,
+// or 0. Uses one byte per visible document; a search reads and writes only those of ranked documents. Returns
+// false if that would be too many bytes.
 bool Ranker::find_lexical_places() {
   constexpr size_t kMostPlaces = 255, kMostChunks = 4;
   const size_t n_lexical = s_.lexical_docs.size();
@@ -111,7 +112,8 @@ bool Ranker::find_lexical_places() {
   return true;
 }
 
-// Documents that hold an identifier are candidates even where a long query's other words crowd them out.
+// Documents with an identifier of the query become candidates even if the other words of a long
+// query outrank them.
 void Ranker::add_holders(uint64_t n_docs) {
   if (terms_.empty()) return;
   find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.identifiers);
@@ -124,7 +126,7 @@ void Ranker::add_holders(uint64_t n_docs) {
       candidate = &s_.candidates.at(doc);
     }
     if (candidate->identifiers != 0) return;
-    // The lexical ranking may have been cut before this document.
+    // The lexical ranking may have been cut off before this document.
     if (candidate->lexical_rank == 0) candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
     candidate->identifiers = std::max(n_identifiers_of(doc), 1u);
     any_identifier_ = true;
@@ -136,8 +138,8 @@ void Ranker::add_holders(uint64_t n_docs) {
   for (const uint32_t doc : s_.pair_docs) add(doc);
 }
 
-// The documents that hold the rarest identifier and another one, ascending, into scratch.pair_docs; if there are more
-// than `most`, perhaps only more than that.
+// Stores in scratch.pair_docs the documents that contain the rarest identifier and another one, ascending; if
+// there are more than `most`, possibly only enough to exceed it.
 void Ranker::find_pairs(double most) {
   s_.pair_docs.clear();
   const std::vector<uint32_t>& forms = s_.identifiers.named[rarest(s_.identifiers, s_.dfs)];
@@ -146,7 +148,7 @@ void Ranker::find_pairs(double most) {
   if (n_holders > kMostVisitedHolders) return;
   for (const uint32_t form : forms) {
     lexical_.visit_holders(form, [&](uint32_t doc) {
-      // Documents of one form are distinct: these are enough to know that there are too many.
+      // Documents of one form are distinct: these suffice to show that there are too many.
       if (forms.size() == 1 && static_cast<double>(s_.pair_docs.size()) > most) return;
       if (n_identifiers_of(doc) > 1) s_.pair_docs.push_back(doc);
     });
@@ -155,7 +157,7 @@ void Ranker::find_pairs(double most) {
   s_.pair_docs.erase(std::unique(s_.pair_docs.begin(), s_.pair_docs.end()), s_.pair_docs.end());
 }
 
-// How many of the query's identifiers a document holds, each in any of its forms.
+// Number of the query's identifiers that a document contains, each in any of its forms.
 uint32_t Ranker::n_identifiers_of(uint32_t doc) const {
   if (s_.identifiers.n_named < 2) return 1;
   uint32_t n = 0;
@@ -178,14 +180,14 @@ void Ranker::complete_similarities() {
 }
 
 // Returns the lexical share.
-double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked) {
+double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& requested) {
   for (const std::vector<uint32_t>& docs : s_.extra_docs) {
     for (const uint32_t doc : docs) s_.candidates.at(doc);
   }
   const fusion::Scale scale = fusion_scale(s_, terms_, n_docs, vector_);
   const fusion::Automatic automatic(scale, s_.candidates);
-  // Not in a lexical ranking that ended by itself: it holds no term.
-  const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
+  // If the lexical ranking was not cut off, other documents contain no term.
+  const bool lexical_cut = s_.lexical_docs.size() >= requested.lexical;
   if (only_fused_scores() && !dated_ && s_.extra_docs.empty()) {
     rescore_best(automatic, k, lexical_cut);
     return automatic.share();
@@ -199,11 +201,11 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
   return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
 }
 
-// As if all scores were completed, for the best k, and the parts of those that are scored: of the others nothing is
-// reported. What an arm did not rank it gives at most its last score, so
-// among the candidates of one arm alone this bound descends with their rank: beyond the first that stays below k
-// others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003). Holders of identifiers are all
-// scored, and if there are any so is the least of all, by which their bonus goes.
+// Same as completing all scores, for the best k and for the parts of those that are scored; nothing is
+// reported of the others. An arm gives documents that it did not rank at most its last score, so among the
+// candidates of one arm alone this bound descends with their rank: after the first one that stays below k
+// others, none needs to be scored (the threshold algorithm of Fagin, Lotem and Naor 2003). Documents with
+// identifiers are all scored, and if there are any, so is the least of all, on which their bonus depends.
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
   const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
@@ -231,10 +233,11 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
       continue;
     }
     all[i].refused = true;
-    // With identifiers all of them: nothing bounds from below how far they are.
+    // With identifiers, all of them: their distance has no lower bound.
     if (s_.unscored.size() < k || any_identifier_) s_.unscored.push_back(i);
   }
-  // BM25 is at least 0, which counts towards the k others, and is that where the lexical ranking was not cut.
+  // BM25 is at least 0, which counts for the k others, and is exactly 0 if the lexical ranking was
+  // not cut off.
   size_t n_by_vector_alone = 0;
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;
@@ -249,14 +252,14 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
       s_.coarse.push_back(coarse_score(automatic.score(all[i])));
     }
   }
-  // Holders that neither arm ranked.
+  // Documents with identifiers that neither arm ranked.
   for (size_t i = n_lexical + n_by_vector_alone; i < all.size(); ++i)
     s_.unscored.push_back(static_cast<uint32_t>(i));
   complete();
   uint32_t kth = 0;
   if (s_.coarse.size() >= k) kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
-  // Scores ascend with both parts, so of those that descend by one part, with the other one the same, the first ones
-  // reach it.
+  // Scores increase with both parts. Among documents that are sorted by one part and have the other part in
+  // common, those that reach the k-th score come first.
   const auto reaches = [&](double words, double meaning) { return coarse_score(words + meaning) >= kth; };
   const std::span<const Candidate> lexical = s_.candidates.lexical();
   const double least_meaning = automatic.meaning(automatic.least_similarity(), 0);
@@ -280,8 +283,9 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   complete();
 }
 
-// Into scratch.unscored: those that were not scored and may have the least score of all. Of the vector ranking alone, as
-// they hold no identifier either: BM25 adds to what they have, and that ascends from the last one on.
+// Adds to scratch.unscored the candidates without a score that may have the least score of all: they are in
+// the vector ranking only, without identifiers. BM25 can only add to their scores, which ascend from the last
+// one on.
 void Ranker::find_least(const fusion::Automatic& automatic) {
   const std::span<const Candidate> all = s_.candidates.all();
   double least = std::numeric_limits<double>::infinity();
@@ -296,8 +300,8 @@ void Ranker::find_least(const fusion::Automatic& automatic) {
   }
 }
 
-// The scores of scratch.unscored by the arm that did not rank them. A similarity is not above those that were
-// ranked, even if the vector ranking missed a document.
+// Completes the scores of scratch.unscored by the arm that did not rank them. A similarity is capped at the
+// ranked ones, even if the vector ranking missed the document.
 void Ranker::complete_scores(double least_similarity) {
   const std::span<Candidate> all = s_.candidates.all();
   s_.unscored_docs.clear();
@@ -340,12 +344,12 @@ void Ranker::prepare_coverage(uint64_t n_docs) {
   }
 }
 
-// Of all that are ranked, chunk by chunk.
+// Computes the coverage of all ranked documents, chunk by chunk.
 void Ranker::compute_coverages() {
   const size_t n = s_.ranked.size();
   s_.coverages.assign(n, total_idf_ == 0.0 ? kUnknown : 0.0);
   if (total_idf_ == 0.0) return;
-  // Places in the ranking, those of one chunk together.
+  // Indices into the ranking, grouped by chunk.
   s_.places.resize(n);
   for (uint32_t i = 0; i < n; ++i) s_.places[i] = i;
   const auto chunk_of = [&](uint32_t place) { return s_.ranked[place].doc >> 16; };
@@ -362,7 +366,7 @@ void Ranker::compute_coverages() {
   for (double& coverage : s_.coverages) coverage /= total_idf_;
 }
 
-// What the terms from `first_term` on add, to documents of one chunk.
+// Adds the contribution of the terms from `first_term` on, for documents of one chunk.
 void Ranker::add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places) {
   constexpr size_t kBeyond = 16;  // that a kernel may write
   s_.term_offsets.resize(places.size() + kBeyond);
@@ -377,7 +381,7 @@ void Ranker::add_coverages(uint32_t chunk, uint32_t first_term, std::span<const 
   }
 }
 
-// The column of a field in each chunk; null where no document has it.
+// The column of a field in each chunk; null if no document of the chunk has it.
 std::span<const filter::Column* const> Ranker::columns_of(std::string_view field) {
   const uint64_t hash = base::seeded_hash64(field);
   s_.columns.clear();
@@ -390,9 +394,9 @@ std::span<const filter::Column* const> Ranker::columns_of(std::string_view field
 
 void Ranker::scale_scores() {
   const double least = least_score(), width = spread();
-  for (RankedCandidate& one : s_.ranked) {
-    if (parts_) (*parts_)[one.candidate].scale(one.score, least, width);
-    one.score = width > 0.0 ? (one.score - least) / width : 1.0;
+  for (RankedCandidate& entry : s_.ranked) {
+    if (parts_) (*parts_)[entry.candidate].scale(entry.score, least, width);
+    entry.score = width > 0.0 ? (entry.score - least) / width : 1.0;
   }
 }
 
@@ -407,14 +411,14 @@ void Ranker::add_signals() {
   if (options_.prior_weight != 0.0) add_priors();
 }
 
-// 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
+// 1 for documents created now or later, halved with every half-life; 0 without a creation time.
 void Ranker::add_recency() {
   const int64_t now_us = options_.now_us != RankingOptions::kNow ? options_.now_us : clock_us();
   const std::span<const filter::Column* const> columns = columns_of("created_at");
-  s_.times.clear();  // all are read before the first is used: they are scattered
-  for (const RankedCandidate& one : s_.ranked) {
-    const filter::Column* column = columns[one.doc >> 16];
-    s_.times.push_back(column ? column->times.view(s_.chunks[one.doc >> 16].n_docs).at(one.doc & 0xffffu)
+  s_.times.clear();  // all are read first: they are scattered
+  for (const RankedCandidate& entry : s_.ranked) {
+    const filter::Column* column = columns[entry.doc >> 16];
+    s_.times.push_back(column ? column->times.view(s_.chunks[entry.doc >> 16].n_docs).at(entry.doc & 0xffffu)
                               : filter::Track<int64_t>::kAbsent);
   }
   for (size_t i = 0; i < s_.ranked.size(); ++i) {
@@ -426,7 +430,7 @@ void Ranker::add_recency() {
   }
 }
 
-// The more documents name an entity, the less it says of each; the best that a document names counts.
+// An entity counts less the more documents name it; of several entities in a document the best counts.
 void Ranker::add_entities() {
   s_.boosts.assign(s_.ranked.size(), 0.0);
   for (size_t e = 0; e < entities_.size(); ++e) {
@@ -449,8 +453,8 @@ void Ranker::add_entities() {
 
 void Ranker::add_priors() {
   const std::span<const filter::Column* const> columns = columns_of(options_.prior_field);
-  for (RankedCandidate& one : s_.ranked) {
-    const uint32_t chunk = one.doc >> 16, offset = one.doc & 0xffffu;
+  for (RankedCandidate& entry : s_.ranked) {
+    const uint32_t chunk = entry.doc >> 16, offset = entry.doc & 0xffffu;
     if (!columns[chunk]) continue;
     const uint32_t n_docs = s_.chunks[chunk].n_docs;
     const int64_t integer = columns[chunk]->integers.view(n_docs).at(offset);
@@ -461,25 +465,26 @@ void Ranker::add_priors() {
     } else if (real != filter::Track<int64_t>::kAbsent) {
       prior = filter::unsortable_real(real);
     }
-    // Scores stay finite, so that what is made of their spread is a number.
-    add(one, &fusion::ScoreParts::prior, std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior));
+    // Scores stay finite, so that their range is a number.
+    add(entry, &fusion::ScoreParts::prior,
+        std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior));
   }
 }
 
 double Ranker::least_score() const {
   double least = std::numeric_limits<double>::infinity();
-  for (const RankedCandidate& one : s_.ranked) least = std::min(least, one.score);
+  for (const RankedCandidate& entry : s_.ranked) least = std::min(least, entry.score);
   return least;
 }
 
-// Between the least and the greatest score.
+// The difference of the greatest and the least score.
 double Ranker::spread() const {
   double greatest = -std::numeric_limits<double>::infinity();
-  for (const RankedCandidate& one : s_.ranked) greatest = std::max(greatest, one.score);
+  for (const RankedCandidate& entry : s_.ranked) greatest = std::max(greatest, entry.score);
   return s_.ranked.empty() ? 0.0 : greatest - least_score();
 }
 
-// The same of candidates that are not refused.
+// The same over candidates that are not rejected.
 double Ranker::spread_of_candidates() const {
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
   for (const Candidate& candidate : s_.candidates.all()) {
@@ -490,14 +495,14 @@ double Ranker::spread_of_candidates() const {
   return greatest >= least ? greatest - least : 0.0;
 }
 
-Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
-  if (one.identifiers != 0) return Relevance::high;
-  double similarity = s_.candidates.all()[one.candidate].similarity;
+Relevance Ranker::relevance(const RankedCandidate& entry, double coverage) const {
+  if (entry.identifiers != 0) return Relevance::high;
+  double similarity = s_.candidates.all()[entry.candidate].similarity;
   if ((neighbours_ || std::isnan(similarity)) && semantic_)
-    similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
+    similarity = vector_.similarity(entry.doc >> 16, entry.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
     const RelevanceBound& bound = options_.relevance[tier - 1];
-    // Comparisons with NaN are false: what is not known is no evidence.
+    // Comparisons with NaN are false: unknown values are no evidence.
     if (similarity >= bound.similarity || coverage >= bound.coverage) return static_cast<Relevance>(tier);
   }
   return Relevance::none;
@@ -506,12 +511,12 @@ Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
 void Ranker::refuse_by_thresholds() {
   size_t n_kept = 0;
   for (size_t i = 0; i < s_.ranked.size(); ++i) {
-    const RankedCandidate& one = s_.ranked[i];
-    if (one.score < options_.min_score) continue;
+    const RankedCandidate& entry = s_.ranked[i];
+    if (entry.score < options_.min_score) continue;
     if (options_.least_relevance != Relevance::none &&
-        relevance(one, s_.coverages[i]) < options_.least_relevance)
+        relevance(entry, s_.coverages[i]) < options_.least_relevance)
       continue;
-    s_.ranked[n_kept++] = one;
+    s_.ranked[n_kept++] = entry;
   }
   s_.ranked.resize(n_kept);
 }
@@ -525,7 +530,7 @@ bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
 
 }  // namespace
 
-// The best n in order, where nothing but the fused scores and identifiers decide.
+// Takes the best n in order, if only fused scores and identifiers decide.
 void Ranker::take_best(size_t n) {
   constexpr uint32_t kRefused = 0;
   constexpr size_t kBeyond = 16;  // that a kernel reads and writes
@@ -534,7 +539,7 @@ void Ranker::take_best(size_t n) {
   s_.coarse.resize(all.size() + kBeyond);
   s_.places.resize(all.size() + 2 * kBeyond);
   for (size_t i = 0; i < all.size(); ++i) {
-    const uint32_t holds = (0u - (all[i].identifiers != 0 ? 1u : 0u)) >> 1;  // then the greatest there is
+    const uint32_t holds = (0u - (all[i].identifiers != 0 ? 1u : 0u)) >> 1;  // puts them first
     const uint32_t score = std::max(coarse_score(all[i].score) | holds, kRefused + 1);
     s_.coarse[i] = score & (static_cast<uint32_t>(all[i].refused) - 1);  // without a branch
   }
@@ -552,8 +557,8 @@ void Ranker::take_best(size_t n) {
   if (s_.ranked.size() > n) s_.ranked.resize(n);
 }
 
-// Drops all but the best n, which stand in any order then. A few bits of each score tell most of them apart,
-// without branches; only those that are equal in these are compared.
+// Drops all but the best n, leaving them in any order. A few bits of each score distinguish most of them
+// without branches; only documents equal in these bits are compared.
 void Ranker::select_best(size_t n) {
   const size_t n_ranked = s_.ranked.size();
   if (n >= n_ranked || n == 0) return s_.ranked.resize(std::min(n, n_ranked));
@@ -565,9 +570,9 @@ void Ranker::select_best(size_t n) {
   s_.ranked_before.clear();
   size_t n_kept = 0;
   for (size_t i = 0; i < n_ranked; ++i) {
-    const RankedCandidate one = s_.ranked[i];
-    if (s_.coarse[i] == nth) s_.ranked_before.push_back(one);
-    s_.ranked[n_kept] = one;
+    const RankedCandidate entry = s_.ranked[i];
+    if (s_.coarse[i] == nth) s_.ranked_before.push_back(entry);
+    s_.ranked[n_kept] = entry;
     n_kept += s_.coarse[i] > nth ? 1 : 0;
   }
   std::vector<RankedCandidate>& equal = s_.ranked_before;
@@ -591,18 +596,18 @@ void Ranker::keep_best(size_t n) {
   s_.ranked.resize(n);
 }
 
-// Documents of the identifier tier are taken first, in their order; the others must differ from them, too.
+// Documents of the identifier tier are taken first, in their order; the others must also differ from them.
 void Ranker::diversify(size_t k) {
   if (any_identifier_) std::sort(s_.ranked.begin(), s_.ranked.end(), better);
   const double least = least_score(), width = spread();
   s_.relevances.clear();
   size_t n_identifiers = 0;
-  for (const RankedCandidate& one : s_.ranked) {
-    s_.relevances.push_back(width > 0.0 ? (one.score - least) / width : 1.0);
-    n_identifiers += one.identifiers != 0 ? 1 : 0;
+  for (const RankedCandidate& entry : s_.ranked) {
+    s_.relevances.push_back(width > 0.0 ? (entry.score - least) / width : 1.0);
+    n_identifiers += entry.identifiers != 0 ? 1 : 0;
   }
   s_.directions.clear();
-  for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
+  for (const RankedCandidate& entry : s_.ranked) s_.directions.push_back(vector_.direction(entry.doc));
   const auto taken = s_.diversity.select(
       s_.relevances, options_.mmr_lambda, k, n_identifiers,
       [&](uint32_t i, std::span<const uint32_t> some) { return vector_.greatest_cosine(i, some); },
@@ -615,24 +620,24 @@ void Ranker::diversify(size_t k) {
 
 void Ranker::report(double identifier_bonus, SearchResult& result) const {
   result.hits.reserve(s_.ranked.size());
-  for (const RankedCandidate& one : s_.ranked) {
-    const Candidate& candidate = s_.candidates.all()[one.candidate];
+  for (const RankedCandidate& entry : s_.ranked) {
+    const Candidate& candidate = s_.candidates.all()[entry.candidate];
     Hit& hit = result.hits.emplace_back();
-    hit.chunk = one.doc >> 16;
-    hit.offset = one.doc & 0xffffu;
-    const double bonus = identifier_bonus * one.identifiers;
-    hit.score = one.identifiers != 0 ? one.score + bonus : one.score;
+    hit.chunk = entry.doc >> 16;
+    hit.offset = entry.doc & 0xffffu;
+    const double bonus = identifier_bonus * entry.identifiers;
+    hit.score = entry.identifiers != 0 ? entry.score + bonus : entry.score;
     hit.lexical_rank = candidate.lexical_rank;
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
-    if (neighbours_) {  // the evidence is that of the document alone
+    if (neighbours_) {  // evidence is reported for the document alone
       if (candidate.lexical_rank != 0) hit.bm25 = lexical_.score(hit.chunk, hit.offset);
       if (candidate.vector_rank != 0) hit.similarity = vector_.similarity(hit.chunk, hit.offset);
     }
-    hit.identifier = one.identifiers != 0;
+    hit.identifier = entry.identifiers != 0;
     if (!parts_) continue;
-    result.parts.push_back((*parts_)[one.candidate]);
+    result.parts.push_back((*parts_)[entry.candidate]);
     result.parts.back().identifier = bonus;
   }
 }

@@ -1,17 +1,19 @@
-// Ranking: from what the two arms found to the hits, in one pass over the candidates.
+// Ranking: merges the results of the two arms into hits, in one pass over the candidates.
 //
-//  1. Candidates: both rankings (sorted anew where there are turns: neighbour_signal.hpp), the caller's
-//     rankings, and documents that hold an identifier of the query. The automatic fusion goes by the scores
-//     that both arms give each of them: the missing ones are asked for, and where nothing but the fused
-//     scores decides, only of candidates that can be among the best k.
-//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some; dates that the question names add
-//     to them (date_signal.hpp).
-//  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
-//     to 0..1, and the weighted signals added.
-//  4. Thresholds refuse more.
-//  5. The best k by (identifier tier, score, document), or k of the best `depth` by marginal relevance.
-// A hit of the identifier tier is reported with 1 + the spread of all scores added for each identifier, so that
-// scores descend with the order (marginal relevance aside).
+//  1. Collect candidates: both rankings (sorted again if there are turns: neighbour_signal.hpp), the caller's
+//     rankings, and documents that contain an identifier of the query. Automatic fusion uses the scores of
+//     both arms for each candidate: missing scores are computed, and if only the fused scores decide, only
+//     for candidates that can be among the best k.
+//  2. Fuse (fusion/fuse.hpp): each candidate gets a score or is rejected; dates that the question names add
+//     to the scores (date_signal.hpp).
+//  3. If there are signals: keep the best `depth` by (identifier tier, score), scale their scores to 0..1,
+//     and add the weighted signals.
+//  4. Apply the thresholds.
+//  5. Select the best k by (identifier tier, score, document), or k of the best `depth` by marginal
+//     relevance.
+//
+// The reported score of a hit in the identifier tier is raised by (1 + the range of all scores) for each
+// identifier, so that scores descend with the order (except with marginal relevance).
 #pragma once
 
 #include <cstdint>
@@ -43,14 +45,14 @@ class Ranker {
         neighbours_(neighbours),
         parts_(explain ? &scratch.parts : nullptr) {}
 
-  // How many each arm was asked for.
+  // Number of candidates requested from each arm.
   struct Asked {
     size_t lexical, vector;
   };
 
-  // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
-  // one. As many of the best as the deepest ranking was asked for, at least k, are looked at closely.
-  void run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result);
+  // Call after both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of
+  // the only one. `depth` is the size of the largest requested ranking, at least k.
+  void run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result);
 
  private:
   void collect();
@@ -60,21 +62,21 @@ class Ranker {
   void find_pairs(double most);
   [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
   void complete_similarities();
-  [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);
+  [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& requested);
   void complete_scores(double least_similarity);
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
   void find_least(const fusion::Automatic& automatic);
-  // And, before them, who holds identifiers.
+  // Whether only the fused scores order the candidates (after the identifier tier).
   [[nodiscard]] bool only_fused_scores() const { return !options_.adjusts() && !options_.diversifies(); }
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
   void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);
   [[nodiscard]] std::span<const filter::Column* const> columns_of(std::string_view field);
   void scale_scores();
-  // Adds to a score, and to a part of it.
-  void add(RankedCandidate& one, double fusion::ScoreParts::* part, double value) {
-    one.score += value;
-    if (parts_) (*parts_)[one.candidate].*part += value;
+  // Adds to a score and to one of its parts.
+  void add(RankedCandidate& entry, double fusion::ScoreParts::* part, double value) {
+    entry.score += value;
+    if (parts_) (*parts_)[entry.candidate].*part += value;
   }
   void add_signals();
   void add_recency();
@@ -88,8 +90,8 @@ class Ranker {
   [[nodiscard]] double spread() const;
   [[nodiscard]] double spread_of_candidates() const;
   void diversify(size_t k);
-  // How good the evidence is; `coverage` weighted by idf, over the query's counting terms, known or not.
-  [[nodiscard]] Relevance relevance(const RankedCandidate& one, double coverage) const;
+  // Strength of the evidence. `coverage` is weighted by idf over the query's counted terms, known or not.
+  [[nodiscard]] Relevance relevance(const RankedCandidate& entry, double coverage) const;
   void report(double identifier_bonus, SearchResult& result) const;
 
   const RankingOptions& options_;
@@ -99,9 +101,9 @@ class Ranker {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const filter::Predicate> entities_;
   const bool semantic_;
-  const bool dated_;                              // scratch.dates says something
-  const NeighbourSignal* const neighbours_;       // what sorted the rankings anew; null: nothing did
-  std::vector<fusion::ScoreParts>* const parts_;  // of each candidate; null unless the search explains
+  const bool dated_;                              // scratch.dates is in use
+  const NeighbourSignal* const neighbours_;       // sorted the rankings again; null: not used
+  std::vector<fusion::ScoreParts>* const parts_;  // by candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;
 };

@@ -8,17 +8,17 @@
 namespace scrubjay::engine {
 namespace {
 
-void expect(bool right, const char* name, const char* expected, double given) {
+void expect(bool right, const char* name, const char* expected, double value) {
   if (!right) {
     throw base::InvalidArgument(std::string(name) + ": expected " + expected + ", got " +
-                                std::to_string(given));
+                                std::to_string(value));
   }
 }
-void expect_not_negative(const char* name, double given) {
-  expect(given >= 0.0 && std::isfinite(given), name, "a finite number >= 0", given);
+void expect_not_negative(const char* name, double value) {
+  expect(value >= 0.0 && std::isfinite(value), name, "a finite number >= 0", value);
 }
-void expect_finite(const char* name, double given) {
-  expect(std::isfinite(given), name, "a finite number", given);
+void expect_finite(const char* name, double value) {
+  expect(std::isfinite(value), name, "a finite number", value);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Partitions that come and go as images, while the store keeps their documents: writing them, reading them,
-// and what proves that one equals another.
+// Partitions that are loaded and evicted as images, while a store keeps their documents: writing images,
+// reading them, and digests to compare partitions.
 
 #include <bit>
 #include <optional>
@@ -16,7 +16,8 @@
 namespace scrubjay::engine {
 namespace {
 
-// Whether no two documents of chunks without a writer have one id. Ids that ascend, as numbers often do, need no table.
+// Whether the documents of chunks without a writer have distinct ids. Ascending ids, as numbers often are,
+// need no table.
 [[nodiscard]] bool have_distinct_ids(std::span<const ChunkRef> chunks, size_t n_docs) {
   bool ascends = true;
   std::optional<int64_t> previous;
@@ -30,7 +31,7 @@ namespace {
   if (ascends) return true;
   struct Seen {
     uint32_t hash;
-    uint32_t doc;  // its place in the chunks, and 1
+    uint32_t doc;  // 1 + position over all chunks
   };
   const size_t n_slots = std::bit_ceil(2 * n_docs);
   std::vector<Seen> seen(n_slots);
@@ -44,7 +45,7 @@ namespace {
     base::interruption_point();
     for (uint32_t offset = 0; offset < chunk->n_docs(); ++offset, ++doc) {
       const Id id = chunk->id(offset);
-      const uint64_t hash = id.hash();  // of the process's seed: ids that meet cannot be constructed
+      const uint64_t hash = id.hash();  // seeded per process: colliding ids cannot be constructed
       size_t slot = hash & (n_slots - 1);
       for (; seen[slot].doc != 0; slot = (slot + 1) & (n_slots - 1)) {
         if (seen[slot].hash == hash >> 32 && id_at(seen[slot].doc - 1) == id) return false;
@@ -108,7 +109,9 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
 
   const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
-  const auto refuse = [] { throw base::InvalidArgument("scope: expected one without documents here"); };
+  const auto refuse = [] {
+    throw base::InvalidArgument("scope: expected a scope without documents in this engine");
+  };
   if (partitions_.find(scope->key(), scope->hash())) refuse();
   settle_images(list->chunks);
   auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
@@ -132,20 +135,20 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   return n_docs;
 }
 
-// Of chunks whose documents are the engine's first, perhaps.
+// Checks chunks whose documents may be the engine's first.
 void Engine::settle_images(std::span<const ChunkRef> chunks) {
-  const auto corrupt = [](const char* what) {
-    throw base::Corrupt(std::string("images of a partition: ") + what);
+  const auto corrupt = [](const char* problem) {
+    throw base::Corrupt(std::string("images of a partition: ") + problem);
   };
   uint32_t dim = this->dim();
   IdKind kind = id_kind();
   for (const ChunkRef& chunk : chunks) {
     const IdKind own_kind = chunk->id(0).kind;
     if (kind == IdKind::unset) kind = own_kind;
-    if (own_kind != kind) corrupt("ids of two kinds");
+    if (own_kind != kind) corrupt("ids of different kinds");
     const auto check_dim = [&](const vector::Column& column) {
       if (dim == 0) dim = column.options().dim;
-      if (column.options().dim != dim) corrupt("vectors of two dimensions");
+      if (column.options().dim != dim) corrupt("vectors of different dimensions");
     };
     if (const vector::Column* column = chunk->vectors()) check_dim(*column);
     if (const vector::Passages* passages = chunk->passages()) check_dim(passages->rows());

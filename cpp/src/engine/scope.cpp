@@ -14,7 +14,8 @@ namespace {
 
 using Component = std::optional<std::string_view>;
 
-// Each component as a presence byte, a 32-bit length and its bytes: no separator that a name could contain.
+// Each component is encoded as a presence byte, a 32-bit length and its bytes, so no separator can occur
+// in a name.
 using Components = std::array<Component, 3>;
 
 size_t encoded_bytes(const Components& components) noexcept {
@@ -72,7 +73,7 @@ Scope::Scope(std::string_view tenant, Component user, Component agent) {
 }
 
 size_t Scope::memory_bytes() const noexcept {
-  constexpr size_t kCounts = 16;  // the two of std::make_shared
+  constexpr size_t kCounts = 16;  // the two reference counts of std::make_shared
   return base::held_bytes(kCounts + sizeof(Scope)) +
          base::held_bytes(n_visible_ * sizeof(Visible) + key_bytes_);
 }

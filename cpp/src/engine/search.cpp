@@ -40,7 +40,7 @@ void check_request(const SearchRequest& request) {
   check(*request.ranking);
 }
 
-// A document is `chunk << 16 | offset` within a search.
+// Within a search a document is `chunk << 16 | offset`.
 void check_chunks(size_t n_chunks) {
   constexpr size_t kMostChunks = size_t{1} << 16;
   if (n_chunks > kMostChunks) {
@@ -49,16 +49,16 @@ void check_chunks(size_t n_chunks) {
   }
 }
 
-// How many of a ranking are fused, of which so many were asked for.
-size_t depth(const SearchRequest& request, size_t asked) noexcept {
-  return asked != 0 ? asked : std::max<size_t>(100, request.k);
+// The size of an arm's ranking for a request (0: the default).
+size_t depth(const SearchRequest& request, size_t requested) noexcept {
+  return requested != 0 ? requested : std::max<size_t>(100, request.k);
 }
 
 bool tells_spread(const SearchRequest& request) noexcept {
   return request.spread || (request.explain && !request.static_cosines);
 }
 
-// One search, step by step, on the scratch of its thread.
+// One search, step by step, in the scratch of its thread.
 class Search {
  public:
   Search(const SearchRequest& request, const text::Analyzer& analyzer, VectorPlan plan,
@@ -74,7 +74,7 @@ class Search {
     s_.start();
   }
 
-  // Adds one visible partition in a state that existed.
+  // Adds one visible partition in a consistent state.
   void add(const Partition& partition) {
     s_.add(partition, [&](const Chunk& chunk, const ChunkSnapshot& snapshot) {
       const size_t first = s_.postings.size();
@@ -83,7 +83,8 @@ class Search {
     });
   }
 
-  // With every visible partition added: true if words were corrected and the partitions are to be added again.
+  // Call after all visible partitions were added. Returns true if words were corrected and the partitions
+  // must be added again.
   [[nodiscard]] bool correct_spelling(const text::Analyzer& analyzer) {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
@@ -100,25 +101,25 @@ class Search {
   }
 
   void clear_rankings() noexcept { s_.extra_docs.clear(); }
-  // The documents that the keys name in the visible chunks, best first and each once.
+  // Adds the documents that the keys name in the visible chunks, best first, without duplicates.
   template <class Find>
   void add_ranking(std::span<const DocumentKey> keys, size_t limit, Find&& find) {
-    constexpr size_t kFew = 64;  // gone through sooner than hashed
+    constexpr size_t kFew = 64;  // a linear scan is faster than hashing
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
-    std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> known;
+    std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> seen;
     for (const DocumentKey& key : keys) {
       if (docs.size() == limit) break;
       const std::optional<uint32_t> doc = find(key);
       if (!doc) continue;
-      if (docs.size() >= kFew && known.empty()) known.insert(docs.begin(), docs.end());
-      const bool again = known.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end()
-                                       : !known.insert(*doc).second;
+      if (docs.size() >= kFew && seen.empty()) seen.insert(docs.begin(), docs.end());
+      const bool again =
+          seen.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end() : !seen.insert(*doc).second;
       if (!again) docs.push_back(*doc);
     }
   }
 
-  // `vector`: of the request, as it was checked, with its norm.
-  // `mentions`: ranks what the other rankings hold by its mentions; null: there is no such ranking.
+  // `vector`: the checked vector of the request, with its norm. `mentions`: ranks the documents of the other
+  // rankings by their mentions; null: no such ranking.
   [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, std::span<const float> vector,
                                  double length, const lexical::Bm25Parameters& bm25, LinkGraph* mentions) {
     uint64_t n_live = 0;
@@ -129,8 +130,8 @@ class Search {
     const bool neighboured = request_.lexical && request_.semantic &&
                              request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
     const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
-    const auto at_most = [&](size_t asked) {
-      const size_t n = ranked ? depth(request_, asked) : request_.k;
+    const auto at_most = [&](size_t requested) {
+      const size_t n = ranked ? depth(request_, requested) : request_.k;
       return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
     };
     const size_t n_lexical = at_most(request_.lexical_candidates);
@@ -182,8 +183,8 @@ class Search {
   }
 
  private:
-  // Keeps the postings of the terms that stayed and looks up the others in the same snapshot; false, with all postings
-  // void, if a partition has been written to since.
+  // Keeps the postings of the unchanged terms and looks up the others in the same snapshot. Returns false,
+  // with all postings invalid, if a partition has been written to since.
   [[nodiscard]] bool find_new_postings(size_t n_given) {
     const std::vector<uint32_t>& given_at = s_.spelled.given_at;
     s_.new_terms.clear();
@@ -196,9 +197,9 @@ class Search {
     for (size_t c = 0; c < s_.chunks.size(); ++c) {
       const ChunkSnapshot& chunk = s_.chunks[c];
       chunk.chunk->postings().find_all(s_.new_terms, chunk.n_docs, chunk.dead, s_.new_postings.data());
-      auto found = s_.new_postings.begin();
+      auto next = s_.new_postings.begin();
       for (const uint32_t at : given_at)
-        *out++ = at == SpelledTerms::kNone ? *found++ : s_.given_postings[c * n_given + at];
+        *out++ = at == SpelledTerms::kNone ? *next++ : s_.given_postings[c * n_given + at];
     }
     std::atomic_signal_fence(std::memory_order_acq_rel);
     for (size_t p = 0; p < s_.partitions.size(); ++p)
@@ -217,13 +218,14 @@ class Search {
     return scratch.counter.count(scratch.tokens);
   }
 
-  // Dates of the question count where both arms may run, even if one has nothing to go by.
+  // Dates of the question count if both arms may run, even if one of them has nothing to search for.
   [[nodiscard]] bool says_when() {
     return request_.lexical && request_.semantic && request_.text && request_.ranking->dates_weight != 0.0 &&
            find_dates(*request_.text, *request_.ranking, s_);
   }
 
-  // Forms and parts, which stand for another term, and function words. None of those where the query has no other words.
+  // Sets the worths of forms and parts, which stand for another term, and of function words, unless the query
+  // has no other words.
   void weigh_terms(const lexical::Bm25Parameters& bm25) {
     s_.worths.clear();
     mark_function_words(bm25);
@@ -261,13 +263,13 @@ class Search {
     if (!others) worths.clear();
   }
 
-  // The automatic fusion will compare the vectors of the best by words.
+  // Hint for the automatic fusion, which will compare the vectors of the best documents by words.
   void announce_best_by_words() const noexcept {
     constexpr size_t kMost = 48;
     vector_arm_.announce(std::span(s_.lexical_docs).first(std::min(kMost, s_.lexical_docs.size())));
   }
 
-  // What the rankings hold, perhaps the same twice.
+  // The documents of the rankings, possibly with duplicates.
   [[nodiscard]] std::vector<uint32_t> ranked_docs() const {
     std::vector<uint32_t> docs = s_.lexical_docs;
     docs.insert(docs.end(), s_.vector_docs.begin(), s_.vector_docs.end());
@@ -293,11 +295,12 @@ class Search {
     }
   }
 
-  // Whether only a correction says the term: that a document holds it speaks half as much for it.
+  // Share of a term's information that counts if it occurs only as a correction.
   static constexpr double kGuessedShare = 0.5;
   [[nodiscard]] bool is_guessed(size_t term) const { return corrected_ && s_.spelled.guessed[term]; }
 
-  // What each term says, and all of them: idf, by which unknown terms say most; function words say nothing.
+  // Information of each term and of all terms: idf, which is greatest for unknown terms; function
+  // words have none.
   void weigh_information(SearchResult& result, uint64_t n_docs) {
     s_.term_idfs.assign(terms_.size(), 0.0);
     result.information = 0.0;
@@ -308,7 +311,7 @@ class Search {
     }
   }
 
-  // Evidence for every hit, whichever ranking it came from.
+  // Adds evidence to every hit, from whichever ranking.
   void explain(SearchResult& result, const vector::ColumnOptions& vectors, uint64_t n_docs) {
     if (lexical_) {
       weigh_information(result, n_docs);
@@ -326,14 +329,14 @@ class Search {
         const double score = lexical_arm_.score(hit.chunk, hit.offset);
         if (score != 0.0) hit.bm25 = score;
         uint32_t n_present = 0;
-        double found = 0.0;
+        double information = 0.0;
         for (uint32_t t = 0; t < terms_.size(); ++t) {
           if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
-          found += is_guessed(t) ? kGuessedShare * s_.term_idfs[t] : s_.term_idfs[t];
+          information += is_guessed(t) ? kGuessedShare * s_.term_idfs[t] : s_.term_idfs[t];
         }
-        if (result.information > 0.0) hit.information = found / result.information;
+        if (result.information > 0.0) hit.information = information / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
         hit.another = s_.identifiers.names_any && !holds_named(hit);
       }
@@ -355,18 +358,18 @@ class Search {
     return is_in(chunk.text(hit.offset)) || is_in(context_of(chunk.payload(hit.offset), buffer));
   }
 
-  // From ordinals among the visible chunks to references that outlive the search. Its ids are soon asked for.
+  // Replaces ordinals of visible chunks by references that outlive the search. Prefetches the ids.
   void own_chunks(SearchResult& result) {
     result.chunks.reserve(std::min(result.hits.size(), s_.chunks.size()));
-    uint32_t last = 0xffffffffu, place = 0;  // of the hit before, mostly in the same chunk
+    uint32_t last = 0xffffffffu, place = 0;  // of the previous hit, usually in the same chunk
     for (Hit& hit : result.hits) {
       if (hit.chunk != last) {
         last = hit.chunk;
         const Chunk* chunk = s_.chunks[last].chunk;
-        const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
-                                        [&](const ChunkRef& ref) { return ref.get() == chunk; });
-        place = static_cast<uint32_t>(known - result.chunks.begin());
-        if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
+        const auto position = std::find_if(result.chunks.begin(), result.chunks.end(),
+                                           [&](const ChunkRef& ref) { return ref.get() == chunk; });
+        place = static_cast<uint32_t>(position - result.chunks.begin());
+        if (position == result.chunks.end()) result.chunks.emplace_back(chunk);
       }
       s_.chunks[last].chunk->prefetch(hit.offset);
       hit.chunk = place;
@@ -396,7 +399,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   const ScratchUse use(scratch);
   double length = 0.0;  // of the vector
   if (request.semantic && !request.vector.empty() && vectors.dim != 0) {
-    // What is checked is what is compared: another thread may change the caller's array.
+    // The checked copy is the one that is compared: another thread may change the caller's array.
     scratch.query.assign(request.vector.begin(), request.vector.end());
     length = check_vector(scratch.query, vectors.dim, row);
   }
@@ -455,7 +458,7 @@ std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> re
         if (base::unwound_from_outside()) base::park();
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
-        next.store(requests.size());  // what has not begun need not
+        next.store(requests.size());  // requests that have not begun are not needed
       }
     }
   };

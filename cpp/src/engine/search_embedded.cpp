@@ -1,4 +1,4 @@
-// A search whose text is embedded on the way, on the thread that searches.
+// A search whose text is embedded on the searching thread.
 #include <array>
 
 #include "base/errors.hpp"
@@ -13,25 +13,25 @@ SearchResult Engine::search_embedded(const SearchRequest& request, size_t row) c
     throw base::InvalidArgument("embedder: expected one of " + std::to_string(dim()) +
                                 " dimensions like the vectors, got " + std::to_string(embedder.dim()));
   }
-  alignas(64) std::array<float, vector::kMaxDim> elements;  // on the stack: a stemmer may search, too
+  alignas(64) std::array<float, vector::kMaxDim> elements;  // on the stack, since a stemmer may search, too
   const std::span<float> vector = std::span(elements).first(embedder.dim());
-  const bool found = embedder.embed(*request.text, vector);
+  const bool has_vector = embedder.embed(*request.text, vector);
   SearchRequest embedded = request;
   embedded.embedder = nullptr;
-  embedded.static_cosines = found && options_.metric == vector::Metric::cosine;
-  if (found) {
+  embedded.static_cosines = has_vector && options_.metric == vector::Metric::cosine;
+  if (has_vector) {
     embedded.vector = vector;
   } else {
-    embedded.lexical = true;  // what has no direction may still have words
+    embedded.lexical = true;  // a text without a direction may still have words
   }
   SearchResult result = search_row(embedded, row);
-  if (found && !result.corrections.empty()) {
-    // What was meant has another direction than what was typed.
+  if (has_vector && !result.corrections.empty()) {
+    // The corrected text has another direction than the typed one.
     if (embedder.embed(corrected(*request.text, result.corrections), vector))
       result = search_row(embedded, row);
   }
   result.static_cosines = embedded.static_cosines;
-  result.nothing_embedded = !found;
+  result.nothing_embedded = !has_vector;
   return result;
 }
 

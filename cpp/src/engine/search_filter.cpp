@@ -12,7 +12,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// Where an id is looked up and where it is, an id costs as much as going through so many documents.
+// The cost of an id lookup, in documents scanned.
 constexpr uint64_t kLookUpCost = 8;
 
 [[nodiscard]] bool contains(const filter::IdSet& ids, const Id& id) {
@@ -50,7 +50,7 @@ std::optional<uint32_t> SearchScratch::find_visible(size_t p, const Id& id,
   const auto end = chunks.begin() + static_cast<ptrdiff_t>(end_of(p));
   const auto chunk = std::lower_bound(
       first, end, serial_of(location->doc),
-      [](const ChunkSnapshot& one, uint64_t serial) { return one.chunk->serial() < serial; });
+      [](const ChunkSnapshot& snapshot, uint64_t serial) { return snapshot.chunk->serial() < serial; });
   const uint32_t offset = offset_of(location->doc);
   if (chunk == end || offset >= chunk->n_docs || (chunk->dead && chunk->dead->test(offset)) ||
       !(chunk->chunk->id(offset) == id))
@@ -90,13 +90,14 @@ void Engine::check_kind(const DocumentNames& names, const char* argument) const 
                         " like the ids of this engine, got " + (ids->holds_integers() ? "int" : "str"));
 }
 
-// Fills scratch.admitted, and lets each chunk of the snapshot hide what the filter does not admit.
+// Fills scratch.admitted, and hides in each chunk of the snapshot the documents that the filter
+// does not admit.
 void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const {
   const size_t n_chunks = scratch.chunks.size();
   if (scratch.admitted.size() < n_chunks) scratch.admitted.resize(n_chunks);
   scratch.filtered = true;
   const auto words_of = [&](size_t c) { return scratch.admitted[c].hidden.words(); };
-  // First the bits of what is admitted, then their complement.
+  // First the bits of the admitted documents, then their complement.
   for (size_t c = 0; c < n_chunks; ++c) {
     const ChunkSnapshot& chunk = scratch.chunks[c];
     scratch.admitted[c].hidden.reset(chunk.n_docs);
@@ -125,7 +126,7 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
     const uint32_t n_words = admitted.hidden.n_words();
     admitted.listed = false;
     if (chunk.n_docs % 64 != 0) words_of(c)[n_words - 1] &= (uint64_t{1} << (chunk.n_docs % 64)) - 1;
-    if (chunk.dead && chunk.dead->n_words() < n_words) {  // documents came since the last one died
+    if (chunk.dead && chunk.dead->n_words() < n_words) {  // documents were added after the last deletion
       for (uint32_t w = 0; w < chunk.dead->n_words(); ++w) words_of(c)[w] &= ~chunk.dead->word(w);
       chunk.dead = nullptr;
     }
@@ -135,10 +136,10 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
   }
 }
 
-// Sets the documents of the set in scratch.members, which are clear, partition by partition: id by id where the
-// set is small beside the partition, document by document where it is not.
+// Sets the documents of the set in scratch.members, which are clear, by partition: id by id if the set is
+// small in relation to the partition, otherwise document by document.
 void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) const {
-  std::vector<Id> listed;  // once a partition wants them
+  std::vector<Id> listed;  // filled when a partition needs it
   for (size_t p = 0; p < scratch.partitions.size(); ++p) {
     const VisiblePartition& visible = scratch.partitions[p];
     const size_t end = scratch.end_of(p);
@@ -165,7 +166,7 @@ void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) cons
   }
 }
 
-// Sets those that have one of the keys.
+// Sets the documents that have one of the keys.
 void Engine::find_members(const std::vector<DocumentKey>& keys, SearchScratch& scratch) const {
   NamedDocuments named(ids_, scratch);
   std::vector<uint32_t> docs;

@@ -1,6 +1,7 @@
-// Scratch: everything a search needs that is worth keeping between the searches of a thread.
+// Search scratch: buffers and state of a search that are reused by the next searches of the thread.
 //
-// The snapshot of the visible chunks, and what the two arms (lexical_arm.hpp, vector_arm.hpp) work on.
+// Holds the snapshot of the visible chunks and the working data of the two arms
+// (lexical_arm.hpp, vector_arm.hpp).
 #pragma once
 
 #include <cstdint>
@@ -36,28 +37,28 @@ namespace scrubjay::engine {
 struct VisiblePartition {
   const Partition* partition;
   const PartitionGraph* graph;
-  uint64_t version;      // of the state that the snapshot shows
-  uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
+  uint64_t version;      // of the state in the snapshot
+  uint32_t first_chunk;  // index into chunks; the partition's chunks end at the next partition's first_chunk
 };
 
-// The documents of a chunk that a filter admits, of those that live.
+// The live documents of a chunk that a filter admits.
 struct Admitted {
   uint32_t n = 0;
-  base::Bitmap hidden;  // the others: takes the place of the snapshot's bitmap of the dead
+  base::Bitmap hidden;  // the other documents: replaces the snapshot's bitmap of deleted documents
   bool listed = false;
-  std::vector<uint16_t> list;  // offsets, ascending, once somebody asks
+  std::vector<uint16_t> list;  // offsets, ascending; made on first use
 };
 
 struct RankedCandidate {
   double score;
   uint32_t doc;
   uint32_t candidate;    // index into candidates
-  uint32_t identifiers;  // that it holds; 0: not in the tier
+  uint32_t identifiers;  // number that it contains; 0: not in the tier
 };
 
-// A stored vector as a direction. Valid as long as the snapshot.
+// A stored vector as a direction. Valid while the snapshot is.
 struct Direction {
-  const vector::Column* column = nullptr;  // null: there is none
+  const vector::Column* column = nullptr;  // null: no vector
   const char* row = nullptr;
   double per_length = 0.0;  // 1 / |row|
 };
@@ -72,18 +73,18 @@ struct SearchScratch {
   std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
   std::vector<VisiblePartition> partitions;
 
-  // With a filter: one per chunk (perhaps more, left from before); `dead` of the chunk is then its `hidden`.
+  // With a filter: at least one per chunk; `dead` of the chunk snapshot is then its `hidden`.
   bool filtered = false;
   std::vector<Admitted> admitted;
-  std::vector<base::Bitmap> members;  // of a set of ids; like `admitted`
+  std::vector<base::Bitmap> members;  // of a set of ids; used like `admitted`
   filter::Evaluation evaluation;
 
   std::vector<text::SpelledWord> spelled_words;
   SpelledTerms spelled;
 
   std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
-  std::vector<lexical::TermPostings> given_postings;  // before spelling, of the terms that were given
-  std::vector<lexical::TermPostings> new_postings;    // of the terms that spelling found, in one chunk
+  std::vector<lexical::TermPostings> given_postings;  // before spelling, for the original terms
+  std::vector<lexical::TermPostings> new_postings;    // for the terms added by spelling, in one chunk
   std::vector<lexical::TermCount> new_terms;
   std::vector<lexical::ChunkPostings> chunk_postings;
   std::vector<uint64_t> dfs;
@@ -91,7 +92,7 @@ struct SearchScratch {
   text::FunctionWords function_words;
   text::ForeignFunctionWords foreign_words;
   text::Dates dates;                   // of the question
-  std::vector<lexical::Worth> worths;  // of each term; empty: all count in full
+  std::vector<lexical::Worth> worths;  // per term; empty: all count in full
   lexical::Weighting weighting;
   lexical::PrunedSearch pruned;
   base::TopK lexical_best;
@@ -104,9 +105,9 @@ struct SearchScratch {
   std::vector<const vector::Column*> graph_columns;
   std::vector<uint32_t> graph_docs, graph_scores, graph_ordered;
 
-  std::vector<uint32_t> sampled;           // for the spread of the similarities that the fusion goes by
-  std::vector<uint32_t> reported_sampled;  // and for the one that the request asked for
-  std::vector<uint32_t> unscored;          // candidates with a score of one arm only, as indices
+  std::vector<uint32_t> sampled;           // sample for the similarity spread that the fusion uses
+  std::vector<uint32_t> reported_sampled;  // sample for the spread that the request asked for
+  std::vector<uint32_t> unscored;          // indices of candidates with a score of one arm only
   std::vector<uint32_t> unscored_docs;
   std::vector<const vector::Column*> scored_columns;
   std::vector<uint32_t> scored_bits;
@@ -116,22 +117,22 @@ struct SearchScratch {
   std::vector<std::vector<uint32_t>> extra_docs;
 
   fusion::Candidates candidates;
-  std::vector<fusion::ScoreParts> parts;  // explain: of each candidate
+  std::vector<fusion::ScoreParts> parts;  // explain: per candidate
   QueryIdentifiers identifiers;
   LongerIdentifiers longer_identifiers;
-  std::vector<uint32_t> pair_docs;  // that hold several of them
+  std::vector<uint32_t> pair_docs;  // documents with several identifiers
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;
-  std::vector<uint8_t> lexical_places;  // of documents in the lexical ranking, from 1; zero between uses
+  std::vector<uint8_t> lexical_places;  // lexical rank of documents, from 1; zero between uses
   std::vector<double> coverages, relevances, boosts;
   std::vector<int64_t> times;
-  std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place among the ranked
-  std::vector<const filter::Column*> columns;  // of a field, by chunk
-  std::vector<uint64_t> entity_links;          // how many visible documents name each entity of the request
+  std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place in `ranked`
+  std::vector<const filter::Column*> columns;  // of one field, by chunk
+  std::vector<uint64_t> entity_links;          // visible documents that name each entity of the request
   base::Bitmap naming;
   fusion::Diversity diversity;
-  std::vector<Direction> directions;  // of what is ranked, for marginal relevance
+  std::vector<Direction> directions;  // of the ranked documents, for marginal relevance
   std::vector<float> vector_read;
 
   [[nodiscard]] static SearchScratch& of_thread() {
@@ -139,7 +140,7 @@ struct SearchScratch {
     return scratch;
   }
 
-  // Gives back what a huge query took.
+  // Releases the memory that a huge query took.
   void trim() noexcept {
     analysis.trim(0);
     std::vector<text::Token>().swap(tokens);
@@ -154,8 +155,8 @@ struct SearchScratch {
     extra_docs.clear();
     filtered = false;
   }
-  // Adds one visible partition in a state that existed; `collect` is told of each of its chunks, perhaps
-  // several times, and appends to postings.
+  // Adds one visible partition in a consistent state; calls `collect`, which appends to postings, for each of
+  // its chunks, possibly several times.
   template <class Collect>
   void add(const Partition& partition, Collect&& collect) {
     const size_t n_chunks = chunks.size(), n_postings = postings.size();
@@ -171,35 +172,36 @@ struct SearchScratch {
       }
     });
   }
-  // Visible documents that the filter admits; without one, all.
+  // Number of visible documents that the filter admits; without a filter all.
   [[nodiscard]] uint64_t n_admitted() const noexcept;
-  // The offsets that the filter admits in chunk number c.
+  // The offsets that the filter admits in chunk c.
   [[nodiscard]] std::span<const uint16_t> admitted_in(size_t c);
 
-  // How many visible documents name each entity; before a filter hides any of them.
+  // Counts the visible documents that name each entity; call before a filter hides any of them.
   void count_entity_links(std::span<const filter::Predicate> entities);
 
-  // Where the snapshot of partition number p has the document that the id index has at `location`:
-  // `chunk << 16 | offset`, if it is there, admitted and has this id (it may be newer than the snapshot, or
-  // the chunks rewritten since).
+  // Locates in the snapshot of partition p the document that the id index has at `location`: `chunk << 16 |
+  // offset` if it is there, admitted and has this id. (The location may be newer than the snapshot, or the
+  // chunks may have been rewritten since.)
   [[nodiscard]] std::optional<uint32_t> find_visible(size_t p, const Id& id,
                                                      const std::optional<Location>& location) const noexcept;
-  // New ids are in the id index before their documents are published, the places of replaced documents
-  // follow, the ids of deleted ones go afterwards. So what the index says of a partition is right for the
-  // snapshot, and nothing is missing, if ids_follow() before the first look-up and unchanged() after the last
-  // one.
+  // New ids are entered in the id index before their documents are published, locations of replaced documents
+  // are updated afterwards, and the ids of deleted documents are removed afterwards. The index is therefore
+  // right and complete for the snapshot of a partition if ids_follow() held before the first lookup and
+  // unchanged() holds after the last one.
   [[nodiscard]] bool ids_follow(size_t p) const noexcept { return !partitions[p].partition->ids_lag(); }
   [[nodiscard]] bool unchanged(size_t p) const noexcept {
     return partitions[p].partition->version() == partitions[p].version;
   }
 
-  // Where the chunks of partition number p end.
+  // The end of the chunks of partition p.
   [[nodiscard]] size_t end_of(size_t p) const noexcept {
     return p + 1 < partitions.size() ? partitions[p + 1].first_chunk : chunks.size();
   }
 };
 
-// A stemmer that searches would find the scratch of the search that called it.
+// Marks the scratch as in use: a stemmer that searches would otherwise overwrite the scratch of the search
+// that called it.
 class ScratchUse {
  public:
   explicit ScratchUse(SearchScratch& scratch) : scratch_(scratch) {

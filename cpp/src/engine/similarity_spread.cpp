@@ -15,7 +15,7 @@ namespace {
   return shift;
 }
 
-// The places of the sampled documents among the live ones, ascending.
+// The positions of the sampled documents among the live ones, ascending.
 class SampledPlaces {
  public:
   SampledPlaces(uint64_t n_live, uint64_t most) : shift_(shift_for(n_live, most)) {}
@@ -30,7 +30,8 @@ class SampledPlaces {
   uint64_t block_ = 0;
 };
 
-// The offset of live document number n of a chunk, from word `word` on, before which `n_before` live ones are.
+// The offset of live document number n of a chunk, searching from word `word`, before which there are
+// `n_before` live ones.
 uint32_t live_offset(const ChunkSnapshot& chunk, uint64_t n, uint32_t& word, uint64_t& n_before) noexcept {
   if (!chunk.dead) return static_cast<uint32_t>(n);
   for (;; ++word) {
@@ -52,7 +53,7 @@ void sample_documents(std::span<const ChunkSnapshot> chunks, uint64_t most, std:
   uint64_t n_live = 0;
   for (const ChunkSnapshot& chunk : chunks) n_live += chunk.n_live;
   SampledPlaces places(n_live, most);
-  uint64_t first = 0;  // place of the chunk's first live document
+  uint64_t first = 0;  // position of the chunk's first live document
   for (uint32_t c = 0; c < chunks.size(); ++c) {
     const ChunkSnapshot& chunk = chunks[c];
     uint32_t word = 0;
@@ -74,10 +75,10 @@ SimilaritySpread spread_of(std::span<const float> similarities) noexcept {
   if (similarities.empty()) return spread;
   const auto n = static_cast<double>(similarities.size());
   double sum = 0.0, squares = 0.0;
-  for (const float one : similarities) sum += static_cast<double>(one);
+  for (const float similarity : similarities) sum += static_cast<double>(similarity);
   spread.mean = sum / n;
-  for (const float one : similarities) {
-    const double beyond = static_cast<double>(one) - spread.mean;
+  for (const float similarity : similarities) {
+    const double beyond = static_cast<double>(similarity) - spread.mean;
     squares += beyond * beyond;
   }
   spread.deviation = std::sqrt(squares / n);

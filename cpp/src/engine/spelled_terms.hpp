@@ -1,4 +1,4 @@
-// Spelled terms: the terms of a query after correction, and what that works on.
+// Spelled terms: the terms of a query after correction, and the data structures of the correction.
 #pragma once
 
 #include <cstdint>
@@ -15,45 +15,45 @@
 namespace scrubjay::engine {
 
 struct SpelledTerms {
-  // A term of the query that is unknown, and what it became: nothing, if nothing near is known. `word` is empty for
-  // another form of it.
+  // An unknown term of the query and its replacement; both are empty if no known term is near. `word` is
+  // empty if the replacement is another form of the term.
   struct Replaced {
     uint32_t at;
     std::string term, word;
   };
-  // A word at one edit, its term, and how many visible documents hold that.
+  // A word at edit distance one, its term, and the number of visible documents that contain the term.
   struct Other {
     std::string word, term;
     uint64_t df;
     uint64_t key;  // text::term_key(term)
   };
-  // A known term that is another form of one of the query's, to be searched for beside it.
+  // A known term that is another form of a query term, to be searched in addition.
   struct Further {
     std::string term;
     uint32_t count;
-    uint32_t of;  // of the given terms, perhaps replaced; kNone: of several
+    uint32_t of;  // index of the original term, which may be replaced; kNone: several
   };
   static constexpr uint32_t kNone = 0xffffffffu;
-  // A known compound of a term of the query, or a part of one.
+  // A known compound that contains a query term, or a part of a query term.
   struct Part {
     std::string term;
-    uint32_t of;  // of the given terms
+    uint32_t of;  // index of the original term
   };
-  // For the chunks without a dictionary (lexical/term_prefixes.hpp), terms of four of them.
+  // For chunks without a dictionary (lexical/term_prefixes.hpp): the terms of four of them.
   static constexpr size_t kTinyTerms = 1024;
   std::unique_ptr<lexical::TermPrefixes> tiny_prefixes;
-  std::vector<const lexical::TermPrefixes*> prefixes;  // of the visible chunks; during one search
+  std::vector<const lexical::TermPrefixes*> prefixes;  // of the visible chunks, during one search
 
   std::vector<Replaced> replaced;
   std::vector<Further> further;
   std::vector<Part> parts;
   bool means_cannot = false;  // can, not and cannot stand for one another
   std::vector<Other> others;
-  std::vector<lexical::TermCount> terms;  // views of what is replaced, and of the tokens
-  std::vector<uint32_t> given_at;         // of `terms`: which of the given ones they are; kNone: none
-  std::vector<bool> guessed;              // of `terms`: only a correction says them
-  size_t first_form = 0;                  // of `terms`: further forms and parts are the last
-  std::vector<lexical::Worth> worth_of;   // of each of them
+  std::vector<lexical::TermCount> terms;  // views of `replaced` and of the tokens
+  std::vector<uint32_t> given_at;         // per term: index of the original term, or kNone
+  std::vector<bool> guessed;              // per term: it occurs only as a correction
+  size_t first_form = 0;                  // index of the first further form or part, all of which follow
+  std::vector<lexical::Worth> worth_of;   // of each further form and part
 
   void clear() noexcept {
     replaced.clear();
@@ -66,10 +66,11 @@ struct SpelledTerms {
     worth_of.clear();
   }
   [[nodiscard]] const Replaced* find(uint32_t term) const noexcept;
-  // Whether the term is what a correction to this word became.
+  // Whether the term is the result of a correction to this word.
   [[nodiscard]] bool means(const lexical::TermCount& term, std::string_view word) const noexcept;
-  // Fills `terms` with those given, some replaced, the further ones and the parts, each once.
-  void apply(std::span<const lexical::TermCount> given);
+  // Fills `terms` with the given terms, some of them replaced, the further forms and the
+  // parts, without duplicates.
+  void apply(std::span<const lexical::TermCount> originals);
 };
 
 }  // namespace scrubjay::engine

@@ -17,22 +17,22 @@ namespace {
 
 constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
 
-// The prefixes of several chunks, as text::PlausibleEdits asks for them.
+// The prefixes of several chunks, with the interface that text::PlausibleEdits requires.
 struct AnyPrefixes {
   std::span<const lexical::TermPrefixes* const> each;
 
   [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept {
     return std::any_of(each.begin(), each.end(),
-                       [&](const lexical::TermPrefixes* one) { return one->may_hold(bytes); });
+                       [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_hold(bytes); });
   }
   [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
     uint32_t found = 0;
-    for (const lexical::TermPrefixes* one : each) found |= one->letters_behind(bytes);
+    for (const lexical::TermPrefixes* prefixes : each) found |= prefixes->letters_behind(bytes);
     return found;
   }
   [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
     uint32_t found = 0;
-    for (const lexical::TermPrefixes* one : each) found |= one->letters_at(place, bytes, letters);
+    for (const lexical::TermPrefixes* prefixes : each) found |= prefixes->letters_at(place, bytes, letters);
     return found;
   }
 };
@@ -53,7 +53,8 @@ void Spelling::find_unknown(size_t n_terms) {
     if (unknown(t, n_terms)) unknown_.push_back(static_cast<uint32_t>(t));
 }
 
-// Which letters the words of the unknown terms may begin with, a the lowest bit: an English stem keeps its word's.
+// The first letters that the words of the unknown terms may have (lowest bit: a): an English stem keeps the
+// first letter of its word.
 uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) const noexcept {
   if (!analyzer_.english()) return unknown_.empty() ? 0 : text::kAnyLetter;
   uint32_t letters = 0;
@@ -76,8 +77,8 @@ bool Spelling::may_change(std::string_view text, std::span<const lexical::TermCo
     if (may_have_forms(terms[t]) || unknown(t, terms.size())) return true;
   if (text::may_have_digraphs(text, analyzer_)) return true;
   if (analyzer_.english()) return says_can_not();
-  return has_compounds_ && std::any_of(terms.begin(), terms.end(), [](const lexical::TermCount& one) {
-           return text::may_be_in_compound(one.term);
+  return has_compounds_ && std::any_of(terms.begin(), terms.end(), [](const lexical::TermCount& term) {
+           return text::may_be_in_compound(term.term);
          });
 }
 
@@ -92,8 +93,9 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   if (analyzer_.english()) find_cannot(terms);
   find_meant(text, terms, corrections);
   if (has_compounds_ || analyzer_.english()) find_parts(text, terms);
-  const bool replaces = std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
-                                    [](const SpelledTerms::Replaced& one) { return !one.term.empty(); });
+  const bool replaces =
+      std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
+                  [](const SpelledTerms::Replaced& replacement) { return !replacement.term.empty(); });
   if (!replaces && spelled.further.empty() && spelled.parts.empty()) return false;
   spelled.apply(terms);
   return true;
@@ -105,13 +107,13 @@ void Spelling::find_other_tokens() {
     if (token.kind != text::TokenKind::word) no_words_.push_back(&token);
 }
 
-// Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
+// Whether the term occurs in the text as a word only: forms of identifiers are not corrected.
 bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
   return std::none_of(no_words_.begin(), no_words_.end(),
                       [&](const text::Token* token) { return token->key == key && token->term == term; });
 }
 
-// Each once.
+// Without duplicates.
 std::vector<std::string> Spelling::forms_of(const lexical::TermCount& term, bool is_unknown,
                                             std::string_view text,
                                             std::span<const text::Digraph> digraphs) const {
@@ -160,7 +162,7 @@ void Spelling::find_forms(std::string_view text, std::span<const lexical::TermCo
 
 bool Spelling::says_can_not() const noexcept {
   static const uint64_t can = text::term_key(kCan),
-                        not_ = text::term_key(kNot);  // packed: the words themselves
+                        not_ = text::term_key(kNot);  // packed: the keys contain the words
   for (size_t i = 1; i < s_.tokens.size(); ++i) {
     const text::Token &a = s_.tokens[i - 1], &b = s_.tokens[i];
     if (a.key == can && b.key == not_ && a.kind == text::TokenKind::word && b.kind == a.kind) return true;
@@ -168,7 +170,7 @@ bool Spelling::says_can_not() const noexcept {
   return false;
 }
 
-// "can not" in the text: "cannot", too.
+// Searches "cannot", too, if the text has "can not".
 void Spelling::find_cannot(std::span<const lexical::TermCount> terms) {
   if (!says_can_not()) return;
   const bool present = std::any_of(terms.begin(), terms.end(),
@@ -188,7 +190,7 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
     uint32_t term;
     std::string word;
   };
-  std::vector<Asked> asked;
+  std::vector<Asked> words;
   std::vector<uint32_t> known;  // terms of known words
   const uint32_t letters = first_letters(terms);
   if (letters == 0) return;
@@ -197,8 +199,8 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);
     const uint64_t key = text::term_key(term);
-    const auto at = std::find_if(unknown_.begin(), unknown_.end(), [&](uint32_t one) {
-      return terms[one].key == key && (text::is_packed(key) || terms[one].term == term);
+    const auto at = std::find_if(unknown_.begin(), unknown_.end(), [&](uint32_t index) {
+      return terms[index].key == key && (text::is_packed(key) || terms[index].term == term);
     });
     if (at == unknown_.end() || !is_word(term, key)) continue;
     const uint32_t t = *at;
@@ -208,28 +210,28 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
       known.push_back(t);
       if (!s_.spelled.find(t)) find_other_spelling(word, t);
     } else {
-      asked.push_back({&place, t, std::move(word)});
+      words.push_back({&place, t, std::move(word)});
     }
   }
   SpelledTerms& spelled = s_.spelled;
   size_t n_words = 0;
-  for (const Asked& one : asked) {
-    if (std::find(known.begin(), known.end(), one.term) != known.end()) continue;
-    const SpelledTerms::Replaced* replaced = spelled.find(one.term);
+  for (const Asked& query_word : words) {
+    if (std::find(known.begin(), known.end(), query_word.term) != known.end()) continue;
+    const SpelledTerms::Replaced* replaced = spelled.find(query_word.term);
     if (!replaced) {
       if (n_words == kMostWords) continue;
       ++n_words;
-      Best best = nearest(one.word, terms[one.term].term);
-      spelled.replaced.push_back({one.term, std::move(best.term), std::move(best.word)});
+      Best best = nearest(query_word.word, terms[query_word.term].term);
+      spelled.replaced.push_back({query_word.term, std::move(best.term), std::move(best.word)});
       replaced = &spelled.replaced.back();
     }
     if (replaced->word.empty()) continue;
-    const std::string_view typed = text.substr(one.place->at, one.place->n_bytes);
-    corrections.push_back({std::string(typed), replaced->word, one.place->at});
+    const std::string_view typed = text.substr(query_word.place->at, query_word.place->n_bytes);
+    corrections.push_back({std::string(typed), replaced->word, query_word.place->at});
   }
 }
 
-// A known word that only British or American documents have.
+// Finds a known word that only British or only American documents contain.
 void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
   if (!analyzer_.english()) return;
   const std::string other = text::other_spelling(word);
@@ -254,7 +256,8 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     if (other.empty()) return;
     const std::string_view term = is_term ? other : analyzer_.quick_term(other, buffer);
     others.push_back({std::string(other), std::string(term), 0, text::term_key(term)});
-    for (const lexical::TermPrefixes* one : s_.spelled.prefixes) one->prefetch_term(others.back().key);
+    for (const lexical::TermPrefixes* prefixes : s_.spelled.prefixes)
+      prefixes->prefetch_term(others.back().key);
   };
   if (word.size() <= text::PlausibleEdits::kMostBytes && has_prefixes) {
     text::PlausibleEdits(word, analyzer_.english()).visit(AnyPrefixes{s_.spelled.prefixes}, add);
@@ -280,7 +283,7 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     for (end = from + 1; end < others.size() && others[end].term == others[from].term; ++end) {
       if (is_other_letter(others[end]) != other_letter) break;
     }
-    // What is compared may be stems: then what stands there is compared with what was typed.
+    // If terms are stems, the words of the documents are compared with the typed word.
     const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
     text::SurfaceWords::Lengths lengths = 0;
     if (analyzer_.stems_slowly()) {
@@ -288,18 +291,18 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     } else {
       for (const SpelledTerms::Other& other : same) lengths |= text::SurfaceWords::length(other.word.size());
     }
-    std::string found =
+    std::string word =
         standing_.first_of(s_.chunks, same.front().term, lengths, [&](std::string_view standing) {
           if (analyzer_.stems_slowly()) return text::is_one_edit(standing, typed);
           return std::any_of(same.begin(), same.end(),
                              [&](const SpelledTerms::Other& other) { return other.word == standing; });
         });
-    if (!found.empty()) return {same.front().term, std::move(found)};
+    if (!word.empty()) return {same.front().term, std::move(word)};
   }
   return {};
 }
 
-// What the terms of the visible chunks begin with. False: not known of all of them.
+// Collects the prefixes of the terms of the visible chunks. Returns false if some are unknown.
 bool Spelling::find_prefixes() {
   if (prefixes_known_) return *prefixes_known_;
   SpelledTerms& spelled = s_.spelled;
@@ -308,8 +311,8 @@ bool Spelling::find_prefixes() {
   prefixes_known_ = false;
   for (const ChunkSnapshot& chunk : s_.chunks) {
     const lexical::PostingTable& postings = chunk.chunk->postings();
-    if (const lexical::TermPrefixes* known = postings.prefixes()) {
-      spelled.prefixes.push_back(known);
+    if (const lexical::TermPrefixes* prefixes = postings.prefixes()) {
+      spelled.prefixes.push_back(prefixes);
       continue;
     }
     if (!spelled.tiny_prefixes)
@@ -323,30 +326,30 @@ bool Spelling::find_prefixes() {
   return true;
 }
 
-// Whether a visible document may hold the term. After find_prefixes(), if that found them.
+// Whether a visible document may contain the term. Call after find_prefixes(); useful if that returned true.
 bool Spelling::may_be_known(uint64_t key) const noexcept {
   return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
-                     [&](const lexical::TermPrefixes* one) { return one->may_hold_term(key); });
+                     [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_hold_term(key); });
 }
 
-// Counts the live documents of each of the others, chunk by chunk.
+// Counts the live documents of each of the other words, chunk by chunk.
 void Spelling::look_up() {
   constexpr size_t kAtOnce = 16;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  std::array<lexical::TermPostings, kAtOnce> found;
-  std::array<lexical::TermCount, kAtOnce> asked;
+  std::array<lexical::TermPostings, kAtOnce> postings;
+  std::array<lexical::TermCount, kAtOnce> terms;
   for (const ChunkSnapshot& chunk : s_.chunks) {
     base::interruption_point();
     for (size_t from = 0; from < others.size(); from += kAtOnce) {
       const size_t n = std::min(kAtOnce, others.size() - from);
       for (size_t i = 0; i < n; ++i) {
         const std::string& term = others[from + i].term;
-        asked[i] = {term, others[from + i].key, 1, true};
+        terms[i] = {term, others[from + i].key, 1, true};
       }
-      chunk.chunk->postings().find_all(std::span(asked).first(n), chunk.n_docs, chunk.dead, found.data());
-      // A writer may be counting the dead meanwhile: then what is looked up is of this moment or the next.
+      chunk.chunk->postings().find_all(std::span(terms).first(n), chunk.n_docs, chunk.dead, postings.data());
+      // A writer may be counting deleted documents meanwhile: the counts are then of this state or the next.
       for (size_t i = 0; i < n; ++i)
-        others[from + i].df += found[i].n - std::min(found[i].n, found[i].n_dead);
+        others[from + i].df += postings[i].n - std::min(postings[i].n, postings[i].n_dead);
     }
   }
 }
@@ -362,41 +365,44 @@ std::string corrected(std::string_view text, std::span<const Correction> correct
 }
 
 const SpelledTerms::Replaced* SpelledTerms::find(uint32_t term) const noexcept {
-  const auto at =
-      std::find_if(replaced.begin(), replaced.end(), [&](const Replaced& one) { return one.at == term; });
+  const auto at = std::find_if(replaced.begin(), replaced.end(),
+                               [&](const Replaced& replacement) { return replacement.at == term; });
   return at == replaced.end() ? nullptr : &*at;
 }
 
 bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) const noexcept {
-  return std::any_of(replaced.begin(), replaced.end(),
-                     [&](const Replaced& one) { return one.word == word && one.term == term.term; });
+  return std::any_of(replaced.begin(), replaced.end(), [&](const Replaced& replacement) {
+    return replacement.word == word && replacement.term == term.term;
+  });
 }
 
-// A term that is there already counts the more.
-void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
-  terms.assign(given.begin(), given.end());
+// A term that is already there gets a greater count.
+void SpelledTerms::apply(std::span<const lexical::TermCount> originals) {
+  terms.assign(originals.begin(), originals.end());
   given_at.clear();
-  guessed.assign(given.size(), false);
-  for (const Replaced& one : replaced) {
-    if (one.term.empty()) continue;
-    guessed[one.at] = !one.word.empty();
-    terms[one.at].term = one.term;
-    terms[one.at].key = text::term_key(one.term);
+  guessed.assign(originals.size(), false);
+  for (const Replaced& replacement : replaced) {
+    if (replacement.term.empty()) continue;
+    guessed[replacement.at] = !replacement.word.empty();
+    terms[replacement.at].term = replacement.term;
+    terms[replacement.at].key = text::term_key(replacement.term);
   }
   const auto find_among = [&](size_t n, std::string_view term, uint64_t key) {
     size_t t = 0;
     while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;
     return t;
   };
-  // Those that were given differ: a term can only be again what some term became.
+  // The given terms are distinct: duplicates can only arise from replacements.
   const auto is_replaced = [&](size_t t) {
-    return std::any_of(replaced.begin(), replaced.end(),
-                       [&](const Replaced& one) { return one.at == t && !one.term.empty(); });
+    return std::any_of(replaced.begin(), replaced.end(), [&](const Replaced& replacement) {
+      return replacement.at == t && !replacement.term.empty();
+    });
   };
-  const bool any_replaced =
-      std::any_of(replaced.begin(), replaced.end(), [](const Replaced& one) { return !one.term.empty(); });
+  const bool any_replaced = std::any_of(replaced.begin(), replaced.end(), [](const Replaced& replacement) {
+    return !replacement.term.empty();
+  });
   size_t n_left = any_replaced ? 0 : terms.size();
-  std::vector<size_t> became;  // where among those that are left
+  std::vector<size_t> became;  // index among the remaining terms
   for (size_t t = n_left; t < terms.size(); ++t) {
     const lexical::TermCount term = terms[t];
     size_t same = n_left;
@@ -405,8 +411,8 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
       same = find_among(n_left, term.term, term.key);
       if (same == n_left) became.push_back(n_left);
     } else {
-      for (const size_t one : became)
-        if (terms[one].key == term.key && terms[one].term == term.term) same = one;
+      for (const size_t target : became)
+        if (terms[target].key == term.key && terms[target].term == term.term) same = target;
     }
     if (same == n_left) {
       terms[n_left] = term;
@@ -427,20 +433,24 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     return find_among(terms.size(), term, text::term_key(term));
   };
   const auto what_became_of = [&](uint32_t at) {
-    const auto became = std::find_if(replaced.begin(), replaced.end(),
-                                     [&](const Replaced& one) { return one.at == at && !one.term.empty(); });
-    return static_cast<uint32_t>(find(became == replaced.end() ? given[at].term : became->term));
+    const auto became = std::find_if(replaced.begin(), replaced.end(), [&](const Replaced& replacement) {
+      return replacement.at == at && !replacement.term.empty();
+    });
+    return static_cast<uint32_t>(find(became == replaced.end() ? originals[at].term : became->term));
   };
-  for (const Further& one : further) {
-    if (find(one.term) != terms.size()) continue;
-    worth_of.push_back(one.of == kNone ? lexical::Worth{}
-                                       : lexical::Worth{lexical::Worth::Kind::form, what_became_of(one.of)});
-    terms.push_back({one.term, text::term_key(one.term), one.count, false});
+  for (const Further& further_form : further) {
+    if (find(further_form.term) != terms.size()) continue;
+    worth_of.push_back(further_form.of == kNone
+                           ? lexical::Worth{}
+                           : lexical::Worth{lexical::Worth::Kind::form, what_became_of(further_form.of)});
+    terms.push_back({further_form.term, text::term_key(further_form.term), further_form.count, false});
   }
-  for (const Part& one : parts) {
-    if (find(one.term) != terms.size()) continue;
-    worth_of.push_back({lexical::Worth::Kind::part, static_cast<uint32_t>(find(given[one.of].term))});
-    terms.push_back({one.term, text::term_key(one.term), given[one.of].count, false});
+  for (const Part& compound_part : parts) {
+    if (find(compound_part.term) != terms.size()) continue;
+    worth_of.push_back(
+        {lexical::Worth::Kind::part, static_cast<uint32_t>(find(originals[compound_part.of].term))});
+    terms.push_back(
+        {compound_part.term, text::term_key(compound_part.term), originals[compound_part.of].count, false});
   }
   guessed.resize(terms.size(), false);
   given_at.resize(terms.size(), kNone);

@@ -1,29 +1,34 @@
-// Spelling: words of a query that no visible document holds are read as known ones.
+// Spelling: corrects query words that no visible document contains to known ones.
 //
-// A word that may be misspelt (text/spelling.hpp), is no known word of the language (text/known_words.hpp) and whose term
-// no visible document holds becomes a word at one edit from it that stands in a visible document: of the words that begin
-// with the same letter, or else of all, the one whose term most visible documents hold, then the lesser term by bytes, and
-// of its words the one that stands first (standing_words.hpp). A term of a word that is known is not corrected for
-// another word of it. A function word of the text is never corrected, but may be a correction.
+// A word is corrected if it may be misspelt (text/spelling.hpp), is not a known word of the language
+// (text/known_words.hpp), and no visible document contains its term. It becomes a word at edit distance
+// one that occurs in a visible document: among the candidates that begin with the same letter, or else
+// among all, the one whose term occurs in most visible documents, then the lesser term by bytes, and of
+// the words of that term the one that occurs first (standing_words.hpp). A term of which some query word
+// is known is not corrected because of its other words. A function word of the text is never corrected,
+// but may be a correction.
 //
-// A term that has other forms with other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers that are named
-// for other languages, text/script_forms.hpp for Arabic), or is written in another way (text/digraphs.hpp), is searched for in all that the scope knows; if it
-// is unknown itself, the form that most visible documents hold takes its place; so does, in English, the known word that
-// is another's American or British spelling with s or z. A further form is worth the lesser of its own idf and that of the
-// term: "gone" is rarer than "go", and says no more. Forms count neither towards coverage nor as corrections.
+// A term with other forms that have other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers
+// named for other languages, text/script_forms.hpp for Arabic), or with another way of writing (text/digraphs.hpp), is searched in all forms
+// that the scope knows. If the term itself is unknown, the form that most visible documents contain replaces
+// it; in English, so does the known American or British spelling with s or z. The worth of a further form is
+// the lesser of its own idf and the term's: "gone" is rarer than "go" but no more informative. Forms count
+// neither towards coverage nor as corrections.
 //
-// Compounds of a term, and the parts of a term that is a compound (text/compounds.hpp), are searched for beside it where
-// the scope has them, at most kMostParts for each: in languages that have compounds for every term, with the analyzer for
-// English for terms that no visible document holds. A word of the text counts as it is written, too, where its stem is
-// shorter: Steuer, not only steu, begins Steuererklärung. Each is worth half the lesser of its own idf and that of the term. "can
-// not" is also looked for as "cannot", and an unknown "cannot" as the two, which then weigh as function words do.
+// Compounds with a term, and the parts of a term that is a compound (text/compounds.hpp), are searched in
+// addition if the scope has them, at most kMostParts for each term: in languages with compounds for every
+// term, with the English analyzer for terms that no visible document contains. Each is worth half the lesser
+// of its own idf and the term's. A word of the text whose stem is shorter is compared as it is written, too:
+// "Steuer", not only "steu", begins "Steuererklärung". "can not" is also searched as "cannot", and an unknown "cannot" as the two
+// words, which then weigh as function words.
 //
-// Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
-// is known; else for each of at most kMostWords words a look at each word at one edit (54 n + 25 for n letters), however
-// many words the scope has: one look for all letters at a place, a stem for those that may begin as a known term does, and
-// a look-up in every visible chunk for those that a filter may hold (lexical/term_prefixes.hpp); then texts of documents
-// are read until one has the word, mostly the first. For compounds the terms that hold the rarest four letters of a word
-// are looked at (lexical/term_letters.hpp).
+// Frequencies are those of all visible partitions, so results do not depend on chunks. Cost: nothing if every
+// word is known; otherwise, for each of at most kMostWords words, all words at edit distance one are tried
+// (54 n + 25 for n letters), independently of the number of words in the scope: one test for all letters at a
+// position, a stemming for those that may begin like a known term, and a lookup in every visible chunk for
+// those that pass a filter (lexical/term_prefixes.hpp). Then texts of documents are read until one contains
+// the word, usually the first. For compounds, the terms that contain the rarest four letters of a word are
+// examined (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
@@ -48,11 +53,11 @@ namespace scrubjay::engine {
 
 class Spelling {
  public:
-  static constexpr size_t kMostWords = 16;    // of one query
-  static constexpr size_t kMostBytes = 4096;  // a longer text is no question
+  static constexpr size_t kMostWords = 16;    // per query
+  static constexpr size_t kMostBytes = 4096;  // a longer text is not a question
   static constexpr size_t kLeastTermBytes = 2;
-  static constexpr size_t kMostTried = 8;   // terms of which a word is looked for in documents
-  static constexpr size_t kMostParts = 32;  // of one term, or compounds with it
+  static constexpr size_t kMostTried = 8;   // terms whose word is looked up in documents
+  static constexpr size_t kMostParts = 32;  // parts of one term, or compounds with it
 
   // The scratch holds the snapshot and the postings of every chunk and term, before any filter.
   Spelling(SearchScratch& scratch, const text::Analyzer& analyzer)
@@ -62,12 +67,12 @@ class Spelling {
         is_arabic_(analyzer.language() == "arabic"),
         foreign_(text::ForeignForms::of(analyzer)) {}
 
-  // Whether some term is in no visible document, or may have other forms.
+  // Whether some term is in no visible document or may have other forms.
   [[nodiscard]] bool may_change(std::string_view text,
                                 std::span<const lexical::TermCount> terms) const noexcept;
 
-  // Fills scratch.spelled with the terms after correction and with other forms, and `corrections` with what was read
-  // as what; false if the terms stay as they are.
+  // Fills scratch.spelled with the terms after correction and their other forms, and `corrections` with the
+  // replaced words. Returns false if the terms do not change.
   [[nodiscard]] bool correct(std::string_view text, std::span<const lexical::TermCount> terms,
                              std::vector<Correction>& corrections);
 
@@ -107,15 +112,15 @@ class Spelling {
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
   const bool is_arabic_;                     // its stemmer leaves prefixes on most words
-  const text::ForeignForms* const foreign_;  // null: the analyzer is of no language that has a table
+  const text::ForeignForms* const foreign_;  // null: no table for the analyzer's language
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
-  std::vector<const text::Token*> no_words_;  // tokens of the text that are identifiers or parts of them
-  std::vector<StemmedWord> stemmed_;          // of the text
-  std::optional<bool> prefixes_known_;        // unset: not asked for yet
+  std::vector<const text::Token*> no_words_;  // tokens of the text that are, or are part of, identifiers
+  std::vector<StemmedWord> stemmed_;          // words of the text
+  std::optional<bool> prefixes_known_;        // unset: not computed yet
 };
 
-// The text with the words in place of what was typed.
+// Returns the text with the typed words replaced by their corrections.
 [[nodiscard]] std::string corrected(std::string_view text, std::span<const Correction> corrections);
 
 }  // namespace scrubjay::engine

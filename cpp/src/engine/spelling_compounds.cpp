@@ -1,4 +1,4 @@
-// Compounds of a query's terms, and parts of its compounds, as the scope has them (spelling.hpp).
+// Compounds with a query's terms, and parts of its compounds, that the scope has (spelling.hpp).
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -14,29 +14,30 @@ namespace scrubjay::engine {
 
 namespace {
 
-constexpr size_t kMostSigns = 16;  // of a language
+constexpr size_t kMostSigns = 16;  // per language
 
-// signs_of_compounds(), to be looked up.
+// signs_of_compounds(), in the form needed for lookups.
 const std::vector<std::vector<lexical::TermCount>>& signs() {
-  static const auto* const found = [] {  // never destroyed: threads may outlive statics
-    auto* made = new std::vector<std::vector<lexical::TermCount>>;
-    for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
-      std::vector<lexical::TermCount>& terms = made->emplace_back();
-      for (const std::string& sign : of_language) terms.push_back({sign, text::term_key(sign), 1, true});
-      assert(terms.size() <= kMostSigns);
-    }
-    return made;
-  }();
-  return *found;
+  static const auto* const signs_by_language =
+      [] {  // never destroyed: threads may outlive static destruction
+        auto* lists = new std::vector<std::vector<lexical::TermCount>>;
+        for (const std::vector<std::string>& of_language : text::signs_of_compounds()) {
+          std::vector<lexical::TermCount>& terms = lists->emplace_back();
+          for (const std::string& sign : of_language) terms.push_back({sign, text::term_key(sign), 1, true});
+          assert(terms.size() <= kMostSigns);
+        }
+        return lists;
+      }();
+  return *signs_by_language;
 }
 
 }  // namespace
 
-// Whether the visible documents have words of a language that has compounds.
+// Whether the visible documents have words of a language with compounds.
 bool Spelling::says_compounds() const {
   lexical::TermPostings postings[kMostSigns];
   for (const std::vector<lexical::TermCount>& terms : signs()) {
-    uint32_t known = 0;  // a bit each
+    uint32_t known = 0;  // one bit each
     for (const ChunkSnapshot& chunk : s_.chunks) {
       chunk.chunk->postings().find_all(terms, chunk.n_docs, chunk.dead, postings);
       for (size_t t = 0; t < terms.size(); ++t) known |= uint32_t{postings[t].n > postings[t].n_dead} << t;
@@ -76,16 +77,16 @@ void Spelling::find_parts(std::string_view text, std::span<const lexical::TermCo
   }
 }
 
-// Whether a term of kVeryLongCompoundBytes or more may hold a word of kVeryLongPartBytes or more.
+// Whether a term of kVeryLongCompoundBytes or more may contain a word of kVeryLongPartBytes or more.
 bool Spelling::may_be_inside(std::string_view word) {
   static_assert(text::kVeryLongPartBytes >= lexical::TermPrefixes::kMost);
   return !find_prefixes() ||
          std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
-                     [&](const lexical::TermPrefixes* one) { return one->may_be_inside(word); });
+                     [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_be_inside(word); });
 }
 
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
-  // What may be related, and which of the terms beside it, all in one list that is looked up at once.
+  // A possibly related term, and its terms beside it, in one list that is looked up at once.
   struct Related {
     size_t at, first_beside, end_beside;
     bool sure;
@@ -103,8 +104,9 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
           likelihood = std::max(likelihood, text::is_part(one.word, whole, compounding, beside));
     }
     if (likelihood == text::Likelihood::none) return;
-    const bool again = std::any_of(related.begin(), related.end(),
-                                   [&](const Related& one) { return others[one.at].term == other; });
+    const bool again = std::any_of(related.begin(), related.end(), [&](const Related& candidate) {
+      return others[candidate.at].term == other;
+    });
     if (again) return;
     const size_t at = others.size();
     others.push_back({{}, std::string(other), 0, text::term_key(other)});
@@ -133,16 +135,16 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
   if (related.empty()) return;
   look_up();
   const auto is_known = [](const SpelledTerms::Other& other) { return other.df != 0; };
-  std::erase_if(related, [&](const Related& one) {
-    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(one.first_beside);
-    const auto end = others.begin() + static_cast<std::ptrdiff_t>(one.end_beside);
-    return !is_known(others[one.at]) || !(one.sure || std::any_of(begin, end, is_known));
+  std::erase_if(related, [&](const Related& candidate) {
+    const auto begin = others.begin() + static_cast<std::ptrdiff_t>(candidate.first_beside);
+    const auto end = others.begin() + static_cast<std::ptrdiff_t>(candidate.end_beside);
+    return !is_known(others[candidate.at]) || !(candidate.sure || std::any_of(begin, end, is_known));
   });
   std::sort(related.begin(), related.end(), [&](const Related& a, const Related& b) {
     return std::tie(others[b.at].df, others[a.at].term) < std::tie(others[a.at].df, others[b.at].term);
   });
   if (related.size() > kMostParts) related.resize(kMostParts);
-  for (const Related& one : related) s_.spelled.parts.push_back({others[one.at].term, t});
+  for (const Related& candidate : related) s_.spelled.parts.push_back({others[candidate.at].term, t});
 }
 
 }  // namespace scrubjay::engine

@@ -1,7 +1,8 @@
-// Standing words: which word of a term stands in a document?
+// Standing words: finds the word form of a term that occurs in a document.
 //
-// Postings know terms, which are stems: that some document holds "eat" does not make "eate" a word. So the texts of the
-// documents are read (and their contexts), in their order: of one term kMostRead documents and kMostReadBytes at most.
+// Postings hold terms, which are stems: a document that contains "eat" does not make "eate" a word. The texts
+// (and contexts) of the documents with the term are therefore read, in document order, at most kMostRead
+// documents and kMostReadBytes for each term.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,8 @@ class StandingWords {
  public:
   static constexpr size_t kMostRead = 64, kMostReadBytes = 65536;
 
-  // The first word that is_meant in the first live documents that hold the term; empty if there is none. It has one of
-  // the lengths. Under the epoch guard of the snapshot.
+  // Returns the first word that satisfies is_meant and has one of the lengths, in the first live documents
+  // that contain the term; empty if there is none. Call under the epoch guard of the snapshot.
   [[nodiscard]] std::string first_of(std::span<const ChunkSnapshot> chunks, std::string_view term,
                                      text::SurfaceWords::Lengths lengths,
                                      const std::function<bool(std::string_view)>& is_meant);

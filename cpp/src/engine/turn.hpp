@@ -1,24 +1,24 @@
 // Turns: the lock order of writers, and the states of a document.
 //
-// What a writer does takes one of three turns, always in this order:
+// A writer takes locks of three levels, always in this order:
 //   1. Engine::compaction_mutex_: one rewrite of chunks at a time. Searches and writes do not take it.
-//   2. the turns of partitions, by ascending serial number (Turn below, Partition::turn()): needed to
+//   2. The turns of partitions, by ascending serial number (Turn below, Partition::turn()): required to
 //      append to the chunks of a partition, to replace or remove them, and to read counts that only writers
-//      may read. Held as long as that takes: a writer waits for writers of its own partitions only.
-//   3. what all partitions share, each held for some instructions and never two of them at once: the
-//      partition table (Engine::table_mutex_),
-//      the shards of the id index (id_index.hpp), the kind of ids and the
-//      dimension (Engine::identity_mutex_), the list of upkeep (Engine::upkeep_mutex_).
-// Analysis, checks, and the encoding of vectors come before all of them (prepared_batch.hpp).
+//      may read. Held for the whole operation: a writer waits only for writers of its own partitions.
+//   3. State that all partitions share, each lock held for a few instructions and never two at once: the
+//      partition table (Engine::table_mutex_), the shards of the id index (id_index.hpp), the kind of ids and
+//      the dimension (Engine::identity_mutex_), the queue of upkeep (Engine::upkeep_mutex_).
+// Analysis, checks, and the encoding of vectors happen before any of them (prepared_batch.hpp).
 //
-// A document's states: prepared (in its chunk behind the published count; only the writer that holds the turn
-// knows of it), announced (its id is in the id index, so that publishing it cannot fail and no look-up misses
-// it afterwards; look-ups pass it over until then), published (the partition's version moved: every search
-// sees it), dead. A write that fails before it has published goes back from announced to nothing, without
-// asking for memory (batch_write.cpp).
+// The states of a document: prepared (in its chunk beyond the published count; known only to the writer that
+// holds the turn), announced (its id is in the id index, so that publication cannot fail and no later lookup
+// misses it; lookups ignore it until then), published (the partition's version has moved: every search sees
+// it), deleted. A write that fails before publication rolls announced documents back without allocating
+// memory (batch_write.cpp).
 //
 // Partitions that leave the table are marked (Partition::removed()) under their turn; a writer that waited
-// for the turn of one looks its scope up again. They stay readable under the epoch guard that a writer holds.
+// for the turn of such a partition looks its scope up again. They stay readable under the epoch guard that a
+// writer holds.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,8 @@
 
 namespace scrubjay::engine {
 
-// A mutex of one byte (Drepper 2011, "Futexes Are Tricky", mutex2): there may be a million partitions.
+// Turn: a mutex of one byte, since there may be a million partitions (Drepper 2011, "Futexes
+// Are Tricky", mutex2).
 class Turn {
  public:
   void lock() noexcept {

@@ -1,7 +1,7 @@
-// Upkeep: background work behind the writers, on a thread of the engine.
+// Upkeep: background work for the writers, on a thread of the engine.
 //
-// Compaction of chunks with many dead documents (compaction.cpp) and graphs over partitions that have grown
-// large (graphs.cpp). The thread starts on first use, calls no stemmer, blocks no other thread for more
+// Compacts chunks with many deleted documents (compaction.cpp) and builds graphs for partitions that have
+// grown large (graphs.cpp). The thread starts on first use, calls no stemmer, blocks no other thread for more
 // than a few milliseconds, changes no exact result, and ends with the engine.
 
 #include <new>
@@ -25,14 +25,14 @@ Engine::~Engine() {
   maintenance_->thread.join();
 }
 
-// Locks that this thread does not hold are free, even if a thread that does not exist here held them.
-// Unfinished upkeep is forgotten: the next occasion requests it again.
+// Locks that this thread does not hold become free, even if a thread that does not exist in the child held
+// them. Unfinished upkeep is dropped: the next occasion requests it again.
 void Engine::restart_after_fork(bool torn) noexcept {
   if (compactor_.load() != std::this_thread::get_id()) {
     compactor_.store(std::thread::id());
     new (&compaction_mutex_) std::mutex;
   }
-  new (&identity_mutex_) std::mutex;  // no stemmer is called while this or one of the next is held
+  new (&identity_mutex_) std::mutex;  // no stemmer is called while this lock or one of the following is held
   new (&upkeep_mutex_) std::mutex;
   new (&table_mutex_) std::mutex;
   ids_.restart_after_fork();
@@ -42,7 +42,7 @@ void Engine::restart_after_fork(bool torn) noexcept {
     new (&scratch_mutex_) std::mutex;
     new (&idle_scratch_) std::vector<std::unique_ptr<WriterScratch>>;
   }
-  static_cast<void>(maintenance_.release());  // its thread is not here, its mutex may be locked
+  static_cast<void>(maintenance_.release());  // its thread does not exist here, and its mutex may be locked
   partitions_.for_each([&](Partition& partition) {
     if (partition.waits_for_upkeep.load()) partition.waits_for_upkeep.store(false);
     if (partition.in_upkeep.load()) partition.in_upkeep.store(false);
@@ -50,7 +50,7 @@ void Engine::restart_after_fork(bool torn) noexcept {
   });
 }
 
-// Failing to find memory or a thread is no error: the next occasion asks again.
+// A lack of memory or threads is not an error: the next occasion requests it again.
 void Engine::keep_up(Partition& partition) noexcept {
   if (!options_.background || partition.waits_for_upkeep.load()) return;
   try {
@@ -61,7 +61,7 @@ void Engine::keep_up(Partition& partition) noexcept {
     {
       const std::lock_guard lock(maintenance_->mutex);
       maintenance_->waiting.push_back(partition.scope());
-      // Before the thread can take it up and say that it waits no more: or it would be said to wait for ever.
+      // Before the thread can take it and clear the flag, which would otherwise stay set forever.
       partition.waits_for_upkeep.store(true);
     }
     maintenance_->wake.notify_one();
@@ -70,8 +70,8 @@ void Engine::keep_up(Partition& partition) noexcept {
   }
 }
 
-// The writer, after documents died, `n_killed` of them at once. Under a graph a chunk waits until most of it
-// is dead: the thread need not look after every one.
+// Called by the writer after it deleted `n_killed` documents at once. A chunk under a graph waits until most
+// of it is deleted, so the thread is not notified of every deletion.
 void Engine::compact_later(Partition& partition, const Chunk& chunk, uint32_t n_killed) noexcept {
   constexpr uint32_t kNowAndThen = 64;
   if (!many_are_dead(chunk)) return;
@@ -79,20 +79,20 @@ void Engine::compact_later(Partition& partition, const Chunk& chunk, uint32_t n_
   keep_up(partition);
 }
 
-// The writer, now and then (is_time_for_graphs()).
+// Called by the writer occasionally (is_time_for_graphs()).
 void Engine::build_graph_later(Partition& partition) noexcept {
   if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
 }
 
-void Engine::maintain(Maintenance& own) noexcept {
+void Engine::maintain(Maintenance& state) noexcept {
   for (;;) {
     ScopeRef scope;
     {
-      std::unique_lock lock(own.mutex);
-      own.wake.wait(lock, [&] { return own.stopped.load() || !own.waiting.empty(); });
-      if (own.stopped.load()) return;
-      scope = std::move(own.waiting.front());
-      own.waiting.pop_front();
+      std::unique_lock lock(state.mutex);
+      state.wake.wait(lock, [&] { return state.stopped.load() || !state.waiting.empty(); });
+      if (state.stopped.load()) return;
+      scope = std::move(state.waiting.front());
+      state.waiting.pop_front();
     }
     try {
       GraphWork work = GraphWork::none;
@@ -106,11 +106,11 @@ void Engine::maintain(Maintenance& own) noexcept {
       }
       {
         const CompactionTurn one_at_a_time(*this);
-        static_cast<void>(compact_partition(*scope, false, own.stopped));
+        static_cast<void>(compact_partition(*scope, false, state.stopped));
       }
-      if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, own.stopped));
+      if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, state.stopped));
     } catch (...) {
-      // No memory for a copy or a graph: the next occasion asks again.
+      // No memory for a copy or a graph: the next occasion requests it again.
     }
     {
       const base::EpochGuard guard;

@@ -42,7 +42,7 @@ void VectorArm::announce(std::span<const uint32_t> docs) const noexcept {
   }
 }
 
-// The graph of a partition, if it has one and asking it is cheaper than scanning.
+// The graph of a partition, if it has one and searching it is cheaper than scanning.
 VectorArm::GraphChoice VectorArm::graph_for(size_t p, double recall) const {
   const PartitionGraph* built = s_.partitions[p].graph;
   if (!built || plan_ == VectorPlan::rows || plan_ == VectorPlan::codes) return {};
@@ -126,8 +126,8 @@ bool VectorArm::code_query_ready() {
   return codes_ == Codes::ready;
 }
 
-// What the graph finds is scored again from the originals. False: the graph could not be asked, or has lost
-// its way.
+// Scores the results of the graph again from the originals. Returns false if the graph could not be searched
+// or the search was abandoned.
 bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double recall) {
   if (graph->coded() && !code_query_ready()) return false;
   const auto visible = [&](uint32_t doc) {
@@ -151,7 +151,7 @@ bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double re
   return true;
 }
 
-// Scores the originals of the hits that can be among the best, as far as their codes tell (codes.hpp); best
+// Scores the originals of the hits that can be among the best according to their codes (codes.hpp); best
 // first, so that soon few can. `first`: the partition's first chunk.
 void VectorArm::look_at_hits(uint32_t first) {
   const std::vector<vector::GraphHit>& hits = s_.graph_hits;
@@ -168,7 +168,7 @@ void VectorArm::look_at_hits(uint32_t first) {
   };
   const size_t k = s_.vector_best.k();
   s_.graph_scores.clear();
-  // Each time twice as many: what they are chosen by gets better.
+  // Twice as many each time, since the threshold improves.
   for (size_t next = 0, n_scored = 0, n_chosen = k + k / 4 + 4; next < hits.size(); n_chosen *= 2) {
     const uint64_t threshold = s_.vector_best.threshold();
     const float least = threshold == 0 ? -std::numeric_limits<float>::infinity()
@@ -228,7 +228,7 @@ void VectorArm::similarities(std::span<const uint32_t> docs, std::vector<float>&
   for (size_t i = 0; i < docs.size(); ++i) out[i] = base::unsortable_float(s_.scored_bits[i]);
 }
 
-// Of a document with passages that of the one it was found by.
+// For a document with passages: the direction of the passage by which it was found.
 Direction VectorArm::direction(uint32_t doc) {
   const Chunk& chunk = *s_.chunks[doc >> 16].chunk;
   const vector::Column* column = chunk.vectors();
@@ -255,16 +255,16 @@ void VectorArm::prefetch(const Direction& direction) noexcept {
 }
 
 double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) {
-  const Direction& one = s_.directions[i];
-  if (!one.column) return 0.0;
+  const Direction& direction = s_.directions[i];
+  if (!direction.column) return 0.0;
   const simd::Kernels& kernels = simd::kernels();
-  const vector::ColumnOptions& options = one.column->options();
+  const vector::ColumnOptions& options = direction.column->options();
   const size_t n = options.padded_dim();
   const bool halves = options.storage == vector::Storage::f16;
-  const float* elements = reinterpret_cast<const float*>(one.row);
-  if (halves) {  // widened once for all others
+  const float* elements = reinterpret_cast<const float*>(direction.row);
+  if (halves) {  // converted once for all comparisons
     s_.vector_read.resize(n);
-    kernels.from_f16(reinterpret_cast<const uint16_t*>(one.row), n, s_.vector_read.data());
+    kernels.from_f16(reinterpret_cast<const uint16_t*>(direction.row), n, s_.vector_read.data());
     elements = s_.vector_read.data();
   }
   double greatest = 0.0;
@@ -277,7 +277,7 @@ double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) 
     } else {
       kernels.dot_rows_f32(reinterpret_cast<const float*>(another.row), 1, n, elements, &dot);
     }
-    greatest = std::max(greatest, static_cast<double>(dot) * (one.per_length * another.per_length));
+    greatest = std::max(greatest, static_cast<double>(dot) * (direction.per_length * another.per_length));
   }
   return greatest;
 }

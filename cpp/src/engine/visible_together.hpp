@@ -1,4 +1,4 @@
-// What several scopes see together: for a search over all of them at once.
+// Union of what several scopes see, for one search over all of them.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace scrubjay::engine {
 
-// The encodings of all that any of the scopes sees, each once: in the order of the scopes, and of one scope
-// as it has them. They refer to the scopes. What is visible from nobody's point of view is not in it, so a
-// search over it knows, and counts, nothing else.
+// Returns the encodings of all scopes that any of the given ones sees, without duplicates: in the order of
+// the scopes, and within one scope in its own order. They refer to the scopes. A search over them neither
+// sees nor counts anything else.
 [[nodiscard]] std::vector<Scope::Visible> visible_together(std::span<const Scope* const> scopes);
 
 }  // namespace scrubjay::engine

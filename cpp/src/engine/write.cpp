@@ -1,5 +1,5 @@
-// The write path: check and prepare everything before the writer's turn (batch_write.hpp: what it does in its
-// turn).
+// The write path: checks and prepares everything before the writer's turn (batch_write.hpp has the steps of
+// the turn).
 
 #include <algorithm>
 #include <cmath>
@@ -74,7 +74,7 @@ Engine::Engine(EngineOptions options)
     throw base::InvalidArgument("k1: expected a finite number >= 0, got " + std::to_string(k1));
   if (b != kByLength && !(b >= 0.0 && b <= 1.0))
     throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
-  idle_scratch_.reserve(4);  // as many as are kept: more writers at once are rare
+  idle_scratch_.reserve(4);  // as many as are kept: more concurrent writers are rare
 }
 
 vector::ColumnOptions Engine::column_options() const noexcept {
@@ -111,8 +111,8 @@ void Engine::check_kind(const Id& id, const char* name, size_t row) const {
                         kind_name(id.kind) + " " + id.to_string());
 }
 
-// Everything of the documents but the elements of their vectors. Returns the dimension of these, or that of
-// the engine.
+// Checks everything about the documents except the elements of their vectors. Returns the dimension of the
+// vectors, or that of the engine.
 uint32_t Engine::check(std::span<const DocumentInput> documents) const {
   IdKind kind = id_kind();
   uint32_t dim = this->dim();
@@ -211,7 +211,7 @@ Written Engine::apply_with(const PreparedBatch& batch, WriterScratch& scratch) {
   Written written;
   if (!batch.documents().empty())
     written = {batch.documents().size(), BatchWrite(*this, batch, scratch).run()};
-  // A huge text replaces much: whoever wrote it gives it back, not the next writer.
+  // A huge text replaces much data: its writer frees it, not the next one.
   constexpr size_t kHuge = size_t{1} << 18;
   if (batch.memory_bytes() > kHuge) base::collect_retired();
   return written;
@@ -236,7 +236,7 @@ void Engine::prepare_with(std::span<const DocumentInput> documents, WriterScratc
   out.engine_ = this;
 }
 
-// Of equal keys the last counts, where it stands.
+// Of equal keys the last one counts, at its position.
 void Engine::choose_last(std::span<const DocumentInput> documents, PreparedBatch& out) const {
   out.id_kind_ = documents.empty() ? IdKind::unset : documents[0].id.kind;
   out.documents_.reserve(documents.size());
@@ -253,8 +253,9 @@ void Engine::choose_last(std::span<const DocumentInput> documents, PreparedBatch
   }
 }
 
-// Of all documents, also those that do not count: a wrong vector is an error wherever it stands. Copies
-// first: what is checked is what is stored, whatever happens to the caller's array meanwhile.
+// Checks the vectors of all documents, including those that do not count: an invalid vector is an
+// error anywhere. Copies first: the checked copy is the one that is stored, even if the caller's
+// array changes meanwhile.
 void Engine::prepare_vectors(std::span<const DocumentInput> documents, WriterScratch& scratch,
                              PreparedBatch& out) const {
   const size_t row_bytes = out.vectors_.row_bytes();
@@ -305,7 +306,7 @@ Engine::Analysed Engine::analyze_row(PreparedBatch::Document& document,
   }
 }
 
-// The document that this one replaces, if it is here by now, and its terms.
+// Finds the document that this one replaces, if it exists by now, and its terms.
 void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch, PreparedBatch& out) const {
   std::string_view text;
   std::optional<std::string_view> payload;
@@ -315,7 +316,7 @@ void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch,
     if (const Partition* partition = partitions_.find(scope.key(), scope.hash())) {
       ids_.look_up(*partition, document.input->id, [&](const Location& location) {
         const Chunk& chunk = partition->chunk_at(serial_of(location.doc));
-        if (offset_of(location.doc) >= chunk.n_docs()) return;  // announced only, not published
+        if (offset_of(location.doc) >= chunk.n_docs()) return;  // announced but not published
         document.old_chunk = ChunkRef(&chunk);
         document.old_offset = offset_of(location.doc);
         text = chunk.text(document.old_offset);
@@ -327,12 +328,12 @@ void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch,
     document.old_terms = scratch.analyze(analyzer_, text, payload, out.terms_).terms;
 }
 
-// What the first documents settle for all that follow.
+// Fixes the properties that the first documents determine for all later ones.
 void Engine::settle(IdKind kind, uint32_t dim) {
   if (kind == id_kind() && (dim == 0 || dim == this->dim())) return;
   const std::lock_guard lock(identity_mutex_);
-  if (const IdKind own = id_kind(); own != IdKind::unset && own != kind) {
-    throw base::WrongType(std::string("id: expected ") + kind_name(own) +
+  if (const IdKind current = id_kind(); current != IdKind::unset && current != kind) {
+    throw base::WrongType(std::string("id: expected ") + kind_name(current) +
                           " like the ids of this engine, got " + kind_name(kind));
   }
   if (const uint32_t own = this->dim(); own != 0 && dim != 0 && own != dim) {
@@ -353,7 +354,7 @@ Partition& Engine::partition_for(const ScopeRef& scope, bool& made) {
   return partitions_.insert(std::move(partition));
 }
 
-// Of whoever has the partition's turn.
+// The caller must have the partition's turn.
 void Engine::take_from_table(Partition& partition) noexcept {
   partition.set_removed();
   const std::lock_guard lock(table_mutex_);
@@ -374,28 +375,29 @@ size_t Engine::remove(std::span<const DocumentKey> keys, std::span<const uint64_
 
 bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& scratch) {
   const Id& id = key.id;
-  lexical::KeptTerms& kept = scratch.late;
+  lexical::KeptTerms& late_terms = scratch.late;
   const base::EpochGuard guard;
   for (;;) {
-    // Its text is analysed before the turn. Until then it may be replaced, or its chunk rewritten: once more.
+    // The text of the document is analysed before the turn. If it was replaced or its chunk rewritten
+    // meanwhile, start again.
     Partition* const partition = partitions_.find(key.scope->key(), key.scope->hash());
     if (!partition) return false;
     std::optional<LocalDoc> doc;
     ChunkRef analysed;
     std::string_view text;
     std::optional<std::string_view> payload;
-    ids_.look_up(*partition, id, [&](const Location& found) {
-      doc = found.doc;
-      const Chunk& chunk = partition->chunk_at(serial_of(found.doc));
-      if (offset_of(found.doc) >= chunk.n_docs()) return;  // announced only
+    ids_.look_up(*partition, id, [&](const Location& location) {
+      doc = location.doc;
+      const Chunk& chunk = partition->chunk_at(serial_of(location.doc));
+      if (offset_of(location.doc) >= chunk.n_docs()) return;  // announced but not published
       analysed = ChunkRef(&chunk);
-      text = chunk.text(offset_of(found.doc));
-      payload = chunk.payload(offset_of(found.doc));
+      text = chunk.text(offset_of(location.doc));
+      payload = chunk.payload(offset_of(location.doc));
     });
     if (!doc) return false;
-    kept.clear();
+    late_terms.clear();
     lexical::KeptTerms::Range terms;
-    if (analysed.get()) terms = scratch.analyze(analyzer_, text, payload, kept).terms;
+    if (analysed.get()) terms = scratch.analyze(analyzer_, text, payload, late_terms).terms;
 
     const PartitionTurn turn(*this, *partition);
     const std::optional<Location> now = turn.get() ? ids_.find(*partition, id) : std::nullopt;
@@ -404,14 +406,14 @@ bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& sc
     const uint32_t offset = offset_of(now->doc);
     if (expected != kAnyVersion && chunk.write(offset) != expected) return false;
     if (&chunk != analysed.get() || now->doc != *doc) {
-      kept.clear();
-      terms = scratch.analyze(analyzer_, chunk.text(offset), chunk.payload(offset), kept).terms;
+      late_terms.clear();
+      terms = scratch.analyze(analyzer_, chunk.text(offset), chunk.payload(offset), late_terms).terms;
     }
     auto dead = chunk.copy_dead();
     dead->set(offset);
     {
       const Partition::Publication publication(*partition);
-      chunk.kill(offset, kept[terms]);
+      chunk.kill(offset, late_terms[terms]);
       dead = chunk.replace_dead(std::move(dead));
     }
     ids_.erase(id, *now);

@@ -1,5 +1,5 @@
-// A writer's scratch on its thread, the background thread, and the writers' locks. Private to the engine's
-// files.
+// Writer state: a writer's scratch, the background thread, and the writers' locks. Private to the engine's
+// source files.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@
 
 namespace scrubjay::engine {
 
-// Buffers of one write. The engine keeps some of them for the next ones.
+// Buffers of one write. The engine keeps some of them for later writes.
 struct Engine::WriterScratch {
   text::Analyzer::Scratch analysis;
   std::vector<text::Token> tokens;
   lexical::TermCounter counter;
   std::vector<float> vector;
-  PreparedBatch batch;      // of a write that prepares and applies
-  lexical::KeptTerms late;  // of documents that took the place of those that were prepared for
+  PreparedBatch batch;      // of a write that prepares and applies in one call
+  lexical::KeptTerms late;  // of replaced documents that changed after the batch was prepared
   std::string context;
 
-  // Analyses a text, and the context that its payload has (context.hpp), and keeps their terms.
+  // Analyses a text and the context in its payload (context.hpp), and stores their terms in `out`.
   [[nodiscard]] Analysed analyze(const text::Analyzer& analyzer, std::string_view text,
                                  std::optional<std::string_view> payload, lexical::KeptTerms& out) {
     bool portioned = false;
@@ -48,12 +48,12 @@ struct Engine::WriterScratch {
     add(tokens);
     return {out.add(counter.terms()), length};
   }
-  // Gives back what a huge text took; the analyzer's cache stays.
+  // Releases the memory that a huge text took; the analyzer's cache stays.
   void trim() noexcept;
 };
 
 // A write of this thread, from before its analysis on. A stemmer that calls back into a write of the same
-// engine would change what the write around it relies on, or wait for itself: it gets an error.
+// engine would change the state of the enclosing write or wait for itself: it gets an error.
 class Engine::Writing {
  public:
   explicit Writing(const Engine& engine) : engine_(engine), outer_(innermost()) {
@@ -86,8 +86,8 @@ class Engine::Writing {
   std::unique_ptr<WriterScratch> scratch_;
 };
 
-// The turns of some partitions, which are in the table and stay there (turn.hpp). Inside the fork gate and
-// under an epoch guard.
+// The turns of several partitions, which are in the table and stay there (turn.hpp). Use inside the fork gate
+// and under an epoch guard.
 class PartitionTurns {
  public:
   PartitionTurns() = default;
@@ -95,7 +95,7 @@ class PartitionTurns {
   PartitionTurns(const PartitionTurns&) = delete;
   PartitionTurns& operator=(const PartitionTurns&) = delete;
 
-  // Each partition once. False, and none is held, if one of them has left the table.
+  // `partitions` without duplicates. Returns false, holding none, if one of them has left the table.
   [[nodiscard]] bool take(std::vector<Partition*> partitions) {
     std::sort(partitions.begin(), partitions.end(),
               [](const Partition* a, const Partition* b) { return a->serial() < b->serial(); });
@@ -115,7 +115,7 @@ class PartitionTurns {
   size_t n_held_ = 0;
 };
 
-// The turn of the partition of exactly one scope, if there is one.
+// The turn of the partition of exactly one scope, if it exists.
 class Engine::PartitionTurn {
  public:
   PartitionTurn(const Engine& engine, std::string_view key, uint64_t hash) : inside_(engine.fork_gate_) {
@@ -125,7 +125,7 @@ class Engine::PartitionTurn {
       partition_->turn().unlock();
     }
   }
-  // Null where that one has left the table.
+  // get() is null if the partition has left the table.
   PartitionTurn(const Engine& engine, Partition& partition)
       : inside_(engine.fork_gate_), partition_(&partition) {
     partition_->turn().lock();
@@ -146,10 +146,10 @@ class Engine::PartitionTurn {
   Partition* partition_ = nullptr;
 };
 
-// Whether a writer looks after its partition's graph once a chunk has this many documents: only now and then.
+// Whether a writer checks its partition's graph when a chunk has this many documents: only occasionally.
 [[nodiscard]] inline bool is_time_for_graphs(uint32_t n_docs) noexcept { return n_docs % 1024 == 0; }
 
-// The thread of upkeep (upkeep.cpp) and what it is asked to do.
+// The thread of upkeep (upkeep.cpp) and its queue.
 struct Engine::Maintenance {
   std::mutex mutex;
   std::condition_variable wake;
@@ -158,7 +158,7 @@ struct Engine::Maintenance {
   std::thread thread;
 };
 
-// One rewrite of chunks at a time. A signal handler that interrupts one may not begin another.
+// Allows one rewrite of chunks at a time. A signal handler that interrupts one may not begin another.
 class Engine::CompactionTurn {
  public:
   explicit CompactionTurn(Engine& engine) : engine_(engine) {

@@ -21,7 +21,7 @@ double unsortable_real(int64_t value) noexcept {
 
 namespace {
 
-// A cursor over JSON text. Each function returns false where the text cannot be JSON.
+// A cursor over JSON text. Each function returns false if the text cannot be JSON.
 class JsonReader {
  public:
   JsonReader(std::string_view text, Attributes& out) noexcept
@@ -117,7 +117,7 @@ class JsonReader {
       if (end != at_ || error == std::errc::invalid_argument) return false;
       if (error == std::errc()) {
         attribute.kind = Kind::integer;
-        if (attribute.number == std::numeric_limits<int64_t>::min()) {  // columns keep this one for "none"
+        if (attribute.number == std::numeric_limits<int64_t>::min()) {  // columns use this value for "absent"
           attribute.kind = Kind::real;
           attribute.number = sortable_real(-0x1p63);
         }
@@ -161,7 +161,7 @@ class JsonReader {
     return true;
   }
 
-  // A view into the payload, or into out.unescaped if there are escapes.
+  // Returns a view into the payload, or into out.unescaped if there are escapes.
   bool string(std::string_view& text) {
     if (!take('"')) return false;
     const char* const begin = at_;
@@ -239,7 +239,7 @@ class JsonReader {
     return true;
   }
 
-  // Surrogates that stand alone, too: as Python's "surrogatepass" has them.
+  // Lone surrogates, too, as in Python's "surrogatepass".
   static void put_utf8(uint32_t code, std::string& plain) {
     const auto tail = [&](unsigned shift) { plain += static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
     if (code < 0x80) {
@@ -259,7 +259,7 @@ class JsonReader {
     }
   }
 
-  // Passes over any value: nesting is counted, what is inside is not looked at.
+  // Skips any value: counts nesting and ignores the content.
   bool skip_value() {
     skip_spaces();
     size_t depth = 0;

@@ -24,11 +24,11 @@ size_t Columns::memory_bytes() const noexcept {
   return n;
 }
 
-// A value of the document, ready to be put where there is room for it.
+// A value of the document, ready to be stored once there is room.
 struct Columns::Value {
   Column* column;
   const Attribute* attribute;
-  uint16_t code = 0;  // 0: a number or a time alone
+  uint16_t code = 0;  // 0: only a number or a time
   bool timed = false;
   int64_t time = 0;
   size_t first_code = 0, n_codes = 0;  // of a list
@@ -44,7 +44,7 @@ struct Columns::Appended {
 };
 
 void Columns::append(uint32_t doc, const Attributes& attributes, std::string_view payload) {
-  thread_local Appended appended;  // between documents only its memory counts
+  thread_local Appended appended;  // only its memory is reused between documents
   const auto forget = []() noexcept {
     for (const Value& value : appended.values) value.column->pending = 0;
     appended.values.clear();
@@ -75,7 +75,7 @@ void Columns::forget_from(uint32_t doc) noexcept {
   }
 }
 
-// Everything that may fail: codes, columns and room. What it leaves behind no document refers to.
+// Does everything that may fail: codes, columns and room. No document refers to what it leaves behind.
 void Columns::prepare(uint32_t doc, Appended& appended) {
   const Attributes& attributes = *appended.attributes;
   for (const Attribute& attribute : attributes.all) {
@@ -84,7 +84,7 @@ void Columns::prepare(uint32_t doc, Appended& appended) {
       appended.values.push_back({&column, nullptr});
       column.pending = static_cast<uint32_t>(appended.values.size());
     }
-    appended.values[column.pending - 1].attribute = &attribute;  // of equal fields the last counts
+    appended.values[column.pending - 1].attribute = &attribute;  // of equal fields the last one counts
   }
   for (Value& value : appended.values) {
     Column& column = *value.column;
@@ -168,7 +168,7 @@ uint16_t Columns::code_for(Column& column, std::string_view text, bool element, 
   return static_cast<uint16_t>(kFirstString + column.strings.add(stays, hash));
 }
 
-// The text where it stays: in the payload, or copied.
+// Returns the text at a permanent location: in the payload, or copied.
 std::string_view Columns::kept(std::string_view text, const Appended& appended) {
   const std::string_view payload = appended.payload;
   if (text.data() >= payload.data() && text.data() + text.size() <= payload.data() + payload.size())

@@ -9,7 +9,7 @@ namespace scrubjay::filter {
 namespace {
 
 constexpr uint32_t kWords = Digests::kBlock / 64;
-constexpr uint16_t kGreatestDigest = 0xfffe, kNoDigest = 0xffff;  // of an absent value
+constexpr uint16_t kGreatestDigest = 0xfffe, kNoDigest = 0xffff;  // for an absent value
 
 [[nodiscard]] uint64_t distance(int64_t least, int64_t value) noexcept {
   return static_cast<uint64_t>(value) - static_cast<uint64_t>(least);
@@ -104,7 +104,7 @@ void Digests::match_block(const Block& block, const int64_t* values, const uint1
     std::fill_n(bits, kWords, ~uint64_t{0});
     return;
   }
-  // The digests at the ends of the range, and whether all that have them lie in it.
+  // The digests at the ends of the range, and whether all values with these digests are in it.
   const uint64_t below = (uint64_t{1} << block.shift) - 1;
   const uint64_t start = from_start ? 0 : distance(block.least, least);
   const uint64_t end = distance(block.least, to_end ? block.greatest : greatest);

@@ -1,4 +1,4 @@
-// Evaluating a predicate over the columns of a chunk.
+// Evaluation of a predicate over the columns of a chunk.
 
 #include <algorithm>
 #include <bit>
@@ -12,10 +12,10 @@
 namespace scrubjay::filter {
 namespace {
 
-constexpr size_t kMaxPasses = 8;  // runs of codes: more than these are looked up code by code instead
+constexpr size_t kMaxPasses = 8;  // runs of codes: if there are more, each code is looked up instead
 constexpr size_t kMostSorted = 64;
-// Values whose digests are looked for in each block, which takes about 6 instructions a value, and 2 for each document
-// instead of 36: pays up to five times as many values as documents.
+// Maximum number of values whose digests are looked for in each block: about 6 instructions per value and 2
+// per document instead of 36, which pays for up to five times as many values as documents.
 constexpr size_t kMostByDigest = 4 * Digests::kBlock;
 
 void set_bit(uint64_t* bits, uint32_t i) noexcept { bits[i / 64] |= uint64_t{1} << (i % 64); }
@@ -46,8 +46,8 @@ void add_range(const Track<int64_t>::View& view, Range range, uint64_t* out) {
   }
 }
 
-// Sets the bits of the documents from the `first`, a multiple of 64, whose value passes. 64 at a time where every document
-// has one, as a branch for each would be a guess.
+// Sets the bits of the documents from `first`, a multiple of 64, on whose values pass. 64 at a time if every
+// document has a value, since a branch per document would be mispredicted.
 template <class Passes>
 void add_passing(const Track<int64_t>::View& view, Passes&& passes, uint64_t* out, size_t first = 0) {
   const size_t n = view.values.size();
@@ -144,14 +144,14 @@ void Evaluation::add_test(const Test& test, uint64_t* out) {
   add_spilled(test, *column, out);
 }
 
-// A bit for each of the codes.
+// A bit set of the codes.
 const uint32_t* Evaluation::set_of_codes() {
   set_.assign(65536 / 32, 0);
   for (const uint16_t code : codes_) set_[code / 32] |= 1u << (code % 32);
   return set_.data();
 }
 
-// Equality and order on codes: the strings are decided once each, the documents by their codes.
+// Equality and order by codes: each string is tested once, the documents by their codes.
 void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out) {
   codes_.clear();
   if (test.no) codes_.push_back(kFalse);
@@ -173,7 +173,8 @@ void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out
   }
   if (codes_.empty()) return;
   const Track<uint16_t>::View view = column.codes.view(n_docs_);
-  // Codes in a row need one pass over the documents together. Those of a long $in are seldom in a row, and not sorted.
+  // Consecutive codes need one pass over the documents together. Those of a long $in are seldom consecutive,
+  // and are not sorted.
   if (codes_.size() <= kMostSorted) std::sort(codes_.begin(), codes_.end());
   const auto in_a_row = [&](size_t i) {
     return codes_[i] == codes_[i - 1] || codes_[i] == codes_[i - 1] + 1;
@@ -219,7 +220,7 @@ void Evaluation::add_ranges(const Track<int64_t>& track, const std::vector<Range
   }
   std::vector<Range> sorted = ranges;
   std::sort(sorted.begin(), sorted.end(), [](const Range& a, const Range& b) { return a.least < b.least; });
-  for (size_t i = 1; i < sorted.size(); ++i)  // each reaches as far as any that begins no later
+  for (size_t i = 1; i < sorted.size(); ++i)  // extend each to the end of all that begin before it
     sorted[i].greatest = std::max(sorted[i].greatest, sorted[i - 1].greatest);
   const auto passes = [&](int64_t value) {
     const auto after =

@@ -8,7 +8,7 @@
 
 namespace scrubjay::filter {
 
-// Negative ids are stored as the numbers of the same bits.
+// Negative ids are stored as the unsigned numbers with the same bits.
 struct IdSet::Roaring {
   explicit Roaring(roaring64_bitmap_t* taken) : bitmap(taken) {
     if (!bitmap) throw std::bad_alloc();

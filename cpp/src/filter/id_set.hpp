@@ -1,7 +1,7 @@
 // Id set: a caller's set of ids.
 //
-// Integers in a 64-bit Roaring bitmap (CRoaring; Lemire et al. 2018), so that a bitmap of the caller's comes
-// over without being spelt out; strings in a hash set. Immutable once made; any number of threads may ask.
+// Integers are in a 64-bit Roaring bitmap (CRoaring; Lemire et al. 2018), so that a bitmap of the caller can
+// be used without expanding it; strings are in a hash set. Immutable and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace scrubjay::filter {
 
 class IdSet {
  public:
-  // All of one kind.
+  // Ids of one kind.
   [[nodiscard]] static IdSet of_integers(std::span<const int64_t> ids);
   [[nodiscard]] static IdSet of_strings(std::span<const std::string_view> ids);
-  // A bitmap in the portable format of Roaring, of 32-bit (`wide`: 64-bit) numbers. base::InvalidArgument if
-  // it is invalid.
+  // From a bitmap of 32-bit (`wide`: 64-bit) numbers in Roaring's portable format. Throws
+  // base::InvalidArgument if it is invalid.
   [[nodiscard]] static IdSet of_roaring(std::string_view bytes, bool wide);
 
   IdSet(IdSet&&) noexcept;

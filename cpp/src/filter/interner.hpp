@@ -1,8 +1,8 @@
 // Interner: maps strings to dense integer codes.
 //
-// Strings are numbered 0, 1, 2, ... in the order in which they first came. One writer, any number of readers
-// under an epoch guard; a reader finds at least the strings of the documents that its snapshot sees. The
-// bytes are not owned and must not move.
+// Strings are numbered 0, 1, 2, ... in order of first appearance. One writer, any number of readers under an
+// epoch guard; a reader finds at least the strings of the documents in its snapshot. The bytes are not owned
+// and must not move.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Interner {
   ~Interner() { ::operator delete(table_.load(std::memory_order_relaxed)); }
 
   // `hash` throughout: base::seeded_hash64(text).
-  // --- readers -----------------------------------------------------------------------------------
+  // --- for readers -------------------------------------------------------------------------------
   [[nodiscard]] uint32_t find(std::string_view text, uint64_t hash) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
     if (!table) return kNone;
@@ -44,8 +44,8 @@ class Interner {
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] std::string_view at(uint32_t number) const noexcept { return entries_.read()[number].text(); }
 
-  // --- the writer --------------------------------------------------------------------------------
-  // Adds a string that find() did not find; the strong exception guarantee.
+  // --- for the writer ----------------------------------------------------------------------------
+  // Adds a string that find() did not find. Strong exception guarantee.
   uint32_t add(std::string_view text, uint64_t hash) {
     const uint32_t number = size_.load(std::memory_order_relaxed);
     entries_.reserve(number + 1, number);
@@ -73,14 +73,14 @@ class Interner {
     uint32_t hash;
     [[nodiscard]] std::string_view text() const noexcept { return {bytes, n_bytes}; }
   };
-  // A slot holds a number + 1; 0: free.
+  // A slot holds a number + 1; 0: empty.
   struct Table {
     uint32_t mask;
     base::Probing probing;
     std::atomic<uint32_t> slots[1];
 
     [[nodiscard]] uint32_t home(uint32_t hash) const noexcept { return probing.home(hash) & mask; }
-    // False if no slot is free as near as look-ups go.
+    // Returns false if no slot is free within the probe limit.
     [[nodiscard]] bool place(uint32_t hash, uint32_t number) noexcept {
       uint32_t i = home(hash);
       for (uint32_t left = probing.most(); left != 0; --left, i = (i + 1) & mask) {
@@ -104,7 +104,7 @@ class Interner {
         ++number;
         continue;
       }
-      rebuilt->probing = rebuilt->probing.harder();  // and once more from the start
+      rebuilt->probing = rebuilt->probing.harder();  // and start again
       for (uint32_t i = 0; i < n_slots; ++i) rebuilt->slots[i].store(0, std::memory_order_relaxed);
       number = 0;
     }

@@ -3,7 +3,7 @@
 namespace scrubjay::filter {
 namespace {
 
-// Takes fixed-width numbers and separators from the front of a text.
+// Reads fixed-width numbers and separators from the front of a text.
 class Digits {
  public:
   explicit Digits(std::string_view text) noexcept : text_(text) {}

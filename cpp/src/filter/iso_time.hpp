@@ -6,9 +6,9 @@
 
 namespace scrubjay::filter {
 
-// Microseconds since 1970 (UTC) of "YYYY-MM-DD", perhaps followed by "T" or " " and "HH:MM", ":SS", a
-// fraction of up to six digits, and "Z" or "+HH:MM"; without an offset it is UTC, a date alone is its
-// midnight. False: the text is something else.
+// Parses "YYYY-MM-DD", optionally followed by "T" or " " and "HH:MM", ":SS", a fraction of up to six digits,
+// and "Z" or "+HH:MM", into microseconds since 1970 (UTC). Without an offset the time is UTC; a date alone is
+// its midnight. Returns false for any other text.
 [[nodiscard]] bool parse_iso_time(std::string_view text, int64_t& microseconds) noexcept;
 
 }  // namespace scrubjay::filter

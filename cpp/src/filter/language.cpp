@@ -17,8 +17,8 @@ using Kind = Value::Kind;
 
 constexpr const char* kOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $exists, $contains or $not";
 
-// A message as it can be shown: a field's name may hold any character, and what() ends at the first zero
-// byte.
+// A printable form of a message: a field's name may contain any character, and what() ends at the
+// first zero byte.
 [[nodiscard]] std::string shown(const std::string& message) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string out;
@@ -48,18 +48,19 @@ constexpr const char* kOperators = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $
   return field == "created_at" || field == "expires_at";
 }
 
-// Where an operand stands; spelt out for messages only.
+// The position of an operand; formatted for messages only.
 struct Clause {
   const std::string& field;
   std::string_view op;
   size_t item = SIZE_MAX;
-  bool of_times = is_time_field(field);  // asked once for all the values of an $in
+  bool of_times = is_time_field(field);  // computed once for all values of an $in
   [[nodiscard]] std::string text() const {
     return field + "." + std::string(op) + (item == SIZE_MAX ? "" : "[" + std::to_string(item) + "]");
   }
 };
 
-// As datetime.timedelta has it: to the nearest microsecond, ties to even. False: no time of the calendar.
+// Rounds to the nearest microsecond, ties to even, like datetime.timedelta. Returns false for times outside
+// the calendar.
 [[nodiscard]] bool seconds_to_microseconds(const Value& operand, int64_t& microseconds) {
   constexpr double kFirst = -62135596800.0, kAfterLast = 253402300800.0;  // the years 1 and 10000
   const std::optional<double> seconds = operand.real();
@@ -70,7 +71,7 @@ struct Clause {
   return true;
 }
 
-// What `created_at` accepts: an ISO 8601 text, or seconds since 1970.
+// The values that `created_at` accepts: an ISO 8601 text, or seconds since 1970.
 [[nodiscard]] int64_t time_of(const Clause& where, const Value& operand, Kind kind) {
   int64_t microseconds = 0;
   if (kind == Kind::text && parse_iso_time(operand.text(), microseconds)) return microseconds;
@@ -91,7 +92,7 @@ void add_number(Comparison comparison, const Clause& where, const Value& operand
   add_numbers(comparison, number, test);
 }
 
-// Lets the values pass that compare so with the operand.
+// Adds the values with this relation to the operand.
 void add_value(Comparison comparison, const Clause& where, const Value& operand, Test& test) {
   const Kind kind = operand.kind();
   if (kind == Kind::boolean) {
@@ -123,7 +124,7 @@ void add_value(Comparison comparison, const Clause& where, const Value& operand,
   return negation;
 }
 
-// A conjunction of one is that one.
+// A conjunction of one node is that node.
 [[nodiscard]] Node alone(Node all) {
   if (all.children.size() != 1) return all;
   Node only = std::move(all.children[0]);
@@ -144,7 +145,7 @@ class Compiler {
   }
 
  private:
-  // {field: condition, "$and": [...], ...}: all of them.
+  // {field: condition, "$and": [...], ...}: all must hold.
   [[nodiscard]] Node conditions(const Value& value, const std::string& where, uint32_t depth) {
     check_depth(where, depth);
     Node all;
@@ -180,7 +181,7 @@ class Compiler {
     return node;
   }
 
-  // {operator: operand, ...}: all of them.
+  // {operator: operand, ...}: all must hold.
   [[nodiscard]] Node operators(const std::string& field, const Value& condition, uint32_t depth) {
     check_depth(field, depth);
     Node all;

@@ -1,12 +1,12 @@
-// Language: {"category": {"$in": [...]}} to a predicate.
+// Language: compiles {"category": {"$in": [...]}} to a predicate.
 //
-//     filter     {field: condition, "$and": [filter...], "$or": [filter...], "$not": filter}   all of them
-//     condition  value  |  {operator: operand, ...}                                            all of them
+//     filter     {field: condition, "$and": [filter...], "$or": [filter...], "$not": filter}   all must hold
+//     condition  value  |  {operator: operand, ...}                                            all must hold
 //     operator   $eq $ne $gt $gte $lt $lte (value), $in $nin (list of values), $exists (bool),
 //                $contains (text), $not ({operator: operand, ...})
 //
-// $in admits a list that holds one of its texts, too. The fields created_at and expires_at are compared with
-// times: a time, an ISO 8601 text, or seconds since 1970.
+// $in also admits a list that contains one of its texts. The fields created_at and expires_at are compared
+// with times: a time, an ISO 8601 text, or seconds since 1970.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace scrubjay::filter {
 
-// Throws base::WrongType and base::InvalidArgument: the message names the field, what was expected and what
-// was given (and holds the field's bytes as they are). Nested more than 60 levels deep is an error as well.
+// Throws base::WrongType and base::InvalidArgument: the message names the field, the expected and the given
+// value (with the field's bytes unchanged). Nesting of more than 60 levels is an error as well.
 [[nodiscard]] std::shared_ptr<const Predicate> compile(const Value& filter);
 
 }  // namespace scrubjay::filter

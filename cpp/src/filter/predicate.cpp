@@ -10,20 +10,20 @@ namespace scrubjay::filter {
 namespace {
 
 constexpr int64_t kGreatest = std::numeric_limits<int64_t>::max();
-constexpr int64_t kLeast = -kGreatest;  // columns keep INT64_MIN for "none"
+constexpr int64_t kLeast = -kGreatest;  // columns use INT64_MIN for "absent"
 
 [[nodiscard]] bool below(Comparison c) noexcept { return c == Comparison::less || c == Comparison::at_most; }
 [[nodiscard]] bool above(Comparison c) noexcept {
   return c == Comparison::greater || c == Comparison::at_least;
 }
 
-// The values of an ordered column of integers between two that are themselves admitted or not.
+// Adds the column values in [least, greatest], if any.
 void add_range(std::vector<Range>& ranges, int64_t least, int64_t greatest) {
   if (least <= greatest) ranges.push_back({std::max(least, kLeast), greatest});
 }
 
-// Where an operand lies among the values of a column: between `under` (the greatest value < operand) and
-// `over` (the least value > operand), and perhaps on a value.
+// The position of an operand among the values of a column: between `under` (the greatest value < operand) and
+// `over` (the least value > operand), and possibly on a value.
 struct Place {
   bool on = false;
   int64_t at = 0;
@@ -107,7 +107,7 @@ void add_place(Comparison comparison, const Place& place, std::vector<Range>& ra
 
 namespace {
 
-// As if add_place(equal, ...) of both kinds, without the neighbours: an $in may have hundreds of values.
+// Same as add_place(equal, ...) of both kinds, without the neighbours: an $in may have hundreds of values.
 void add_equal(int64_t operand, Test& test) {
   if (operand >= kLeast) test.integers.push_back({operand, operand});
   const auto nearest = static_cast<double>(operand);
@@ -180,7 +180,8 @@ void intersect(const std::vector<Range>& others, std::vector<Range>& ranges) {
 
 bool intersect(const Test& other, Test& test) {
   if (test.field != other.field || !only_ranges(test) || !only_ranges(other)) return false;
-  // An ISO 8601 text is a text and a time, so one document can pass a test of each; all other types exclude each other.
+  // An ISO 8601 text is a text and a time, so one document can pass a test of each; all other types are
+  // mutually exclusive.
   if (test.times.empty() != other.times.empty() && test.string_ranges.empty() != other.string_ranges.empty())
     return false;
   if (!test.string_ranges.empty() && !other.string_ranges.empty()) {
@@ -207,7 +208,7 @@ bool intersect(const Test& other, Test& test) {
 
 namespace {
 
-// About how long a test takes over a word of documents, for the order of a conjunction.
+// Approximate cost of a test per word of documents, for the order of a conjunction.
 [[nodiscard]] uint32_t cost_of(const Test& test) noexcept {
   const size_t n_ranges = test.integers.size() + test.reals.size() + test.times.size();
   size_t cost = 1 + 4 * n_ranges + std::min<size_t>(test.strings.size(), 16) + 40 * test.string_ranges.size();

@@ -1,9 +1,9 @@
-// Predicate: which documents of a chunk does a filter admit?
+// Predicate: a compiled filter, which selects documents of a chunk.
 //
-// A tree of tests over fields, compiled once (language.hpp) and immutable. A test holds of a document
-// if the value of its field is one of those that the test names; a document without the field, or with a
-// value of another type, fails it. Negation is plain: what fails a test passes its negation. Evaluation goes
-// over the columns of a chunk, 64 documents a word, the cheapest test of a conjunction first.
+// A tree of tests over fields, compiled once (language.hpp) and immutable. A document passes a test if the
+// value of its field is one of those in the test; a document without the field, or with a value of another
+// type, fails. Negation is plain: a document that fails a test passes its negation. Evaluation processes the
+// columns of a chunk, 64 documents per word, the cheapest test of a conjunction first.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,29 @@ struct StringRange {
   [[nodiscard]] bool holds(std::string_view text) const noexcept;
 };
 
-// The values that pass, type by type.
+// The values that pass, by type.
 struct Test {
   std::string field;
   uint64_t field_hash = 0;
-  bool any = false;       // whatever it is
-  bool elements = false;  // the strings below are looked for in lists
-  bool members = false;   // the strings below are looked for in lists as well
+  bool any = false;       // any value passes
+  bool elements = false;  // the strings below are looked for in lists only
+  bool members = false;   // the strings below are looked for in lists, too
   bool yes = false, no = false;
   std::vector<std::string> strings;
   std::vector<StringRange> string_ranges;
   std::vector<Range> integers, reals, times;
 };
 
-// All numbers x with `x op operand`, exactly as Python compares integers and reals, as ranges of columns.
+// Adds all numbers x with `x op operand`, compared exactly like Python integers and reals, as ranges of
+// column values.
 enum class Comparison : uint8_t { equal, less, at_most, greater, at_least };
 void add_numbers(Comparison comparison, int64_t operand, Test& test);
 void add_numbers(Comparison comparison, double operand, Test& test);  // not NaN
 void add_times(Comparison comparison, int64_t microseconds, Test& test);
 void add_strings(Comparison comparison, std::string operand, Test& test);
 
-// Whether the tests are of one field and of one range per type at most, so that their conjunction is one
-// test, which `test` then is.
+// If both tests are of the same field with at most one range per type, stores their conjunction in `test` and
+// returns true.
 bool intersect(const Test& other, Test& test);
 
 struct Node {
@@ -52,14 +53,14 @@ struct Node {
   Kind kind = Kind::all;
   uint32_t test = 0;  // index into the predicate's tests
   uint32_t cost = 0;
-  std::vector<Node> children;  // of a negation: one
+  std::vector<Node> children;  // of a negation: exactly one
 };
 
 class Predicate {
  public:
   static constexpr uint32_t kMaxDepth = 64;
 
-  // The root is to be at most kMaxDepth levels deep.
+  // The root must be at most kMaxDepth levels deep.
   Predicate(std::vector<Test> tests, Node root);
 
   [[nodiscard]] const std::vector<Test>& tests() const noexcept { return tests_; }
@@ -70,11 +71,11 @@ class Predicate {
   Node root_;
 };
 
-// Memory for evaluations; one per thread.
+// Buffers of evaluations; one per thread.
 class Evaluation {
  public:
   // Writes the bits of the admitted documents among the first n_docs to `out`, (n_docs + 63) / 64 words; bits
-  // past the end are zero. `columns` is null where no document has an attribute.
+  // past the end are zero. `columns` is null if no document has an attribute.
   void run(const Predicate& predicate, const Columns* columns, uint32_t n_docs, uint64_t* out);
 
  private:

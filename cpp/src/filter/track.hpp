@@ -1,9 +1,9 @@
 // Track: a column of optional values of one type, one for each document of a chunk, dense or sparse.
 //
-// Dense (a value for each document up to the last that has one, `kAbsent` where there is none) while at least
-// a quarter of them have one, sparse (pairs of document and value) otherwise, so that a field that few
-// documents have costs little. One writer, any number of readers under an epoch guard; a change of form
-// builds the new one beside the old.
+// Dense (a value for each document up to the last one that has a value, `kAbsent` for documents without one)
+// while at least a quarter of the documents have a value, otherwise sparse (pairs of document and value), so
+// that a field of few documents takes little memory. One writer, any number of readers under an epoch guard;
+// a change of form builds the new one beside the old one.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace scrubjay::filter {
 
-// Codes are as small as digests.
+// Codes need no digests: they are as small.
 struct NoDigests {
   void reserve(uint32_t) noexcept {}
   void follow(const void*, uint32_t) noexcept {}
@@ -32,7 +32,7 @@ using DigestsOf = std::conditional_t<std::is_same_v<T, int64_t>, Digests, NoDige
 template <class T>
 class Track {
  public:
-  // No value that is stored.
+  // A value that is never stored.
   static constexpr T kAbsent = std::numeric_limits<T>::is_signed ? std::numeric_limits<T>::min() : T{0};
 
   Track() = default;
@@ -40,14 +40,15 @@ class Track {
   Track& operator=(const Track&) = delete;
   ~Track() { delete form_.load(std::memory_order_relaxed); }
 
-  // What a reader sees whose snapshot has n_docs documents. Dense: values[doc]; sparse: values[i] of docs[i].
+  // The view of a reader whose snapshot has n_docs documents. Dense: values[doc]; sparse:
+  // values[i] of docs[i].
   struct View {
     bool dense = true;
     std::span<const T> values;
     const uint16_t* docs = nullptr;
-    const DigestsOf<T>* digests = nullptr;  // of dense numbers
+    const DigestsOf<T>* digests = nullptr;  // of a dense column of numbers
 
-    // kAbsent if the document has none.
+    // kAbsent if the document has no value.
     [[nodiscard]] T at(uint32_t doc) const noexcept {
       if (dense) return doc < values.size() ? values[doc] : kAbsent;
       const uint16_t* found = std::lower_bound(docs, docs + values.size(), doc);
@@ -67,8 +68,8 @@ class Track {
     return {false, {values, n}, docs, nullptr};
   }
 
-  // --- the writer: documents ascend --------------------------------------------------------------
-  // Makes room for a value of document `doc`; readers notice nothing.
+  // --- for the writer: documents ascend ----------------------------------------------------------
+  // Reserves room for a value of document `doc`, without an effect on readers.
   void reserve(uint32_t doc) {
     Form* form = form_.load(std::memory_order_relaxed);
     const uint32_t n_present = (form ? form->n_present : 0) + 1;
@@ -84,7 +85,7 @@ class Track {
       form->docs.reserve(size + 1, size);
     }
   }
-  // After reserve(doc).
+  // Call after reserve(doc).
   void put(uint32_t doc, T value) noexcept {
     Form* form = form_.load(std::memory_order_relaxed);
     uint32_t size = form->size.load(std::memory_order_relaxed);
@@ -98,7 +99,7 @@ class Track {
     if (form->dense) form->digests.follow(form->values.data(), size + 1);
     form->size.store(size + 1, std::memory_order_release);
   }
-  // Takes back what was put for documents from `doc` on, which no reader's snapshot has.
+  // Rolls back the documents from `doc` on, which are in no reader's snapshot.
   void forget_from(uint32_t doc) noexcept {
     Form* form = form_.load(std::memory_order_relaxed);
     if (!form) return;
@@ -120,7 +121,7 @@ class Track {
   struct Form {
     explicit Form(bool is_dense) noexcept : dense(is_dense) {}
     const bool dense;
-    uint32_t n_present = 0;  // the writer's
+    uint32_t n_present = 0;  // for the writer
     std::atomic<uint32_t> size{0};
     base::GrowingArray<T> values;
     base::GrowingArray<uint16_t> docs;
@@ -160,7 +161,7 @@ class Track {
   std::atomic<Form*> form_{nullptr};
 };
 
-// Rows that may repeat a document, ascending by document: a plain list.
+// A list of rows that may repeat a document, ascending by document.
 template <class T>
 class RowList {
  public:

@@ -70,7 +70,7 @@ std::string Literal::quoted() const {
   return out;
 }
 
-// As JSON, but for a time, up to a length that no message shows.
+// Writes JSON, except for times, up to a length that no message shows.
 void Literal::write(std::string& out) const {
   const auto write_number = [&out](int64_t number) {
     char digits[32];

@@ -1,8 +1,8 @@
-// Value: what a filter is written in: null, booleans, numbers, times, texts, lists, and mappings of keys to
-// values.
+// Value: the values of which a filter consists: null, booleans, numbers, times, texts, lists, and mappings of
+// keys to values.
 //
-// An interface, so that a host's values (bindings/filter.cpp: Python objects) are read where they are, each
-// when it is needed; Literal is such a tree in memory, for C++ callers. Only language.cpp reads values.
+// An interface, so that a host's values (bindings/filter.cpp: Python objects) are read in place and on
+// demand; Literal is an in-memory tree for C++ callers. Only language.cpp reads values.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,20 @@ class Value {
 
   [[nodiscard]] virtual Kind kind() const = 0;
 
-  // Of the kind that is named; undefined for others.
+  // Each accessor requires that kind; otherwise undefined.
   [[nodiscard]] virtual bool boolean() const = 0;
-  [[nodiscard]] virtual std::optional<int64_t> integer() const = 0;  // none: it takes more than 64 bits
-  [[nodiscard]] virtual std::optional<double> real() const = 0;      // of integers and reals; none: too large
+  [[nodiscard]] virtual std::optional<int64_t> integer() const = 0;  // nullopt: more than 64 bits
+  [[nodiscard]] virtual std::optional<double> real() const = 0;      // of any number; nullopt: too large
   [[nodiscard]] virtual int64_t time() const = 0;                    // microseconds since 1970
-  // UTF-8, where surrogates may stand alone: the form in which payloads hold text.
+  // UTF-8, possibly with lone surrogates: the form of texts in payloads.
   [[nodiscard]] virtual std::string text() const = 0;
 
-  // Calls `visit` for each item or element in order; false, without a call, if there is no such thing in it.
-  // An object has items, and a host may have other values that have some.
+  // Calls `visit` for each item or element in order; returns false, without a call, if the value has none by
+  // its type. Objects have items; a host may have other values with items.
   [[nodiscard]] virtual bool each_item(const ItemVisitor& visit) const = 0;
   [[nodiscard]] virtual bool each_element(const ElementVisitor& visit) const = 0;
 
-  // The time that any other value means, or an error that says what `where` expects.
+  // The time that a value of any other kind means; throws an error that says what `where` expects.
   [[nodiscard]] virtual int64_t as_time(const std::string& where) const = 0;
 
   // For messages: "list" and "[1, 2]".
@@ -48,14 +48,14 @@ class Value {
   ~Value() = default;
 };
 
-// A tree of values in memory.
+// An in-memory tree of values.
 class Literal final : public Value {
  public:
   struct Time {
     int64_t microseconds;
   };
   using List = std::vector<Literal>;
-  using Object = std::vector<std::pair<Literal, Literal>>;  // keys are texts, or an error
+  using Object = std::vector<std::pair<Literal, Literal>>;  // keys must be texts, otherwise an error
 
   Literal() = default;  // null
   Literal(bool value) : value_(value) {}

@@ -1,9 +1,9 @@
-// Value set: the numbers of an $in, to be asked for the value of every document.
+// Value set: the numbers of an $in, looked up for every document.
 //
-// A table of a power of two slots, a quarter full at most, whose empty slots hold a number that is not in the set.
-// Hashed with the process's seed, as callers choose the numbers; built anew for each evaluation, which for 500 values
-// takes 2 us. A look-up takes about 2 ns, where a search among the sorted values takes 40; where there are digests, a
-// table of these comes first (Digests::match_set()).
+// A table with a power of two slots, at most a quarter full, whose empty slots hold a number that is not in
+// the set. Hashed with the process's seed, since callers choose the numbers; built for each evaluation, which
+// for 500 values takes 2 us. A lookup takes about 2 ns, a binary search in the sorted values 40; columns with
+// digests use a table of digests first (Digests::match_set()).
 #pragma once
 
 #include <bit>
@@ -18,8 +18,8 @@ namespace scrubjay::filter {
 
 class ValueSet {
  public:
-  // Replaces what it held by the values of `ranges`, which are not empty and hold at most one value each. Returns false if
-  // one holds more; the set must not be asked then.
+  // Replaces the content by the values of `ranges`, each of which holds at most one value. Returns false if a
+  // range holds more; the set must not be used then.
   [[nodiscard]] bool assign(const std::vector<Range>& ranges) {
     for (const Range& range : ranges)
       if (range.least < range.greatest) return false;
@@ -37,7 +37,7 @@ class ValueSet {
     return true;
   }
 
-  // Its values, each once, in no order.
+  // Its distinct values, in no order.
   [[nodiscard]] const std::vector<int64_t>& values() const noexcept { return values_; }
 
   [[nodiscard]] bool holds(int64_t value) const noexcept {
@@ -48,7 +48,7 @@ class ValueSet {
   }
 
  private:
-  // Among one more candidates than there are values is one that is no value.
+  // Of n + 1 candidates, at least one is not among n values.
   [[nodiscard]] static int64_t absent_from(const std::vector<Range>& ranges) {
     std::vector<bool> taken(ranges.size() + 1);
     for (const Range& range : ranges)

@@ -1,8 +1,8 @@
-// Candidates: what is known of each document that a ranking of a search returned.
+// Candidates: the data of each document that a ranking of a search returned.
 //
 // One entry per document, in order of first appearance: the lexical ranking first, then the vector ranking,
-// then the rest. An open-addressing table, made on first use, finds the entry of a document. Reuse
-// one per thread: after the first searches nothing is allocated.
+// then the rest. An open-addressing table, built on first use, finds the entry of a document. Reuse one per
+// thread: after the first searches nothing is allocated.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@ namespace scrubjay::fusion {
 inline constexpr double kNoEvidence = std::numeric_limits<double>::quiet_NaN();
 
 struct Candidate {
-  double score = 0.0;               // the fused one
-  double bm25 = 0.0;                // 0: it holds no query term, or the lexical ranking was cut before it
-  double similarity = kNoEvidence;  // NaN: not known
+  double score = 0.0;               // the fused score
+  double bm25 = 0.0;                // 0: no query term, or beyond the cut-off of the lexical ranking
+  double similarity = kNoEvidence;  // NaN: unknown
   uint32_t doc = 0;
   uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
-  // Like the ranks, but equal scores share the first of theirs; 0: not in that ranking.
+  // Like the ranks, but equal scores share the rank of the first; 0: not in that ranking.
   uint32_t lexical_place = 0, vector_place = 0;
-  uint32_t identifiers = 0;  // in the identifier tier: how many of the query's it holds, at least 1
+  uint32_t identifiers = 0;  // in the identifier tier: number of the query's identifiers, at least 1
   bool refused = false;      // by a gate, a floor or a threshold
 };
 
 class Candidates {
  public:
-  // Forgets all; makes room for n documents without growing.
+  // Removes all entries; reserves room for n documents.
   void reset(size_t n) {
     entries_.clear();
     entries_.reserve(n);
@@ -41,7 +41,8 @@ class Candidates {
     n_in_table_ = kNoTable;
   }
 
-  // The next of the lexical ranking (all of it before the vector ranking), each document once.
+  // Adds the next document of the lexical ranking (all of it before the vector ranking);
+  // documents are distinct.
   void add_lexical(uint32_t doc, double bm25) {
     Candidate& entry = entries_.emplace_back();
     entry.doc = doc;
@@ -50,15 +51,16 @@ class Candidates {
     const Candidate* before = n_lexical_ > 1 ? &entry - 1 : nullptr;
     entry.lexical_place = before && before->bm25 == bm25 ? before->lexical_place : entry.lexical_rank;
   }
-  // The next of the vector ranking, each document once.
+  // Adds the next document of the vector ranking; documents are distinct.
   void add_vector(uint32_t doc, double similarity) { add_vector(at(doc), similarity); }
-  // The same where the caller knows its place in the lexical ranking, from 1; 0: it is not there.
+  // The same with its known rank in the lexical ranking, from 1; 0: not in that ranking.
   void add_vector(uint32_t doc, double similarity, uint32_t lexical_rank) {
     if (lexical_rank == 0) entries_.emplace_back().doc = doc;
     add_vector(lexical_rank == 0 ? entries_.back() : entries_[lexical_rank - 1], similarity);
   }
-  // As if add_lexical() for each of the one ranking and add_vector() for each of the other, after reset(): in two passes
-  // without branches. lexical_ranks[i]: of vector_docs[i], 0 for none; bm25(rank) and similarity(rank), ranks from 1.
+  // Same as reset(), add_lexical() for each document of one ranking, and add_vector() for each of the other,
+  // in two passes without branches. lexical_ranks[i]: the lexical rank of vector_docs[i], or 0; bm25(rank)
+  // and similarity(rank): ranks from 1.
   template <class Bm25, class Similarity>
   void add_rankings(std::span<const uint32_t> lexical_docs, Bm25&& bm25,
                     std::span<const uint32_t> vector_docs, Similarity&& similarity,
@@ -66,7 +68,7 @@ class Candidates {
     entries_.resize(lexical_docs.size() + vector_docs.size());
     by_vector_rank_.resize(vector_docs.size());
     n_lexical_ = lexical_docs.size();
-    double before = kNoEvidence;  // equal to nothing
+    double before = kNoEvidence;  // unequal to everything
     uint32_t place = 0;
     for (uint32_t rank = 1; rank <= n_lexical_; ++rank) {
       Candidate& entry = entries_[rank - 1];
@@ -94,7 +96,7 @@ class Candidates {
     }
     entries_.resize(n);
   }
-  // The entry of a document, made if there is none. Valid until the next call.
+  // Returns the entry of a document, created if there is none. Valid until the next call.
   Candidate& at(uint32_t doc) {
     size_t slot = slot_of(doc);
     if (table_[slot] == 0) {
@@ -115,7 +117,7 @@ class Candidates {
 
   [[nodiscard]] std::span<Candidate> all() noexcept { return entries_; }
   [[nodiscard]] std::span<const Candidate> all() const noexcept { return entries_; }
-  // The lexical ranking, best first: the first entries.
+  // The lexical ranking, best first, which is the first entries.
   [[nodiscard]] std::span<const Candidate> lexical() const noexcept { return {entries_.data(), n_lexical_}; }
   // The vector ranking, best first, as indices into all().
   [[nodiscard]] std::span<const uint32_t> by_vector_rank() const noexcept { return by_vector_rank_; }
@@ -150,7 +152,7 @@ class Candidates {
   std::vector<Candidate> entries_;
   std::vector<uint32_t> by_vector_rank_;
   size_t n_lexical_ = 0;
-  std::vector<uint32_t> table_;  // open addressing; index + 1 into entries_; made when it is asked
+  std::vector<uint32_t> table_;  // open addressing; index + 1 into entries_; built on first use
   size_t table_size_ = 0, n_in_table_ = kNoTable;
   unsigned shift_ = 63;
 };

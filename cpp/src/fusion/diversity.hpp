@@ -1,12 +1,8 @@
-// Diversity: k documents that are relevant and do not repeat each other.
+// Diversity: selects k documents that are relevant and do not repeat each other.
 //
 // Maximal marginal relevance (Carbonell and Goldstein 1998): repeatedly take the document with the greatest
 //
-//     lambda relevance - (1 - lambda) max(0, greatest similarity to one that was taken)
-//
-// As if every value were computed again at each step. A value only falls as documents are taken, so what was
-// computed earlier is a bound, and only the document on top of a heap of bounds is brought up to date, and
-// sinks to where it then belongs: few of the k n similarities are ever computed.
+//     lambda relevance - (1 - lambda) max(0, greatest similarity to a document taken before)
 #pragma once
 
 #include <algorithm>
@@ -17,12 +13,14 @@
 
 namespace scrubjay::fusion {
 
-// Reuse one per thread to avoid allocation.
+// Same as recomputing every value at each step. Values only decrease as documents are taken, so an earlier
+// value is a bound, and only the document on top of a heap of bounds is recomputed and sifted down: few of
+// the k n similarities are ever computed. Reuse one per thread to avoid allocation.
 class Diversity {
  public:
-  // The first `n_first` are taken before all others, in their order. `nearest(i, some)`: the greatest
-  // similarity of document i to some that were taken; `before(i, j)`: which of two equal values comes first,
-  // a total order; `soon(i)` is told of documents that may be compared for the first time soon. Places in
+  // Takes the first `n_first` documents before all others, in their order. `nearest(i, some)`: the greatest
+  // similarity of document i to some taken documents; `before(i, j)`: a total order that breaks ties;
+  // `soon(i)`: announces documents that may be compared for the first time soon. Returns indices into
   // `relevance`, in the order in which they are taken; valid until the next call.
   template <class Nearest, class Before, class Soon>
   [[nodiscard]] std::span<const uint32_t> select(std::span<const double> relevance, double lambda, size_t k,
@@ -58,13 +56,13 @@ class Diversity {
 
  private:
   struct Bound {
-    double value;    // as of the first n_compared that were taken
+    double value;    // with respect to the first n_compared taken documents
     double nearest;  // the greatest similarity to one of them, at least 0
     uint32_t place;
     uint32_t n_compared;
   };
 
-  // Puts a bound in the place of the greatest and lets it sink to where it belongs.
+  // Replaces the top of the heap by a bound and sifts it down.
   template <class Worse>
   void sink(const Bound& bound, Worse&& worse) {
     size_t hole = 0;

@@ -6,9 +6,9 @@
 namespace scrubjay::fusion {
 namespace {
 
-constexpr double kRankDamping = 10.0;  // of a caller's ranking beside scores
+constexpr double kRankDamping = 10.0;  // for a caller's ranking among scores
 
-// Mean and deviation of a ranking's scores, its least and greatest.
+// Mean and deviation of a ranking's scores, and the least and greatest score.
 struct Spread {
   double mean = 0.0, deviation = 0.0, least = 0.0, greatest = 0.0;
 
@@ -23,7 +23,7 @@ struct Spread {
   }
 };
 
-// Over n scores, best first, and `n_zeros` zeros behind them.
+// For n scores, best first, followed by `n_zeros` zeros.
 template <class Score>
 Spread spread_of(size_t n, size_t n_zeros, Score&& score) {
   Spread spread;
@@ -54,25 +54,25 @@ struct Spreads {
   }
 };
 
-constexpr double kNothing = -0.0;  // adds nothing, not even the sign of a zero
+constexpr double kNothing = -0.0;  // adds nothing, not even to the sign of a zero
 
-// What a method does with the two parts that it gives a candidate, words and meaning.
+// Combines the two parts that a method gives a candidate, words and meaning.
 struct Score {
   void operator()(Candidate& candidate, double words, double meaning) const noexcept {
     candidate.score = words + meaning;
   }
 };
 
-// The same, and keeps the parts.
+// The same, and stores the parts.
 struct ScoreAndParts {
   const Candidate* first;
-  ScoreParts* parts;  // of the first and those behind it
+  ScoreParts* parts;  // of `first` and the following candidates
 
   void operator()(Candidate& candidate, double words, double meaning) const noexcept {
     candidate.score = words + meaning;
-    ScoreParts& own = parts[&candidate - first];
-    own.words = words + 0.0;
-    own.meaning = meaning + 0.0;
+    ScoreParts& target = parts[&candidate - first];
+    target.words = words + 0.0;
+    target.meaning = meaning + 0.0;
   }
 };
 
@@ -132,13 +132,13 @@ void fuse_boosted(const Options& options, size_t n_terms, Candidates& candidates
   const bool gated = !candidates.by_vector_rank().empty();
   const bool by_logistic = options.normalise == Normalise::logistic;
   for (Candidate& candidate : candidates.all()) {
-    const bool known = !std::isnan(candidate.similarity);
+    const bool has_similarity = !std::isnan(candidate.similarity);
     double lexical = 0.0;
     if (greatest > 0.0 && candidate.bm25 > 0.0)
       lexical = by_logistic ? logistic(candidate.bm25, n_terms) : candidate.bm25 / greatest;
-    give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
+    give(candidate, options.boost * lexical, has_similarity ? candidate.similarity : 0.0);
     candidate.refused =
-        gated && candidate.identifiers == 0 && !(known && candidate.similarity >= options.gate);
+        gated && candidate.identifiers == 0 && !(has_similarity && candidate.similarity >= options.gate);
   }
 }
 
@@ -227,11 +227,12 @@ double logistic(double bm25, size_t n_terms) noexcept {
 
 double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
             const Scale& scale, Candidates& candidates, std::vector<ScoreParts>* parts) {
-  // Candidates of the caller alone are there before scores are given, so that each method says what they get.
+  // Documents of the caller's rankings only become candidates before scores are computed, so that each method
+  // scores them.
   for (const std::vector<uint32_t>& docs : rankings) {
     for (const uint32_t doc : docs) candidates.at(doc);
   }
-  const Candidate* const first = candidates.all().data();  // no more are added
+  const Candidate* const first = candidates.all().data();  // no candidates are added from here on
   double share;
   if (parts) {
     parts->assign(candidates.all().size(), ScoreParts());

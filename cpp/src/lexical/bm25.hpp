@@ -5,17 +5,18 @@
 //     norm(len) = k1 * ((1 - b) + b * len / avg)
 //     contribution = idf * tf / (tf + norm)
 // Each contribution is computed in single precision with IEEE multiply, add and divide, and rounded to fixed
-// point (20 fractional bits unless the query is so long that the sum could overflow); scores are sums of
-// integers. So every order of evaluation and every SIMD level gives the same bits, and pruning bounds need no
-// slack.
+// point (20 fractional bits, fewer if the query is so long that the sum could overflow); scores are sums of
+// integers. Every order of evaluation and every SIMD level thus gives the same bits, and pruning bounds need
+// no slack.
 //
-// k1 and b follow the average length of the visible documents unless the caller says them: .4 and .2 up to 30
-// words, 1.2 and .75 from 60, linear between. In short turns a second occurrence and a few words more say
-// little; in long texts they do. Chosen from a small grid over ten judged sets (benchmarks/quality).
-// The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of five
-// documents: in a small scope "did" may be rare, and still says nothing. That of a function word of another language
-// (text/foreign_function_words.hpp) is at most 0.1, of a term in nine of ten. With both k1 and b given, the formula
-// is the textbook's, for every word.
+// Unless the caller sets them, k1 and b follow the average length of the visible documents: .4 and .2 up to
+// 30 words, 1.2 and .75 from 60, linear between. A second occurrence and a few more words mean little in
+// short turns, but much in long texts. Chosen from a small grid over ten judged sets (benchmarks/quality).
+//
+// The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of
+// five documents: in a small scope "did" may be rare but carries no information. The idf of a function word
+// of another language (text/foreign_function_words.hpp) is at most 0.1, that of a term in nine of ten. With
+// both k1 and b given, every word follows the textbook formula.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@
 namespace scrubjay::lexical {
 
 struct Bm25Parameters {
-  static constexpr double kByLength = -1.0;  // chosen by the average length
+  static constexpr double kByLength = -1.0;  // determined by the average length
 
   double k1 = kByLength;
   double b = kByLength;
@@ -44,25 +45,25 @@ struct Bm25Parameters {
   }
 };
 
-// What the idf of a function word is worth at most: of English, and of another language.
+// Upper bound on the idf of a function word: English, and of another language.
 inline constexpr double kFunctionWordIdf = 0.5;
 inline constexpr double kForeignWordIdf = 0.1;
 
-// What a term that stands for another one as its compound or part is worth, of the lesser of their idfs.
+// Worth of a compound or part that stands for another term, as a fraction of the lesser idf of the two.
 inline constexpr double kPartIdf = 0.5;
 
-// What a term of a query is worth, by its idf.
+// How the idf of a query term counts.
 struct Worth {
   enum class Kind : uint8_t { full, function_word, foreign_word, form, part };
   Kind kind = Kind::full;
-  uint32_t of = 0;  // form, part: the index of the term of the query that it stands for
+  uint32_t of = 0;  // form, part: index of the query term that it stands for
 
   [[nodiscard]] constexpr bool is_function_word() const noexcept {
     return kind == Kind::function_word || kind == Kind::foreign_word;
   }
 };
 
-// What the visible, live documents of a search add up to.
+// Totals over the visible, live documents of a search.
 struct Statistics {
   uint64_t n_docs = 0;
   uint64_t total_length = 0;
@@ -73,12 +74,12 @@ struct Statistics {
                             (static_cast<double>(df) + 0.5));
 }
 
-// To the nearest integer, ties to even, of what is not negative: beyond 2^23 there is nothing but integers.
+// Rounds a non-negative number to the nearest integer, ties to even: floats from 2^23 on are integers.
 [[nodiscard]] inline uint32_t rounded(float exact) noexcept {
   return static_cast<uint32_t>(exact < 0x1p23f ? (exact + 0x1p23f) - 0x1p23f : exact);
 }
 
-// At least 1, so that a positive score is the same as a match.
+// At least 1, so that a score is positive exactly for matches.
 [[nodiscard]] inline uint32_t contribution(float weight, uint32_t tf, float norm) noexcept {
   const float frequency = static_cast<float>(tf);
   return std::max(rounded((weight * frequency) / (frequency + norm)), 1u);
@@ -89,9 +90,9 @@ class Weighting {
  public:
   static constexpr unsigned kFractionBits = 20;
 
-  // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t.
-  // `max_length_code`: the greatest length code that will be looked up. `worths`: of each term; empty: each counts in
-  // full.
+  // `dfs[t]` and `counts[t]`: live document frequency, and occurrences in the query, of term t.
+  // `max_length_code`: the greatest length code that will be looked up. `worths`: per term; empty: all count
+  // in full.
   void prepare(const Bm25Parameters& parameters, const Statistics& statistics, std::span<const uint64_t> dfs,
                std::span<const uint32_t> counts, uint32_t max_length_code,
                std::span<const Worth> worths = {}) {
@@ -114,27 +115,27 @@ class Weighting {
   }
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
-  // Of a function word, too, in full.
+  // The full idf, also of a function word.
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
-  // What the term's idf counts as.
+  // The idf with which the term counts.
   [[nodiscard]] double worth(size_t term, std::span<const Worth> worths) const noexcept {
-    const double own = idfs_[term];
+    const double term_idf = idfs_[term];
     const Worth& how = worths[term];
-    if (how.kind == Worth::Kind::full) return own;
-    if (how.kind == Worth::Kind::function_word) return std::min(own, kFunctionWordIdf);
-    if (how.kind == Worth::Kind::foreign_word) return std::min(own, kForeignWordIdf);
+    if (how.kind == Worth::Kind::full) return term_idf;
+    if (how.kind == Worth::Kind::function_word) return std::min(term_idf, kFunctionWordIdf);
+    if (how.kind == Worth::Kind::foreign_word) return std::min(term_idf, kForeignWordIdf);
     const double whole = idfs_[how.of];
-    const double lesser = whole > 0.0 ? std::min(own, whole) : own;
+    const double lesser = whole > 0.0 ? std::min(term_idf, whole) : term_idf;
     return how.kind == Worth::Kind::form ? lesser : kPartIdf * lesser;
   }
-  // What no score of the query much exceeds.
+  // Upper bound on the scores of the query, up to rounding.
   [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }
   [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_; }
   [[nodiscard]] const float* norms() const noexcept { return norms_.data(); }
   [[nodiscard]] double score(uint64_t fixed) const noexcept { return static_cast<double>(fixed) * unit_; }
 
  private:
-  // Whoever asks again in the same scope finds them as they are.
+  // The norms stay valid for consecutive queries in the same scope.
   void prepare_norms(const Bm25Parameters& given, const Statistics& statistics, uint32_t max_length_code) {
     const double average = statistics.n_docs == 0 ? 0.0
                                                   : static_cast<double>(statistics.total_length) /
@@ -143,8 +144,8 @@ class Weighting {
     if (!norms_.empty() && max_length_code == max_length_code_ && average == average_ &&
         parameters.k1 == parameters_.k1 && parameters.b == parameters_.b)
       return;
-    norms_.clear();                           // if there is no memory
-    norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
+    norms_.clear();                           // so that a failed allocation leaves no stale norms
+    norms_.resize(max_length_code + 1 + 16);  // a kernel may read one vector beyond
     const auto norm = [&](uint32_t length) {
       const double ratio = average > 0.0 ? static_cast<double>(length) / average : 0.0;
       return static_cast<float>(parameters.k1 * ((1.0 - parameters.b) + parameters.b * ratio));

@@ -13,7 +13,7 @@ namespace scrubjay::lexical {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
-  throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");
+  throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
 }
 
 [[nodiscard]] std::string_view long_term(const char* long_terms, uint32_t at) noexcept {
@@ -25,7 +25,7 @@ namespace {
   return size >= 1 && size <= text::kMaxPackedBytes && (key & text::kPackedBytes) >> (8 * size) == 0;
 }
 
-// Whether each byte is one that Shortest may have.
+// Whether all bytes are valid for Shortest.
 [[nodiscard]] bool is_shortest(uint32_t packed) noexcept {
   constexpr uint32_t kNone = 0xff;
   for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
@@ -95,7 +95,7 @@ void FrozenPostings::copy(const Source& source) noexcept {
   to_fill(payloads())[size_.n_postings] = 0;
 }
 
-// The terms and the directory; where each list begins, and that its offsets ascend.
+// Reads the terms and the directory, and checks where each list begins and that its offsets ascend.
 void FrozenPostings::read_terms(const Source& source) {
   const auto n_docs = static_cast<uint32_t>(source.length_codes.size());
   const char* const long_terms = source.long_terms.data();
@@ -143,7 +143,7 @@ void FrozenPostings::read_terms(const Source& source) {
   while (next_bucket < size_.n_terms + kEnds) directory[next_bucket++] = size_.n_terms;
   if (first != size_.n_postings || at != source.long_terms.size() || n_bounds != size_.n_bounds)
     fail("the size of the terms");
-  // Offsets fall where a list begins, and nowhere else.
+  // Offsets decrease where a list begins, and nowhere else.
   for (uint32_t i = 1; i < size_.n_postings; ++i) n_falls -= offsets[i] <= offsets[i - 1] ? 1 : 0;
   if (n_falls != 0) fail("the order of a list");
 }
@@ -195,25 +195,25 @@ uint32_t FrozenPostings::find(uint64_t stored_key, std::string_view term,
   uint32_t first = directory()[bucket], end = directory()[bucket + 1];
   constexpr uint32_t kFew = 8;
   if (end - first > kFew) {
-    const Term* found = std::partition_point(terms() + first, terms() + end, [&](const Term& one) {
-      return is_before(one, stored_key, term, long_terms);
+    const Term* position = std::partition_point(terms() + first, terms() + end, [&](const Term& candidate) {
+      return is_before(candidate, stored_key, term, long_terms);
     });
-    first = static_cast<uint32_t>(found - terms());
+    first = static_cast<uint32_t>(position - terms());
     end = std::min(end, first + 1);
   }
   for (; first < end; ++first) {
-    const Term& found = terms()[first];
-    if (found.key == stored_key &&
-        (text::is_packed(stored_key) || long_term(long_terms, found.term_at) == term))
+    const Term& entry = terms()[first];
+    if (entry.key == stored_key &&
+        (text::is_packed(stored_key) || long_term(long_terms, entry.term_at) == term))
       return first;
   }
   return size_.n_terms;
 }
 
 FrozenPostings::List FrozenPostings::list(uint32_t term) const noexcept {
-  const Term& of = terms()[term];
-  return {offsets() + of.first, payloads() + of.first, of.n,
-          of.bounds < size_.n_bounds ? bounds()[of.bounds] : Bounds()};
+  const Term& entry = terms()[term];
+  return {offsets() + entry.first, payloads() + entry.first, entry.n,
+          entry.bounds < size_.n_bounds ? bounds()[entry.bounds] : Bounds()};
 }
 
 }  // namespace scrubjay::lexical

@@ -1,12 +1,14 @@
-// Frozen postings: the postings of a chunk as its image has them, until the chunk is written to.
+// Frozen postings: the postings of a chunk in the layout of its image, until the chunk is written to.
 //
-// A dictionary that is read as it lies, without being built: short terms and behind them long ones (text/term_key.hpp),
-// each by stored_order() of their stored keys; a directory with about one entry a term says where a look-up begins.
-// Nothing in it depends on the process's hash seed, and no term is far from where its look-up begins, whoever chose the
-// terms: what falls into one entry of the directory is searched by halves. The postings of all terms lie in two arrays,
-// in the order of the terms, so that they are checked in two loops.
+// The dictionary is used as stored, without building a hash table: short terms, then long ones
+// (text/term_key.hpp), each ordered by stored_order() of their stored keys; a directory with about one entry
+// per term gives the start of a lookup. The layout does not depend on the process's hash seed, and a lookup
+// is short for any set of terms, even adversarial ones: the terms of one directory entry are searched by
+// bisection. The postings of all terms are in two arrays, in the order of the terms, so that they can be
+// validated in two loops.
 //
-// Immutable: any number of readers. The first write replaces it by a table of slots (PostingTable::thaw()).
+// Immutable, for any number of readers. The first write replaces it by a table of slots
+// (PostingTable::thaw()).
 #pragma once
 
 #include <cstdint>
@@ -22,9 +24,9 @@
 
 namespace scrubjay::lexical {
 
-// The order of terms in an image and in frozen postings, those of one key by their bytes. Of short and of long terms each
-// it is that of stored_order(), which distinct keys never share, and in which they are spread whatever they have in
-// common.
+// The order of terms in an image and in frozen postings: short terms, then long ones, each by stored_order(),
+// terms of equal key by their bytes. stored_order() is a bijection, and distributes keys evenly whatever they
+// have in common.
 [[nodiscard]] constexpr uint64_t stored_order(uint64_t stored_key) noexcept {
   return stored_key * 0x9e3779b97f4a7c15ull;
 }
@@ -35,35 +37,36 @@ namespace scrubjay::lexical {
 
 class FrozenPostings {
  public:
-  static constexpr uint32_t kMostBare = 4;  // postings of a list without bounds
+  static constexpr uint32_t kMostBare = 4;  // a list of at most this many postings has no bounds
 
-  // Of a list of more than kMostBare postings.
+  // Bounds of a list of more than kMostBare postings.
   struct Bounds {
-    uint16_t greatest = 0;  // the greatest term frequency and the greatest length code, as in a payload
-    uint16_t ranked = 0;    // in memory: 1 + the number of its ranked bitmap; 0: it has none
+    uint16_t greatest = 0;  // packed like a payload: the greatest term frequency and the greatest length code
+    uint16_t ranked = 0;    // in memory: 1 + index of its ranked bitmap; 0: no bitmap
     uint32_t shortest = 0;  // Shortest
   };
   static_assert(sizeof(Bounds) == 8);
   [[nodiscard]] static Bounds bounds_of(std::span<const uint16_t> payloads) noexcept;
 
-  // The parts of an image.
+  // The sections of an image.
   struct Source {
     uint32_t n_terms = 0;
-    std::string_view short_keys;                  // of 64 bits each
-    std::string_view counts;                      // postings less one, 16 bits each
-    std::string_view bounds;                      // of the lists that have them
+    std::string_view short_keys;                  // 64 bits each
+    std::string_view counts;                      // number of postings less one, 16 bits each
+    std::string_view bounds;                      // of the lists that have bounds
     std::string_view offsets;                     // 16 bits each
     std::string_view payloads;                    // 16 bits each
-    std::span<const char> long_terms;             // each behind a length byte; they stay where they are
+    std::span<const char> long_terms;             // each after a length byte; not copied
     std::span<const uint16_t> length_codes = {};  // of the documents
   };
   struct Destroy {
     void operator()(FrozenPostings* frozen) const noexcept { destroy(frozen); }
   };
   using Owner = std::unique_ptr<FrozenPostings, Destroy>;
-  // Throws base::Corrupt unless everything is in range and in order, and each posting has its document's length.
+  // Throws base::Corrupt unless everything is in range and in order, and each posting has its document's
+  // length code.
   [[nodiscard]] static Owner make(const Source& source);
-  // Deletes the ranked bitmaps, unless they were released.
+  // Deletes the ranked bitmaps, too, unless they were released.
   static void destroy(void* raw) noexcept;
   FrozenPostings(const FrozenPostings&) = delete;
   FrozenPostings& operator=(const FrozenPostings&) = delete;
@@ -72,7 +75,7 @@ class FrozenPostings {
     const uint16_t* offsets = nullptr;
     const uint16_t* payloads = nullptr;
     uint32_t n = 0;
-    Bounds bounds;  // zero of a short list
+    Bounds bounds;  // zero for a short list
   };
 
   [[nodiscard]] uint32_t n_terms() const noexcept { return size_.n_terms; }
@@ -80,10 +83,10 @@ class FrozenPostings {
   [[nodiscard]] size_t memory_bytes() const noexcept;
   [[nodiscard]] size_t ranked_bytes() const noexcept { return ranked_bytes_; }
 
-  // The number of a term with this stored key; n_terms() if there is none. `long_terms` as of the source.
+  // Returns the index of the term with this stored key, or n_terms(). `long_terms` as in the source.
   [[nodiscard]] uint32_t find(uint64_t stored_key, std::string_view term,
                               const char* long_terms) const noexcept;
-  // Asks for where find() begins; and, once that is here, for the term.
+  // Prefetches the directory entry for find(); and, once that is cached, the term.
   void prefetch_directory(uint64_t stored_key) const noexcept {
     __builtin_prefetch(directory() + bucket_of(stored_key));
   }
@@ -96,13 +99,13 @@ class FrozenPostings {
   }
 
   [[nodiscard]] uint64_t key(uint32_t term) const noexcept { return terms()[term].key; }
-  // Of a long term: where its bytes begin.
+  // For a long term: the offset of its bytes.
   [[nodiscard]] uint32_t term_at(uint32_t term) const noexcept { return terms()[term].term_at; }
   [[nodiscard]] List list(uint32_t term) const noexcept;
   [[nodiscard]] RankedBitmap* ranked(const Bounds& bounds) const noexcept {
     return bounds.ranked == 0 ? nullptr : ranked_[bounds.ranked - 1];
   }
-  // The bitmaps have another owner from here on.
+  // Transfers the ownership of the bitmaps to the caller.
   void release_ranked() noexcept { owns_ranked_ = false; }
 
  private:
@@ -111,11 +114,11 @@ class FrozenPostings {
     uint32_t first;  // posting
     uint32_t n;
     uint32_t term_at;
-    uint32_t bounds;  // the number of its bounds; past the last one: it has none
+    uint32_t bounds;  // index of its bounds; past the last one: no bounds
   };
   static_assert(sizeof(Term) == 24);
   static constexpr uint32_t kEnds =
-      3;  // of the directory: behind short terms, behind long ones, and of no long ones
+      3;  // of the directory: after the short terms, after the long ones, and a spare for no long terms
   struct Size {
     uint32_t n_terms, n_short, n_bounds, n_postings;
     [[nodiscard]] size_t bytes() const noexcept;
@@ -127,7 +130,7 @@ class FrozenPostings {
   void read_terms(const Source& source);
   void check_postings(const Source& source) const;
   void rank(uint32_t term);
-  // The entry of the directory of a key.
+  // The directory entry for a key.
   [[nodiscard]] uint32_t bucket_of(uint64_t stored_key) const noexcept {
     const uint64_t order = stored_order(stored_key) >> 32;
     if (text::is_packed(stored_key)) return static_cast<uint32_t>((order * size_.n_short) >> 32);
@@ -136,8 +139,8 @@ class FrozenPostings {
   [[nodiscard]] bool is_before(const Term& term, uint64_t stored_key, std::string_view bytes,
                                const char* long_terms) const noexcept;
 
-  // Behind the object: terms; bounds; the first term of each entry of the directory, of short terms and of long ones and
-  // an end of each; offsets; payloads.
+  // Follow the object in memory: terms; bounds; the directory (the first term of each entry, for short terms
+  // and for long terms, each with an end); offsets; payloads.
   [[nodiscard]] const Term* terms() const noexcept { return reinterpret_cast<const Term*>(this + 1); }
   [[nodiscard]] const Bounds* bounds() const noexcept {
     return reinterpret_cast<const Bounds*>(terms() + size_.n_terms);

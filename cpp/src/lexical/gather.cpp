@@ -15,7 +15,7 @@ void gather_chunk(const Query& query, uint32_t chunk, const simd::Kernels& kerne
     std::fill_n(selection.scores(), n, 0u);
     for (size_t t = 0; t < n_terms && n != 0; ++t) {
       const TermPostings& list = postings.terms[t];
-      // One point of hope keeps everything until the last term has been looked up.
+      // `rest` = 1 keeps every candidate until the last term has been looked up.
       const bool last = t + 1 == n_terms;
       if (list.n == 0 && !last) continue;
       n = complete_term(kernels, list, query.weighting->weight(t), query.counts[t], query.weighting->norms(),

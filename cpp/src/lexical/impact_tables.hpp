@@ -1,8 +1,9 @@
-// Impact tables: the memory for the contributions of a query's terms by payload.
+// Impact tables: memory for the contributions of a query's terms, indexed by payload.
 //
-// A table is indexed by payloads as they stand, so its rows, one a term frequency, are 8 KB apart, but of a row only the
-// lengths that the term's documents have are in use: some hundred in short texts. So many tables share a sheet of 264
-// KB, side by side: those of a question of two hundred words lie in a dozen sheets, and in few pages.
+// A table is indexed by whole payloads, so its rows, one per term frequency, are 8 KB apart, but each row
+// uses only the lengths of the term's documents: about a hundred in short texts. Many tables therefore share
+// a sheet of 264 KB, side by side: the tables of a question of two hundred words fit into a dozen sheets, and
+// touch few pages.
 #pragma once
 
 #include <algorithm>
@@ -16,20 +17,20 @@
 
 namespace scrubjay::lexical {
 
-// Keeps its sheets for the next query. Only the pages that were in use take memory.
+// Keeps its sheets for the next query. Only pages that were used take memory.
 class ImpactTables {
  public:
   static constexpr size_t kMostSheets = 64;
-  static constexpr uint32_t kAtOnce = 16;  // lengths that simd::Kernels::fill_impacts() writes at once
+  static constexpr uint32_t kAtOnce = 16;  // lengths that simd::Kernels::fill_impacts() writes together
 
-  // Before a query: all tables are free.
+  // Frees all tables; call before each query.
   void clear() noexcept {
     n_used_ = 0;
     column_ = kColumns;
   }
 
-  // A table for payloads of these lengths, at most kMaxLengthCode, and of any frequency from 1; what is written before is
-  // anything. Null: there is no room. Valid until clear(). May throw std::bad_alloc.
+  // Returns a table for payloads with these lengths (at most kMaxLengthCode) and any frequency from 1; its
+  // content is unspecified. Null if there is no room. Valid until clear(). May throw std::bad_alloc.
   [[nodiscard]] uint32_t* take(uint32_t first_length, uint32_t last_length) {
     const uint32_t width = (last_length - first_length + kAtOnce) / kAtOnce * kAtOnce;
     if (column_ + width > kColumns) {
@@ -45,8 +46,8 @@ class ImpactTables {
 
  private:
   static constexpr uint32_t kColumns = 1u << kLengthBits;
-  // Rows of all frequencies behind one of none, which is never looked at, and one before it, for a table may begin in
-  // front of its first length.
+  // Rows for all frequencies, after one for frequency zero, which is never read, and one before it, since a
+  // table may begin before its first length.
   static constexpr size_t kEntries = size_t{kMaxTf + 2} * kColumns;
 
   struct Free {
@@ -59,7 +60,7 @@ class ImpactTables {
 
   std::vector<Sheet> sheets_;
   size_t n_used_ = 0;
-  uint32_t column_ = kColumns;  // where the next table of the last used sheet may begin
+  uint32_t column_ = kColumns;  // column of the next table in the last used sheet
 };
 
 }  // namespace scrubjay::lexical

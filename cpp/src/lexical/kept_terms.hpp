@@ -1,6 +1,6 @@
-// Kept terms: the terms of many texts, until they are written.
+// Kept terms: the terms of several texts, until they are written.
 //
-// Sixteen bytes a term, and the bytes of those that are longer than their key: what a text's TermCounts say,
+// Sixteen bytes per term, plus the bytes of terms that do not fit into their key: the content of TermCounts
 // without views into an analysis that the next one overwrites.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace scrubjay::lexical {
 struct KeptTerm {
   uint64_t key;
   uint32_t count;
-  uint32_t at;  // where a long term's bytes begin, behind their number
+  uint32_t at;  // offset of a long term's length byte, which precedes its bytes
 };
 
 // The distinct terms of one text.
@@ -29,7 +29,7 @@ class TermSpan {
   [[nodiscard]] size_t size() const noexcept { return terms_.size(); }
   [[nodiscard]] uint64_t key(size_t i) const noexcept { return terms_[i].key; }
   [[nodiscard]] uint32_t count(size_t i) const noexcept { return terms_[i].count; }
-  // Empty for a term that its key says.
+  // Empty for a term that is packed in its key.
   [[nodiscard]] std::string_view term(size_t i) const noexcept {
     if (text::is_packed(terms_[i].key)) return {};
     const char* at = bytes_ + terms_[i].at;
@@ -43,7 +43,7 @@ class TermSpan {
 
 class KeptTerms {
  public:
-  // Which of the terms are one text's.
+  // The terms of one text.
   struct Range {
     size_t first = 0, n = 0, first_byte = 0;
   };

@@ -1,8 +1,8 @@
-// Postings: what the index stores of one term in one document.
+// Postings: the stored data of one term in one document.
 //
-// Its term frequency and the document's length, packed into 16 bits beside the 16-bit offset of the document
-// in its chunk, so that scoring touches nothing else. Term frequencies saturate at 31; lengths are exact to
-// 1,024 tokens and quantised above in steps of under 1%.
+// Term frequency and document length are packed into 16 bits beside the 16-bit offset of the document in its
+// chunk, so that scoring reads nothing else. Term frequencies saturate at 31; lengths are exact up to 1,024
+// tokens and quantised above in steps of under 1%.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@ inline constexpr uint32_t kMaxTf = 31;
 inline constexpr uint32_t kMaxOffset = 65535;   // of a document in its chunk
 inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their own code
 
-// Above kExactLength every octave is cut into 128 equal steps; the last code stands for everything beyond.
+// Above kExactLength every octave is divided into 128 equal steps; the last code stands for
+// all greater lengths.
 [[nodiscard]] constexpr uint32_t encode_length(uint64_t length) noexcept {
   if (length <= kExactLength) return static_cast<uint32_t>(length);
   const uint32_t octave = static_cast<uint32_t>(std::bit_width(length / kExactLength)) - 1;
@@ -26,7 +27,7 @@ inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their 
   return static_cast<uint32_t>(kExactLength + 128 * octave + step);
 }
 
-// The shortest length with this code: the length that every formula uses.
+// The shortest length with this code, which is the length in every formula.
 [[nodiscard]] constexpr uint32_t decode_length(uint32_t code) noexcept {
   if (code <= kExactLength) return code;
   const uint32_t octave = (code - kExactLength) / 128, step = (code - kExactLength) % 128;
@@ -41,8 +42,9 @@ inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their 
   return payload & kMaxLengthCode;
 }
 
-// The shortest documents of a list by term frequency: a byte each for 1, 2, 3 and more occurrences. Tells a
-// bound on the list's contributions that one short document and one frequent posting elsewhere do not spoil.
+// The shortest documents of a list by term frequency: one byte each for 1, 2, 3 and more occurrences.
+// Gives a bound on the list's contributions that does not combine a short document with the high frequency
+// of another one.
 class Shortest {
  public:
   static constexpr uint32_t kClasses = 4;
@@ -61,11 +63,11 @@ class Shortest {
       if (byte < ((packed_ >> shift) & 0xffu)) packed_ = (packed_ & ~(0xffu << shift)) | (byte << shift);
     }
   }
-  // Whether there is a posting of min(tf, 4) = frequency_class + 1.
+  // Whether there is a posting with min(tf, 4) = frequency_class + 1.
   [[nodiscard]] constexpr bool has(uint32_t frequency_class) const noexcept {
     return byte_of(frequency_class) != kNone;
   }
-  // No document of these is shorter; exact below 64, up to 3% too short above.
+  // Lower bound on the length codes of these documents; exact below 64, up to 3% too low above.
   [[nodiscard]] constexpr uint32_t length_code(uint32_t frequency_class) const noexcept {
     return decode(byte_of(frequency_class));
   }
@@ -81,7 +83,7 @@ class Shortest {
   [[nodiscard]] constexpr uint32_t byte_of(uint32_t frequency_class) const noexcept {
     return (packed_ >> (8 * frequency_class)) & 0xffu;
   }
-  // Six significant bits and how far they are shifted, rounded down.
+  // Six significant bits and their shift, rounded down.
   [[nodiscard]] static constexpr uint32_t encode(uint32_t code) noexcept {
     if (code < 64) return code;
     const auto shift = static_cast<uint32_t>(std::bit_width(code)) - 6;

@@ -1,4 +1,4 @@
-// Posting slots: the parts of a posting table that has a dictionary. Private to posting_table*.cpp.
+// Posting slots: the data structures of a posting table with a dictionary. Private to posting_table*.cpp.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace scrubjay::lexical {
 
 inline constexpr uint32_t kListBit = 0x80000000u;  // in Slot::count: the postings are in a block
 inline constexpr uint32_t kInTransit =
-    0xffffffffu;  // they are just moving there; readers wait these few instructions
+    0xffffffffu;  // being moved to a block; readers spin for these few instructions
 inline constexpr uint32_t kFirstBlockCapacity = 8;
 inline constexpr size_t kFirstTableSlots = 12;
 
@@ -64,12 +64,12 @@ struct PostingTable::Block {
 };
 
 // words: up to four inline postings (offset | payload << 16), or the addresses of the block and of the ranked
-// bitmap, zero if there is none.
+// bitmap (zero: none).
 struct PostingTable::Slot {
   std::atomic<uint64_t> key{0};
   std::atomic<uint64_t> words[2] = {};
   std::atomic<uint32_t> count{0};
-  std::atomic<uint32_t> term_at{0};  // where a long term's bytes begin
+  std::atomic<uint32_t> term_at{0};  // offset of a long term's bytes
 
   [[nodiscard]] Block* block() const noexcept {
     return reinterpret_cast<Block*>(static_cast<uintptr_t>(words[0].load(std::memory_order_acquire)));
@@ -94,11 +94,11 @@ struct PostingTable::Slot {
   }
 };
 
-// A list on its way out, in the order of for_each().
+// Reference to a list, for sorting in the order of for_each().
 struct PostingTable::Listed {
   uint64_t key;      // stored
   uint32_t at;       // its slot, or the first of its tiny postings
-  uint32_t term_at;  // of a long term: where its bytes begin
+  uint32_t term_at;  // for a long term: offset of its bytes
 };
 
 struct PostingTable::Table {
@@ -111,17 +111,17 @@ struct PostingTable::Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  // Scaled to any (not only power of two) size.
+  // Scaled to any size, not only powers of two.
   [[nodiscard]] size_t home(uint64_t key) const noexcept {
     return static_cast<size_t>((uint64_t{probing.home_of_key(key)} * n_slots) >> 32);
   }
-  // Four fifths full at most: a word that is not there is then missed after a dozen slots. Small tables, of
-  // which there may be a million, seven eighths.
+  // At most four fifths full: a lookup of an absent term then ends after a dozen slots. Small tables, of
+  // which there may be a million, are up to seven eighths full.
   static constexpr size_t kSmall = 256;
   [[nodiscard]] static size_t most_terms(size_t n_slots) noexcept {
     return n_slots < kSmall ? n_slots * 7 / 8 : n_slots * 4 / 5;
   }
-  // For that many terms, and one more without growing.
+  // Enough for that many terms and one more without growing.
   [[nodiscard]] static constexpr size_t slots_for(size_t n_terms) noexcept {
     return (n_terms + 1) * 5 / 4 + 2;
   }
@@ -134,7 +134,7 @@ struct PostingTable::Table {
       if (slots[i].key.load(std::memory_order_relaxed) == 0) return slots + i;
     return nullptr;
   }
-  // Null as above, and nothing is changed.
+  // Null as above; then nothing is changed.
   [[nodiscard]] Slot* insert(uint64_t key, uint32_t term_at) noexcept {
     Slot* slot = free_slot(key);
     if (!slot) return nullptr;
@@ -142,7 +142,7 @@ struct PostingTable::Table {
     slot->key.store(key, std::memory_order_release);
     return slot;
   }
-  // Takes over the slots of another table; false if one of them finds no place.
+  // Copies the slots of another table; returns false if one of them does not fit.
   [[nodiscard]] bool copy(const Table& from) noexcept {
     for (size_t i = 0; i < from.n_slots; ++i) {
       const Slot& slot = from.slots[i];

@@ -37,13 +37,13 @@ std::string_view PostingTable::long_term(uint32_t at) const noexcept {
   return {bytes + 1, static_cast<unsigned char>(*bytes)};
 }
 
-// Where the bytes of a long term begin that has none yet.
+// Appends the bytes of a new long term; returns their offset.
 uint32_t PostingTable::keep_bytes(std::string_view term) {
   const uint32_t at = long_terms_bytes_.load(std::memory_order_relaxed);
   long_terms_.reserve(size_t{at} + 1 + term.size(), at);
   long_terms_.data()[at] = static_cast<char>(term.size());
   std::memcpy(long_terms_.data() + at + 1, term.data(), term.size());
-  // Readers of all terms go by it (find_containing): the bytes, and the array that has them, are there before.
+  // Readers of all terms rely on this order (find_containing): the bytes and their array are stored before.
   long_terms_bytes_.store(at + static_cast<uint32_t>(1 + term.size()), std::memory_order_release);
   return at;
 }
@@ -83,7 +83,7 @@ PostingTable::Table& PostingTable::grow_table() {
                        old->probing);
 }
 
-// A table of that many slots in the place of the one there is.
+// Replaces the table by one with that many slots.
 PostingTable::Table& PostingTable::rebuild_table(size_t n_slots, base::Probing probing) {
   Table* old = table();
   auto rebuilt = std::make_unique<Table>(n_slots, probing);
@@ -126,7 +126,7 @@ void PostingTable::append_to(Slot& slot, uint16_t offset, uint16_t payload, cons
 void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload) {
   Block* block = slot.block();
   if (n == block->capacity) {
-    // Short lists grow by halves, long ones by quarters: most of the postings are in those.
+    // Short lists grow by halves, long ones, which hold most of the postings, by quarters.
     const uint32_t more = block->capacity < 64 ? block->capacity / 2 : block->capacity / 4;
     Block* grown = Block::make((block->capacity + more + 3) & ~3u);
     std::memcpy(grown->offsets(), block->offsets(), n * sizeof(uint16_t));
@@ -146,8 +146,8 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
   slot.count.store((n + 1) | kListBit, std::memory_order_release);
 }
 
-// Before posting number n, of document `offset`, is published: keeps the ranked bitmap, if the list should
-// have one.
+// Maintains the ranked bitmap, if the list should have one, before posting number n, of document
+// `offset`, is published.
 void PostingTable::rank(Slot& slot, uint32_t n, uint16_t offset) {
   RankedBitmap* ranked = slot.ranked();
   if (!ranked || !ranked->has_room(offset)) {
@@ -204,7 +204,7 @@ void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) no
 }
 
 void PostingTable::count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept {
-  Slot* slot = find_slot(table(), key, term);  // tiny or inline: readers count the dead themselves
+  Slot* slot = find_slot(table(), key, term);  // tiny or inline: readers count deleted documents themselves
   if (!slot) return;
   const uint32_t count = slot->count.load(std::memory_order_relaxed);
   if (!(count & kListBit)) return;
@@ -238,7 +238,7 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
 
 namespace {
 
-// Asks for the first postings of a list, and so long a list's hardware will ask for the rest.
+// Prefetches the first postings of a list, enough of them for the hardware to prefetch the rest.
 void prefetch_first(const uint16_t* numbers, uint32_t n) noexcept {
   constexpr size_t kMostBytes = 8 * base::kCacheLineBytes;
   const auto* bytes = reinterpret_cast<const char*>(numbers);
@@ -270,15 +270,15 @@ void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, c
         __builtin_prefetch(slots[i]->block());
     }
     for (size_t i = 0; i < n; ++i) {
-      TermPostings& found = out[begin + i];
-      found.n = found.n_dead = 0;
-      found.offsets_ = found.payloads_ = nullptr;
-      found.ranked_ = nullptr;
+      TermPostings& postings = out[begin + i];
+      postings.n = postings.n_dead = 0;
+      postings.offsets_ = postings.payloads_ = nullptr;
+      postings.ranked_ = nullptr;
       if (!slots[i]) continue;
-      read_slot(*slots[i], n_docs, dead, found);
-      if (found.offsets_) {
-        prefetch_first(found.offsets_, found.n);
-        prefetch_first(found.payloads_, found.n);
+      read_slot(*slots[i], n_docs, dead, postings);
+      if (postings.offsets_) {
+        prefetch_first(postings.offsets_, postings.n);
+        prefetch_first(postings.payloads_, postings.n);
       }
     }
   }
@@ -311,7 +311,7 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
       out.inline_offsets_[i] = static_cast<uint16_t>(posting);
       out.inline_payloads_[i] = static_cast<uint16_t>(posting >> 16);
     }
-    // If the postings moved to a block meanwhile, what was read may be half an address.
+    // If the postings were moved to a block meanwhile, the values read may be half an address.
     if (slot.count.load(std::memory_order_acquire) & kListBit) continue;
     uint32_t n = count;
     while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
@@ -321,10 +321,10 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
   }
 }
 
-// Of a list in place, the postings below n_docs.
+// Cuts a list in place to the postings below n_docs.
 void PostingTable::cut(TermPostings& list, uint32_t n_docs) noexcept {
-  if (n_docs > kMaxOffset) return;  // the list's end need not come to the caches
-  constexpr uint32_t kFew = 16;     // of a batch that is being prepared there may be thousands
+  if (n_docs > kMaxOffset) return;  // without touching the list's end
+  constexpr uint32_t kFew = 16;     // a batch being prepared may have thousands
   uint32_t n = list.n;
   const uint16_t* offsets = list.offsets_;
   while (n != 0 && offsets[n - 1] >= n_docs && list.n - n < kFew) --n;
@@ -333,7 +333,7 @@ void PostingTable::cut(TermPostings& list, uint32_t n_docs) noexcept {
   list.n = n;
 }
 
-// What a block keeps of its list, of the postings that were copied.
+// Computes the bounds that a block stores for its list, for copied postings.
 void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept {
   out.max_tf = out.max_length_code = 0;
   out.shortest = Shortest();

@@ -1,16 +1,16 @@
 // Posting table: the postings of one chunk, by term.
 //
-// An open-addressing dictionary from term to postings (how far it probes: base/probing.hpp). A slot of 32
-// bytes holds up to four postings inline (most terms of a chunk occur once or twice); longer lists live in a
-// block of two parallel arrays, offsets and payloads, that grows by halves, later by quarters. Terms of up to
-// seven bytes are their own key; longer ones are verified against their bytes. A chunk of a few short
-// documents (there may be a million such chunks) has no dictionary yet: its postings are in the order of
-// writing (tiny_postings.hpp). A chunk that came from an image and was not written to since has its postings as the
-// image does (frozen_postings.hpp).
+// An open-addressing dictionary from term to postings (probe limit: base/probing.hpp). A slot of 32 bytes
+// holds up to four postings inline (most terms of a chunk occur once or twice); longer lists are in a block
+// of two parallel arrays, offsets and payloads, that grows by halves, later by quarters. Terms of up to seven
+// bytes are their own key; longer ones are verified against their bytes. A chunk of a few short documents
+// (there may be a million such chunks) has no dictionary: its postings are in the order of writing
+// (tiny_postings.hpp). A chunk that came from an image and has not been written to since keeps its postings
+// in the layout of the image (frozen_postings.hpp).
 //
-// One writer, any number of readers. The writer appends postings of a document before the document is
+// One writer, any number of readers. The writer appends the postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
-// *before* it called find(). Readers hold a base::EpochGuard while they use what find() returned.
+// *before* it called find(). Readers hold a base::EpochGuard while they use the results of find().
 #pragma once
 
 #include <atomic>
@@ -33,19 +33,19 @@
 
 namespace scrubjay::lexical {
 
-inline constexpr uint32_t kMaxInline = 4;  // in a slot
+inline constexpr uint32_t kMaxInline = 4;  // per slot
 
-// The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; the inline
-// postings are a copy, so the object may not be moved while offsets() or payloads() are in use.
+// The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; inline postings
+// are copied, so the object must not be moved while offsets() or payloads() are in use.
 class TermPostings {
  public:
-  uint32_t n = 0;       // postings, dead ones included
-  uint32_t n_dead = 0;  // of those, how many belong to dead documents
-  uint32_t max_tf = 0;  // bounds over the list (and perhaps over postings that the snapshot does not see)
+  uint32_t n = 0;       // postings, those of deleted documents included
+  uint32_t n_dead = 0;  // number of those that belong to deleted documents
+  uint32_t max_tf = 0;  // bounds over the list (possibly including postings beyond the snapshot)
   uint32_t max_length_code = 0;
   Shortest shortest;
 
-  TermPostings() noexcept {}  // leaves the copies as they are: most are never looked at
+  TermPostings() noexcept {}  // leaves the copies uninitialised: most are never read
 
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
@@ -70,75 +70,78 @@ class PostingTable {
   PostingTable& operator=(const PostingTable&) = delete;
   ~PostingTable();
 
-  // --- the writer --------------------------------------------------------------------------------
+  // --- for the writer ----------------------------------------------------------------------------
   // Throughout, `key` is text::term_key(term).
-  // Adds a posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published
-  // bitmap of dead documents or null. May throw std::bad_alloc, and then has changed nothing.
+  // Adds a posting for the not yet published document `offset`; offsets ascend. `dead` is the published
+  // bitmap of deleted documents, or null. May throw std::bad_alloc, and then has changed nothing.
   void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
               const base::Bitmap* dead);
-  // Makes room for the postings of the next document, in a table that has no dictionary yet: then it grows
-  // once, by little. Without it append() makes the room.
+  // Makes room for the postings of the next document in a table without a dictionary, so that it grows once
+  // and by little. Without this call append() grows it.
   void expect(size_t n_more, uint32_t offset, uint32_t length_code);
   // Takes back append() for a document that was never published.
   void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
-  // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
+  // Counts one more posting of a deleted document. Only inside the partition's publication (readers retry).
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
 
-  // --- the writer, for compaction (engine/chunk_rewrite.hpp) ---------------------------------------
+  // --- for the writer: compaction (engine/chunk_rewrite.hpp) ---------------------------------------
   static constexpr uint32_t kGone = 0xffffffffu;
-  // Appends the postings that `from`, whose writer may go on meanwhile, has of its published documents
-  // [first, renumbered.size()): each as document renumbered[offset] here, those that are kGone not at all.
-  // The new numbers ascend, and are behind all that this table holds. Under an epoch guard.
+  // Appends the postings of the published documents [first, renumbered.size()) of `from`, whose writer may
+  // continue meanwhile: each as document renumbered[offset] here, without those that are kGone. The new
+  // numbers ascend and follow all documents of this table. Under an epoch guard.
   void append_all(const PostingTable& from, uint32_t first, std::span<const uint32_t> renumbered);
-  // Counts the dead of every list again. Before it is published.
+  // Recounts the postings of deleted documents in every list. Before the table is published.
   void recount_dead(const base::Bitmap& dead) noexcept;
 
-  // --- the writer, for images (engine/image.hpp) -------------------------------------------------
+  // --- for the writer: images (engine/image.hpp) -------------------------------------------------
   static constexpr uint32_t kNotCounted = 0xffffffffu;
   struct List {
     uint64_t key = 0;            // text::stored_term_key(term)
-    std::string_view long_term;  // its bytes, if the key alone does not say them
+    std::string_view long_term;  // the bytes of a term that is not packed in its key
     const uint16_t* offsets = nullptr;
     const uint16_t* payloads = nullptr;
     uint32_t n = 0;
-    uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
+    uint32_t n_dead = 0;  // kNotCounted for short lists, which are counted when they are read
   };
-  // Every list, ordered by is_stored_before() of the keys, then by long_term: the order says nothing of this table or of the
-  // process's seed. The views are valid during the call. May throw std::bad_alloc.
+  // Visits every list, ordered by is_stored_before() of the keys, then by long_term: the order
+  // does not depend on this table or on the process's seed. The views are valid during the call.
+  // May throw std::bad_alloc.
   void for_each(const std::function<void(const List&)>& visit) const;
-  // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has
-  // one.
+  // Adds the list of a term; offsets ascend, and no document is deleted. Returns false, without a change, if
+  // the term already has a list.
   [[nodiscard]] bool adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
                            std::span<const uint16_t> payloads);
-  // Whether so little is as well without a dictionary: then adopt(), else freeze().
+  // Whether an image is so small that it needs no dictionary: then use adopt(), otherwise freeze().
   [[nodiscard]] static bool is_tiny(size_t n_terms, uint32_t n_docs) noexcept {
     return n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings;
   }
   // Fills an empty table with the postings of an image; source.long_terms are copied. Throws base::Corrupt.
   void freeze(FrozenPostings::Source source);
-  // Before the first change after freeze(): append() sees to it itself, before count_dead() the caller does. May throw
-  // std::bad_alloc, and then has changed nothing.
+  // Builds the dictionary after freeze(). Required before the first change: append() calls it itself, before
+  // count_dead() the caller must. May throw std::bad_alloc, and then has changed nothing.
   void thaw();
 
-  // --- readers -----------------------------------------------------------------------------------
-  // The postings of `term` with offset < n_docs; `n` is zero if there are none.
+  // --- for readers -------------------------------------------------------------------------------
+  // Finds the postings of `term` with offset < n_docs; `n` is zero if there are none.
   void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
             TermPostings& out) const;
-  // As if find() for each of the terms, into out[0, terms.size()); but what one of them waits for is asked
-  // for while the others are looked up.
+  // Same as find() for each of the terms, into out[0, terms.size()); prefetches for some terms while others
+  // are looked up.
   void find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
                 TermPostings* out) const;
-  // Calls visit(term) for the terms of 8 to 48 letters a to z that hold these letters, four or more: for those of a
-  // snapshot's documents, and perhaps for others. Valid until it returns. Cost: the first time, and after the dictionary
-  // grew by an eighth, a look at every long term; else one at those with the rarest four of the letters.
+  // Calls visit(term) for the terms of 8 to 48 letters a to z that contain these letters, four or more: for
+  // all terms of a snapshot's documents, and possibly for others. The view is valid until visit() returns.
+  // Cost: the first time, and after the dictionary grew by an eighth, a pass over all long terms; otherwise a
+  // pass over those with the rarest four of the letters.
   void find_containing(std::string_view letters, const std::function<void(std::string_view)>& visit) const;
-  // Asks for the cache line where find() will look first.
+  // Prefetches the cache line where find() looks first.
   void prefetch(uint64_t key) const noexcept;
 
-  // What the terms of published documents begin with. Null: not known, as another thread is just looking, or there is
-  // no dictionary. Cost: the first time, and after the dictionary grew by half, a look at every term.
+  // Prefixes of the terms of published documents. Null if they are unknown, because another thread is
+  // computing them or there is no dictionary. Cost: the first time, and after the dictionary grew by half, a
+  // pass over all terms.
   [[nodiscard]] const TermPrefixes* prefixes() const noexcept;
-  // Adds those of a table without a dictionary to `out`; false if it has one.
+  // Adds the prefixes of a table without a dictionary to `out`; returns false if it has a dictionary.
   [[nodiscard]] bool add_tiny_prefixes(TermPrefixes& out) const noexcept;
 
   [[nodiscard]] size_t n_terms() const noexcept { return n_terms_; }        // writer
@@ -151,7 +154,7 @@ class PostingTable {
   struct Table;
   struct Listed;
 
-  // The form: null while there is nothing, else one of the three.
+  // Tagged pointer to the postings: null while empty, otherwise tiny, frozen or a table.
   static constexpr uintptr_t kTinyBit = 1, kFrozenBit = 2;
   [[nodiscard]] static TinyPostings* tiny_of(uintptr_t form) noexcept {
     return form & kTinyBit ? reinterpret_cast<TinyPostings*>(form - kTinyBit) : nullptr;
@@ -217,8 +220,8 @@ class PostingTable {
   Table& rebuild_table(size_t n_slots, base::Probing probing);
 
   std::atomic<uintptr_t> form_{0};
-  mutable std::atomic<TermPrefixes*> prefixes_{nullptr};  // made by a reader; kept by the writer
-  base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven, each behind a length byte
+  mutable std::atomic<TermPrefixes*> prefixes_{nullptr};  // made by a reader; maintained by the writer
+  base::GrowingArray<char> long_terms_;  // bytes of terms longer than seven, each after a length byte
   std::atomic<uint32_t> long_terms_bytes_{0};
   uint32_t n_terms_ = 0;
   size_t n_postings_ = 0;

@@ -1,4 +1,4 @@
-// Whole tables at once: what compaction copies, and what images write and read.
+// Whole tables: copying for compaction, writing and reading images.
 
 #include <algorithm>
 #include <memory>
@@ -13,7 +13,8 @@ namespace scrubjay::lexical {
 
 void PostingTable::append_all(const PostingTable& from, uint32_t first,
                               std::span<const uint32_t> renumbered) {
-  // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
+  // Loaded after the documents were published, so it contains them all; data that its writer
+  // replaces stays readable.
   const uintptr_t form = from.form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) return append_all_tiny(from, *tiny, first, renumbered);
   if (const FrozenPostings* frozen = frozen_of(form))
@@ -39,13 +40,13 @@ void PostingTable::append_list(uint64_t key, std::string_view term, const TermPo
   uint32_t at = first == 0
                     ? 0
                     : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
-  Slot* own = nullptr;
+  Slot* slot = nullptr;
   for (; at < postings.n; ++at) {
     const uint32_t doc = renumbered[offsets[at]];
     if (doc == kGone) continue;
-    if (!own && this->table()) own = &find_or_insert(key, term);
-    if (own) {
-      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+    if (!slot && this->table()) slot = &find_or_insert(key, term);
+    if (slot) {
+      append_to(*slot, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
     } else {
       append(key, term, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
     }
@@ -60,7 +61,7 @@ void PostingTable::recount_dead(const Table& table, const base::Bitmap& dead) no
   for (size_t i = 0; i < table.n_slots; ++i) {
     const Slot& slot = table.slots[i];
     const uint32_t count = slot.count.load(std::memory_order_relaxed);
-    if (!(count & kListBit)) continue;  // readers count the dead among inline postings themselves
+    if (!(count & kListBit)) continue;  // readers count deleted documents among inline postings themselves
     Block* block = slot.block();
     uint32_t n_dead = 0;
     for (uint32_t k = 0; k < (count & ~kListBit); ++k) n_dead += dead.test(block->offsets()[k]) ? 1 : 0;
@@ -72,7 +73,7 @@ PostingTable::Listed PostingTable::listed(uint64_t key, uint32_t at, uint32_t te
   return {text::is_packed(key) ? key : text::stored_term_key(long_term(term_at)), at, term_at};
 }
 
-// Terms of one stored key, which can be constructed, by their bytes.
+// Terms with the same stored key, which can be constructed, are ordered by their bytes.
 void PostingTable::sort(std::vector<Listed>& lists) const noexcept {
   std::sort(lists.begin(), lists.end(), [this](const Listed& left, const Listed& right) {
     if (left.key != right.key) return is_stored_before(left.key, right.key);

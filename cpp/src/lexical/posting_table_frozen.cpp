@@ -1,4 +1,5 @@
-// A posting table as its image has it (frozen_postings.hpp), and how it becomes one that can be written to.
+// A posting table in the layout of its image (frozen_postings.hpp), and its conversion to one that can be
+// written to.
 
 #include <algorithm>
 #include <cstring>
@@ -69,10 +70,10 @@ void PostingTable::find_frozen(const FrozenPostings& frozen, std::span<const Ter
     }
     for (size_t i = 0; i < n; ++i) frozen.prefetch_term(keys[i]);
     for (size_t i = 0; i < n; ++i) {
-      TermPostings& found = out[begin + i];
-      found.n = found.n_dead = 0;
-      found.offsets_ = found.payloads_ = nullptr;
-      found.ranked_ = nullptr;
+      TermPostings& postings = out[begin + i];
+      postings.n = postings.n_dead = 0;
+      postings.offsets_ = postings.payloads_ = nullptr;
+      postings.ranked_ = nullptr;
       at[i] = frozen.find(keys[i], terms[begin + i].term, long_terms);
       if (at[i] != frozen.n_terms()) frozen.prefetch_list(at[i]);
     }
@@ -110,7 +111,7 @@ void PostingTable::for_each_frozen(const FrozenPostings& frozen,
   }
 }
 
-// Builds the slots beside what readers use, and puts them in its place. The ranked bitmaps move over.
+// Builds the slots beside the postings that readers use, and replaces them. The ranked bitmaps are moved.
 void PostingTable::thaw() {
   FrozenPostings* frozen = this->frozen();
   if (!frozen) return;

@@ -1,5 +1,5 @@
-// The prefixes of a posting table's terms (term_prefixes.hpp) and their letters (term_letters.hpp), made when a reader first
-// asks for them.
+// The prefixes of a posting table's terms (term_prefixes.hpp) and their letters (term_letters.hpp), built
+// when a reader first requests them.
 #include <functional>
 #include <memory>
 #include <new>
@@ -13,7 +13,7 @@
 
 namespace scrubjay::lexical {
 
-// The first bytes of a term, as TermPrefixes::add() wants them.
+// Adds the first bytes of a term, in the format of TermPrefixes::add().
 void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
   if (text::is_packed(key)) {
     out.add_term(key);
@@ -37,11 +37,12 @@ bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
   return true;
 }
 
-// The writer inserts a term, then asks for the filter; a reader puts the filter there, then goes through the terms. Both
-// change the same atomic, so one comes first: the writer's term is seen by the reader, or the filter by the writer.
+// The writer inserts a term and then reads the filter pointer; a reader stores the filter pointer and then
+// scans the terms. Both modify the same atomic, so one comes first: either the reader sees the writer's term,
+// or the writer sees the filter.
 const TermPrefixes* PostingTable::prefixes() const noexcept {
-  if (const TermPrefixes* known = prefixes_.load(std::memory_order_acquire))
-    return known->complete() ? known : nullptr;
+  if (const TermPrefixes* current = prefixes_.load(std::memory_order_acquire))
+    return current->complete() ? current : nullptr;
   size_t n_terms = 0;
   if (const FrozenPostings* frozen = this->frozen()) {
     n_terms = frozen->n_terms();
@@ -51,16 +52,16 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   } else {
     return nullptr;
   }
-  std::unique_ptr<TermPrefixes> made;
+  std::unique_ptr<TermPrefixes> filter;
   try {
-    made = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64);
+    filter = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
   TermPrefixes* none = nullptr;
-  if (!prefixes_.compare_exchange_strong(none, made.get(), std::memory_order_acq_rel)) return nullptr;
-  TermPrefixes* filled = made.release();
-  // The terms that were inserted before are in this form, or in what it replaced.
+  if (!prefixes_.compare_exchange_strong(none, filter.get(), std::memory_order_acq_rel)) return nullptr;
+  TermPrefixes* filled = filter.release();
+  // The terms inserted before are in this form, or in the one that it replaced.
   const uintptr_t form = form_.load(std::memory_order_acquire);
   if (const FrozenPostings* frozen = frozen_of(form)) {
     for (uint32_t i = 0; i < frozen->n_terms(); ++i)
@@ -76,33 +77,34 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   return filled;
 }
 
-// After a term was inserted. A filter that has become too small goes, and the next reader makes another.
+// Call after a term was inserted. A filter that has become too small is dropped, and the next
+// reader makes another.
 void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
-  TermPrefixes* known = prefixes_.fetch_add(0, std::memory_order_acq_rel);
-  if (!known) return;
-  add_prefixes_of(key, term_at, *known);
-  if (!known->full() || !known->complete()) return;
+  TermPrefixes* current = prefixes_.fetch_add(0, std::memory_order_acq_rel);
+  if (!current) return;
+  add_prefixes_of(key, term_at, *current);
+  if (!current->full() || !current->complete()) return;
   prefixes_.store(nullptr, std::memory_order_release);
-  base::retire(std::unique_ptr<TermPrefixes>(known));
+  base::retire(std::unique_ptr<TermPrefixes>(current));
 }
 
-// The letters belong to the prefixes, and go when the dictionary has outgrown these.
+// The letters belong to the prefixes, and are dropped with them when the dictionary has outgrown them.
 void PostingTable::find_containing(std::string_view letters,
                                    const std::function<void(std::string_view)>& visit) const {
-  constexpr size_t kFewBytes = 2048;  // which are looked through sooner than counted
-  const TermPrefixes* known = prefixes();
-  const TermLetters* index = known ? known->letters() : nullptr;
+  constexpr size_t kFewBytes = 2048;  // a scan of so few is cheaper than an index
+  const TermPrefixes* filter = prefixes();
+  const TermLetters* index = filter ? filter->letters() : nullptr;
   const auto all_bytes = [&]() noexcept {
     const size_t n = long_terms_bytes_.load(std::memory_order_acquire);
     return n == 0 ? std::string_view() : std::string_view(long_terms_.read(), n);
   };
-  if (known && all_bytes().size() > (index ? index->n_bytes() + index->n_bytes() / 8 : 0) + kFewBytes) {
+  if (filter && all_bytes().size() > (index ? index->n_bytes() + index->n_bytes() / 8 : 0) + kFewBytes) {
     try {
-      index = known->keep(std::make_unique<TermLetters>(all_bytes()));
-    } catch (const std::bad_alloc&) {  // then by what there is
+      index = filter->keep(std::make_unique<TermLetters>(all_bytes()));
+    } catch (const std::bad_alloc&) {  // use what is available
     }
   }
-  const std::string_view bytes = all_bytes();  // at least those that any index was made of
+  const std::string_view bytes = all_bytes();  // at least the bytes that the index was built from
   if (index) index->find(letters, bytes.data(), visit);
   find_in_terms(letters, bytes, index ? index->n_bytes() : 0, visit);
 }

@@ -1,4 +1,4 @@
-// A posting table that has no dictionary yet (tiny_postings.hpp), and how it comes by one.
+// A posting table without a dictionary (tiny_postings.hpp), and its conversion to one with a dictionary.
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace scrubjay::lexical {
 
-// The term of posting i; the view of a long one lives under the epoch guard, that of a short one is empty.
+// The term of posting i; the view of a long term lives under the epoch guard, that of a short one is empty.
 std::string_view PostingTable::tiny_term(const TinyPostings& tiny, uint32_t i, uint64_t& key) const noexcept {
   if (!tiny.is_long(i)) {
     key = tiny.short_key(i);
@@ -33,7 +33,7 @@ uint32_t PostingTable::find_tiny(const TinyPostings& tiny, uint64_t key,
   return first;
 }
 
-// False, and nothing is changed, if this posting asks for a dictionary.
+// Returns false, without a change, if this posting requires a dictionary.
 bool PostingTable::append_tiny(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload) {
   TinyPostings* tiny = this->tiny();
   const uint32_t n = tiny ? tiny->size() : 0;
@@ -56,7 +56,7 @@ void PostingTable::expect(size_t n_more, uint32_t offset, uint32_t length_code) 
     grow_tiny(static_cast<uint32_t>(n));
 }
 
-// A million partitions share the slack, and none of them has much to copy.
+// Little slack, since there may be a million partitions, none of which has much to copy.
 TinyPostings& PostingTable::grow_tiny(uint32_t n_wanted) {
   TinyPostings* old = tiny();
   const uint32_t n = old ? old->size() : 0;
@@ -83,11 +83,11 @@ void PostingTable::undo_tiny(TinyPostings& tiny, uint64_t key, std::string_view 
 
 void PostingTable::copy_tiny(const TinyPostings& tiny, uint64_t key, std::string_view term, uint32_t n_docs,
                              const base::Bitmap* dead, TermPostings& out) const noexcept {
-  // First the count, then the bytes of long terms, which are then those of all that are counted: as arguments
-  // of one call they might be read the other way round.
+  // The count is read first and the bytes of long terms afterwards, so that they include those of all counted
+  // postings; as arguments of one call they might be evaluated in the other order.
   const uint32_t n = tiny.size();
   const char* long_terms = long_terms_.read();
-  // At most one for each document that the reader sees; what follows is not published.
+  // At most one for each document that the reader sees; later ones are not published.
   tiny.find(key, term, n, long_terms, [&](uint32_t i) {
     const uint32_t offset = tiny.offset(i);
     if (offset >= n_docs) return false;
@@ -139,7 +139,7 @@ void PostingTable::for_each_tiny(const TinyPostings& tiny,
   }
 }
 
-// Builds the dictionary beside what readers use, and puts it in its place.
+// Builds the dictionary beside the postings that readers use, and replaces them.
 void PostingTable::leave_tiny(const base::Bitmap* dead) {
   TinyPostings* tiny = this->tiny();
   const uint32_t n = tiny ? tiny->size() : 0;
@@ -147,7 +147,7 @@ void PostingTable::leave_tiny(const base::Bitmap* dead) {
     grow_table();
     return;
   }
-  // So small that every slot is near enough.
+  // So small that every slot is within the probe limit.
   static_assert(Table::slots_for(TinyPostings::kPostings) <= base::Probing::kMost);
   auto table = std::make_unique<Table>(Table::slots_for(n_terms_), base::Probing::fresh());
   const size_t n_postings = n_postings_, block_bytes = block_bytes_;

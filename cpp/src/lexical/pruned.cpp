@@ -13,18 +13,17 @@
 namespace scrubjay::lexical {
 namespace {
 
-constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them, not all the sums
-constexpr double kDense = 0.5;    // postings a document from which on smaller windows are faster
+constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them instead of all sums
+constexpr double kDense = 0.5;    // postings per document above which smaller windows are faster
 
-// What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
-// ns.
+// The cost of looking up a non-essential term, in postings accumulated. Measured: 10 to 15 ns against 0.5 ns.
 constexpr uint64_t kProbeCost = 16;
 constexpr uint64_t kRankedProbeCost = 4;  // with a ranked bitmap
 
-constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term's bound
+constexpr float kUsual = 0.6f;  // a typical contribution, as a fraction of the term's bound
 
-// The share of documents whose sum exceeds `limit`: twice the normal distribution's tail (real sums have
-// heavier ones).
+// The fraction of documents whose sum exceeds `limit`: twice the normal distribution's tail, since real sums
+// have heavier tails.
 [[nodiscard]] float share_above(float limit, float mean, float variance) noexcept {
   static constexpr float kTail[] = {1.0f,  .80f,  .62f,   .45f,   .32f,   .21f,    .13f,    .080f,   .046f,
                                     .024f, .012f, .0060f, .0027f, .0012f, .00047f, .00018f, .000064f};
@@ -34,7 +33,7 @@ constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term'
   return kTail[quarters < 16.0f ? static_cast<size_t>(quarters) : 16];
 }
 
-// The first position >= from whose offset is >= wanted: doubling steps, then a bisection without branches.
+// The first position >= from whose offset is >= wanted: doubling steps, then a branchless bisection.
 [[nodiscard]] uint32_t gallop(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t wanted) noexcept {
   if (from >= n || offsets[from] >= wanted) return from;
   uint32_t low = from, step = 4;  // offsets[low] < wanted
@@ -51,8 +50,8 @@ constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term'
   return low + 1;
 }
 
-// The same for a list whose documents are spread over [begin, n_docs): starts where the position would be if
-// they were spread evenly, which in a long list saves most of the steps and their cache misses.
+// The same for a list whose documents are spread over [begin, n_docs): starts at the position for an even
+// distribution, which in a long list saves most of the steps and their cache misses.
 [[nodiscard]] uint32_t find_boundary(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t begin,
                                      uint32_t wanted, uint32_t n_docs) noexcept {
   if (n - from < 64 || wanted >= n_docs || begin >= wanted) return gallop(offsets, from, n, wanted);
@@ -85,7 +84,7 @@ void PrunedSearch::run(const Query& query, base::TopK& best) {
       search_chunk(query, c);
     }
     selection_.finish(best);
-  } catch (...) {  // no memory: the next search must find the sums as it expects them
+  } catch (...) {  // no memory: restore the sums for the next search
     std::fill_n(sums_.get(), window_, 0u);
     throw;
   }
@@ -104,8 +103,8 @@ void PrunedSearch::prepare_impacts(const Query& query) {
       impacts.shortest.add(postings.shortest);
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
-    // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all
-    // that it does.
+    // A list's bounds may include documents beyond the snapshot; the weighting covers all documents
+    // of the snapshot.
     impacts.last_length = std::min(impacts.last_length, query.weighting->max_length_code());
   }
 }
@@ -117,8 +116,8 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
   for (uint32_t t = 0; t < query.counts.size(); ++t) {
     const TermPostings& postings = chunk.terms[t];
     if (postings.n == 0) continue;
-    // A shorter document scores higher, and more occurrences do, up to the rounding of the last bits: below
-    // 2^24 that is at most 2, beyond it grows with the value.
+    // Shorter documents and more occurrences score higher, up to the rounding of the last bits: an error of
+    // at most 2 below 2^24, and in proportion to the value beyond.
     const float weight = query.weighting->weight(t);
     float greatest = 0.0f;
     for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
@@ -153,18 +152,18 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   const size_t n_terms = cursors_.size();
   for (uint32_t begin = 0, end = 0; begin < n_docs; begin = end) {
     uint32_t threshold = selection_.threshold();
-    size_t n_safe = 0;  // how many of the cursors may be non-essential
+    size_t n_safe = 0;  // number of cursors that may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
-    if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
+    if (n_safe == n_terms) return;  // no later window of the chunk can hold a better document either
     Plan plan = choose_optional(n_safe, threshold, n_docs);
-    // Many postings want sums that stay in the nearest cache, few want few windows.
+    // With many postings the sums should stay in the nearest cache; with few there should be few windows.
     const uint32_t widest = plan.n_essential > kDense * n_docs              ? window_ / 4
                             : uint64_t{plan.n_essential} * kSparse > n_docs ? window_ / 2
                                                                             : window_;
     end = std::min(n_docs, begin + std::max(widest, 16u));
 
     uint32_t n_added = 0;
-    size_t n_waiting = n_terms;  // cursors whose postings are not yet added
+    size_t n_waiting = n_terms;  // cursors whose postings have not been added yet
     if (threshold == 0) {
       n_added = seed_early(query, postings, begin, end, n_waiting);
       threshold = selection_.threshold();
@@ -188,7 +187,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
     if (sparse) {
       n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
-      if (postings.filtered) {  // or most candidates would be hidden ones
+      if (postings.filtered) {  // otherwise most candidates would be hidden documents
         kernels_.hide(sums_.get(), (end - begin + 15) / 16 * 16, postings.dead->words(), begin, 0);
         may_hold_dead = false;
       }
@@ -207,12 +206,12 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   }
 }
 
-// How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers
-// the threshold of the candidates by its bound, and each candidate is then looked up in every list left out.
-// How many candidates there would be is estimated as if terms occurred independently: the sum of the other
-// terms' usual contributions has a mean and a variance, and the normal distribution says how many documents
-// exceed the lowered threshold; besides, a posting makes a candidate alone if its usual contribution exceeds
-// it.
+// Chooses how many of the first n_safe terms to leave out of a window. Leaving a term out saves its postings,
+// but lowers the threshold for candidates by its bound, and each candidate is then looked up in every list
+// that was left out. The number of candidates is estimated as if terms occurred independently: the sum of the
+// other terms' typical contributions has a mean and a variance, and the normal distribution gives the number
+// of documents that exceed the lowered threshold. In addition, every posting of a term whose typical
+// contribution exceeds it makes a candidate.
 PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const {
   uint64_t n_left = 0;  // postings of the terms that are not left out
   for (const Cursor& cursor : cursors_) n_left += cursor.n;
@@ -220,7 +219,7 @@ PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t thresho
   uint64_t best_cost = n_left;
   uint64_t probe_cost = 0;
   uint64_t n_alone = 0;            // postings of the terms from `alone` on
-  size_t alone = cursors_.size();  // the first whose postings make candidates alone
+  size_t alone = cursors_.size();  // the first term whose postings make candidates by themselves
   for (size_t m = 1; m <= n_safe; ++m) {
     n_left -= cursors_[m - 1].n;
     probe_cost += cursors_[m - 1].ranked ? kRankedProbeCost : kProbeCost;
@@ -244,7 +243,7 @@ PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t thresho
   return best;
 }
 
-// Asks for what accumulate() will read first.
+// Prefetches what accumulate() reads first.
 void PrunedSearch::prefetch(const Cursor& cursor, uint32_t begin, uint32_t end, uint32_t n_docs) noexcept {
   const uint32_t n = cursor.n - cursor.position;
   __builtin_prefetch(cursor.offsets + cursor.position);
@@ -253,7 +252,7 @@ void PrunedSearch::prefetch(const Cursor& cursor, uint32_t begin, uint32_t end, 
     __builtin_prefetch(cursor.offsets + cursor.position + uint64_t{n} * (end - begin) / (n_docs - begin));
 }
 
-// Adds the cursor's postings within the window; returns how many.
+// Adds the cursor's postings within the window; returns their number.
 uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin,
                                   uint32_t window_end, uint32_t n_docs) {
   const uint32_t from =
@@ -278,9 +277,9 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
   return to - from;
 }
 
-// Gives the cursor's term a table, if its postings are worth one.
+// Gives the cursor's term a table if it has enough postings.
 void PrunedSearch::fill_table(const Query& query, const Cursor& cursor, Impacts& impacts) {
-  constexpr uint32_t kWorth = 2;  // filling an entry costs about half of what the table saves a posting
+  constexpr uint32_t kWorth = 2;  // filling an entry costs about half of what the table saves per posting
   struct Rows {
     uint32_t first_tf, last_tf, first_length;
   };
@@ -289,7 +288,7 @@ void PrunedSearch::fill_table(const Query& query, const Cursor& cursor, Impacts&
   const uint32_t first_length = std::min(impacts.shortest.least_length_code(), impacts.last_length);
   for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
     if (!impacts.shortest.has(c)) continue;
-    // Whole vectors from the first length of the table on: none reaches into the next table.
+    // Whole vectors, counted from the first length of the table: none extends into the next table.
     const uint32_t skipped = std::min(impacts.shortest.length_code(c), impacts.last_length) - first_length;
     const Rows some{c + 1, c + 1 < Shortest::kClasses ? c + 1 : impacts.max_tf,
                     first_length + skipped / ImpactTables::kAtOnce * ImpactTables::kAtOnce};
@@ -307,8 +306,8 @@ void PrunedSearch::fill_table(const Query& query, const Cursor& cursor, Impacts&
   impacts.table = table;
 }
 
-// Costs in instructions, as callgrind counts them: a posting that is passed over 3, a look-up 40 and 6 a step, or 40 by
-// a ranked bitmap.
+// Costs in instructions, as counted by callgrind: 3 for a posting that is skipped; for a lookup 40 plus 6 per
+// step, or 40 by a ranked bitmap.
 bool PrunedSearch::going_through_pays(const TermPostings& postings, size_t n_wanted) noexcept {
   const uint64_t n = postings.n;
   const uint64_t look_up = postings.ranked() ? 40 : 40 + 6 * static_cast<uint64_t>(std::bit_width(n));
@@ -331,7 +330,7 @@ void PrunedSearch::add_scores(const Query& query, uint32_t chunk, std::span<uint
     if (marked && going_through_pays(list, offsets.size())) {
       add_marked(list, weight, query.counts[t], norms, scores);
     } else {
-      // With a threshold of none and a point of hope nothing is dropped.
+      // With a threshold of zero and `rest` = 1 no document is dropped.
       (void)complete_term(kernels_, list, weight, query.counts[t], norms, 1, 0, offsets.data(), scores,
                           offsets.size());
     }
@@ -340,7 +339,7 @@ void PrunedSearch::add_scores(const Query& query, uint32_t chunk, std::span<uint
   for (const uint32_t offset : offsets) marks_[offset] = 0;
 }
 
-// Adds the contributions of a list to the scores of the marked documents, which are few: four postings between branches.
+// Adds the contributions of a list to the scores of the few marked documents: four postings per branch.
 void PrunedSearch::add_marked(const TermPostings& list, float weight, uint32_t count, const float* norms,
                               uint32_t* scores) const noexcept {
   const uint16_t *offsets = list.offsets(), *payloads = list.payloads(), *marks = marks_.get();
@@ -359,7 +358,7 @@ void PrunedSearch::add_marked(const TermPostings& list, float weight, uint32_t c
   for (; i < list.n; ++i) add(i);
 }
 
-// Candidates among the window's documents; clears their sums.
+// Moves candidates among the window's documents to the selection; clears their sums.
 size_t PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t threshold) {
   const size_t n_sums = (end - begin + 15) / 16 * 16;
   uint32_t* positions = selection_.positions();
@@ -369,7 +368,7 @@ size_t PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t thre
   return n;
 }
 
-// The same by visiting just the postings that were added: cheaper while they are few. In no order.
+// The same by visiting only the postings that were added, in no order: cheaper if they are few.
 size_t PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold) {
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
   size_t n = 0;
@@ -381,7 +380,7 @@ size_t PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin,
   return n;
 }
 
-// Before the look-ups, which cost more than this one.
+// Done before the lookups, which cost more.
 size_t PrunedSearch::drop_dead(const base::Bitmap& dead, size_t n) noexcept {
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
   size_t n_kept = 0;
@@ -394,8 +393,8 @@ size_t PrunedSearch::drop_dead(const base::Bitmap& dead, size_t n) noexcept {
   return n_kept;
 }
 
-// Adds the non-essential terms to the candidates, which lie in [first, last], and drops those that cannot
-// exceed the threshold any more.
+// Adds the non-essential terms to the candidates, which are in [first, last], and drops those that can no
+// longer exceed the threshold.
 size_t PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold, size_t n,
                                          uint32_t first, uint32_t last) {
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();

@@ -7,23 +7,23 @@
 namespace scrubjay::lexical {
 namespace {
 
-// What is added up before the first threshold: up to a posting for every kEarly-th document, and
+// The number of postings accumulated before the first threshold: up to one for every kEarly-th document, and
 // kEarlyForEach for each of the k.
 constexpr uint64_t kEarly = 2, kEarlyForEach = 32;
-constexpr size_t kMostSeeds = 2;  // documents that are scored for it, as a multiple of k
+constexpr size_t kMostSeeds = 2;  // documents scored for it, as a multiple of k
 
-// Scores are completed if that takes at most one look-up, of four units where there is no ranked bitmap, for so many of
-// the postings that a better threshold may leave out. Measured on questions of 6 to 200 words, k = 10 to 1,000: without
-// such a limit 200 words take four times as long at k = 1,000, with 32 in place of 8 six words take a tenth longer at k
-// = 10, with 4 to 16 all is the same.
+// Scores are completed if that takes at most one lookup (of four units without a ranked bitmap) for every so
+// many postings that a better threshold may skip. Measured on questions of 6 to 200 words, k = 10 to 1,000:
+// without the limit 200 words take four times as long at k = 1,000; with 32 instead of 8 six words take a
+// tenth longer at k = 10; from 4 to 16 there is no difference.
 constexpr uint64_t kWorthOfLookUp = 8, kLookUp = 4;
 
 }  // namespace
 
-// Adds the first window's postings of the rarest terms, as many as are few beside the documents: mostly the
-// best documents are among those with the best sums already. The whole scores of these, by look-ups where
-// these are few, give a threshold with which the frequent terms need not be added up. Returns how many
-// postings were added; n_waiting cursors are left.
+// Adds the first window's postings of the rarest terms, as far as they are few in relation to the documents:
+// usually the best documents already have the best sums. Their complete scores, by lookups if these are few,
+// give a threshold with which the frequent terms need not be accumulated. Returns the number of postings
+// added; n_waiting cursors remain.
 uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& postings, uint32_t begin,
                                   uint32_t end, size_t& n_waiting) {
   const uint32_t n_docs = postings.n_docs;
@@ -42,7 +42,8 @@ uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& posti
   if (n_added < k) return n_added;
 
   const size_t n_sums = (end - begin + 15) / 16 * 16;
-  // Where many are hidden their sums go. The dead are mostly few: they are left out of somewhat more than k.
+  // If many documents are hidden, clear their sums. Deleted documents are usually few: take somewhat more
+  // than k and skip them.
   if (postings.filtered) kernels_.hide(sums_.get(), n_sums, postings.dead->words(), begin, 0);
   const base::Bitmap* dead = postings.filtered ? nullptr : postings.dead;
   size_t n = take_best_sums(dead ? k + k / 8 + 2 : k, begin, n_sums, dead);
@@ -56,8 +57,8 @@ uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& posti
     n_postings += cursors_[j].n;
     look_ups += cursors_[j].ranked ? 1 : kLookUp;
   }
-  // Of a long question, or for many hits, look-ups would cost more than what the better threshold saves: sums of some
-  // terms are a threshold, too.
+  // For a long question or a large k, lookups would cost more than the better threshold saves: sums of some
+  // terms give a threshold, too.
   if (n * look_ups * kWorthOfLookUp <= n_postings) {
     const uint32_t* positions = selection_.positions();
     for (size_t j = 0; j < first; ++j) cursors_[j].begin = cursors_[j].position;
@@ -68,8 +69,8 @@ uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& posti
   return n_added;
 }
 
-// Makes candidates of about `n_wanted` documents of the window, those with the best sums, which stay where
-// they are, and of none that is dead. Returns how many.
+// Makes candidates of about `n_wanted` documents of the window, those with the best sums, which are kept, and
+// of no deleted document. Returns their number.
 size_t PrunedSearch::take_best_sums(size_t n_wanted, uint32_t begin, size_t n_sums,
                                     const base::Bitmap* dead) {
   selection_.make_room(n_sums + 16);
@@ -87,14 +88,14 @@ size_t PrunedSearch::take_best_sums(size_t n_wanted, uint32_t begin, size_t n_su
   return dead ? drop_dead(*dead, n) : n;
 }
 
-// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
-// the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
-// pass over the sums.
+// Before the first candidates are taken there is no threshold, and every match would be a candidate. The k-th
+// best of the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one
+// cheap pass over the sums.
 void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
   if (postings.dead && !postings.filtered) clear_dead(*postings.dead, begin, end);
   const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
   const size_t group = std::max<size_t>(1, n / (4 * k));
-  uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
+  uint32_t* maxima = selection_.scores();  // unused until candidates are taken
   const size_t n_groups = kernels_.group_maxima(sums_.get(), n, group, maxima);
   if (n_groups >= k) selection_.raise_threshold(kernels_.kth_greatest(maxima, n_groups, k, 0));
 }
@@ -106,7 +107,7 @@ size_t PrunedSearch::seed_from(size_t n) {
   return kernels_.keep_above(selection_.positions(), selection_.scores(), n, selection_.threshold());
 }
 
-// The dead of a window score nothing.
+// Clears the sums of a window's deleted documents.
 void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept {
   for (uint32_t word = begin / 64; word < dead.n_words() && word * 64 < end; ++word) {
     for (uint64_t bits = dead.word(word); bits != 0; bits &= bits - 1) {

@@ -1,11 +1,11 @@
-// Ranked bitmap: membership of a document in a frequent term's list, and the position of its posting.
+// Ranked bitmap: membership of documents in a frequent term's list, and the positions of their postings.
 //
-// A search in the list costs a dozen dependent steps; here it is one word: 48 documents' bits below, and
-// above them how many postings lie before the word's first. Only lists that are long and hold a fair share of
-// the documents have one, so that it adds little to their memory.
+// A search in the list costs a dozen dependent steps; here it is one word: bits for 48 documents, and above
+// them the number of postings before the word's first document. Only lists that are long and cover a fair
+// share of the documents have one, so the memory overhead is small.
 //
-// One writer, any number of readers: bits appear in the order of the documents, and a word is read and
-// written whole, so what a reader finds of the documents of its snapshot never changes.
+// One writer, any number of readers: bits are set in the order of the documents, and a word is read and
+// written as a whole, so the state of the documents of a reader's snapshot never changes.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +21,16 @@ namespace scrubjay::lexical {
 class RankedBitmap {
  public:
   static constexpr uint32_t kDocsPerWord = simd::kRankedDocs;
-  static constexpr uint32_t kShortest = 128;  // of the lists that have one
-  static constexpr uint32_t kSparsest = 16;   // documents a posting: at most 2.7 bytes for each
+  static constexpr uint32_t kShortest = 128;  // minimum length of a list with a bitmap
+  static constexpr uint32_t kSparsest = 16;   // documents per posting: at most 2.7 bytes per posting
 
-  // Whether a list of n postings, the last of which is of document `last`, should have one.
+  // Whether a list of n postings, the last of which is of document `last`, should have a bitmap.
   [[nodiscard]] static constexpr bool pays(uint32_t n, uint32_t last) noexcept {
     return n >= kShortest && uint64_t{n} * kSparsest > last;
   }
 
-  // Room for as many documents as a chunk that holds document `last` may soon have; throws std::bad_alloc.
+  // Allocates room for as many documents as a chunk with document `last` may soon have;
+  // throws std::bad_alloc.
   [[nodiscard]] static RankedBitmap* make(uint32_t last) {
     const uint32_t n_docs = std::min(last + 1 + last / 4, kMaxOffset + 1);
     const uint32_t n_words = (n_docs + kDocsPerWord - 1) / kDocsPerWord;
@@ -44,12 +45,12 @@ class RankedBitmap {
   [[nodiscard]] bool has_room(uint32_t offset) const noexcept { return offset / kDocsPerWord < n_words_; }
   [[nodiscard]] size_t memory_bytes() const noexcept { return bytes(n_words_); }
 
-  // The document's posting is number `position` of the list. Documents ascend.
+  // Adds a document whose posting is number `position` of the list. Documents ascend.
   void add(uint32_t offset, uint32_t position) noexcept {
     std::atomic<uint64_t>& word = words()[offset / kDocsPerWord];
     const uint64_t bit = uint64_t{1} << (offset % kDocsPerWord);
     uint64_t value = word.load(std::memory_order_relaxed);
-    // A word without bits may have the rank of a posting that was taken back.
+    // A word without bits may still have the rank of a posting that was taken back.
     if (value << (64 - kDocsPerWord) == 0) value = uint64_t{position} << kDocsPerWord;
     word.store(value | bit, std::memory_order_release);
   }
@@ -63,7 +64,7 @@ class RankedBitmap {
     for (uint32_t i = 0; i < n; ++i) add(offsets[i], i);
   }
 
-  // Of the documents that the reader's list holds, and of any that it does not see.
+  // Also true for documents of the list that are beyond the reader's snapshot.
   [[nodiscard]] bool holds(uint32_t offset) const noexcept {
     const uint32_t at = offset / kDocsPerWord;
     if (at >= n_words_) return false;
@@ -72,7 +73,7 @@ class RankedBitmap {
   }
 
   [[nodiscard]] uint32_t n_words() const noexcept { return n_words_; }
-  // For kernels, which load each word at once. Documents beyond the words are not held.
+  // For kernels, which load whole words. Documents beyond the words are not in the list.
   [[nodiscard]] const uint64_t* read() const noexcept {
     static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
     return reinterpret_cast<const uint64_t*>(this + 1);

@@ -6,7 +6,7 @@
 namespace scrubjay::lexical {
 namespace {
 
-constexpr size_t kBeyond = 16;  // what kernels may write after the last candidate
+constexpr size_t kBeyond = 16;  // that kernels may write after the last candidate
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void Selection::add(size_t n, uint32_t first_doc) {
   if (n == 0) return;
   for (size_t i = n_; i < n_ + n; ++i) docs_[i] += first_doc;
   n_ += n;
-  // Candidates beyond k are kept while they are few: a slightly lower threshold costs less than finding it.
+  // A few candidates beyond k are kept: a slightly lower threshold costs less than finding the exact one.
   if (n_ >= k_ && (!tight_ || n_ - k_ > k_ / 8)) tighten();
 }
 
@@ -42,11 +42,11 @@ void Selection::tighten() {
   tight_ = true;
 }
 
-// Of the candidates with this score the `surplus` last documents go.
+// Drops the `surplus` last documents among the candidates with this score.
 void Selection::drop_last_of(uint32_t score, size_t surplus) {
   equal_.resize(n_);
   size_t n_equal = 0;
-  for (size_t i = 0; i < n_; ++i) {  // without a branch for each
+  for (size_t i = 0; i < n_; ++i) {  // without a branch per candidate
     equal_[n_equal] = docs_[i];
     n_equal += scores_[i] == score ? 1 : 0;
   }
@@ -64,7 +64,7 @@ void Selection::drop_last_of(uint32_t score, size_t surplus) {
 }
 
 void Selection::finish(base::TopK& best) {
-  if (n_ > k_ + k_ / 4) tighten();  // a few more are sorted sooner than counted
+  if (n_ > k_ + k_ / 4) tighten();  // a few more are sorted faster than counted
   keys_.resize(n_);
   for (size_t i = 0; i < n_; ++i) keys_[i] = base::candidate_key(scores_[i], docs_[i]);
   sorter_.sort(keys_, kernels_.count_greater);

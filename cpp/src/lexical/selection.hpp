@@ -1,10 +1,10 @@
-// Selection: the best k candidates of one search, and the score that the next one must exceed.
+// Selection: the best k candidates of a search, and the score that the next candidate must exceed.
 //
-// Candidates come window by window, and a window's documents lie behind those of the windows before, so a
-// document must exceed the k-th best score so far to be one of the best k. As if every candidate were pushed
-// to a base::TopK, but a window's candidates are written where they stay (positions and scores side by side,
-// as the kernels have them), and the k-th best is found by counting: a bisection over the scores, a vector at
-// a time, which for a few hundred candidates takes a tenth of a heap's or a selection's time.
+// Candidates arrive window by window, and the documents of a window follow those of earlier windows, so a
+// document must exceed the k-th best score so far to be among the best k. Same as pushing every candidate to
+// a base::TopK, but a window's candidates are written in place (positions and scores side by side, as the
+// kernels produce them), and the k-th best is found by counting: a bisection over the scores, a vector at a
+// time, which for a few hundred candidates takes a tenth of the time of a heap or nth_element.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class Selection {
  public:
   explicit Selection(const simd::Kernels& kernels) noexcept : kernels_(kernels) {}
 
-  // Forgets all candidates; keeps the memory. k >= 1.
+  // Removes all candidates but keeps the memory. k >= 1.
   void reset(size_t k) noexcept {
     k_ = k;
     n_ = 0;
@@ -31,22 +31,23 @@ class Selection {
   }
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
-  // A document that is not yet a candidate is among the best k only if its score exceeds this. Never falls.
+  // A document that is not yet a candidate is among the best k only if its score exceeds
+  // this. Never decreases.
   [[nodiscard]] uint32_t threshold() const noexcept { return threshold_; }
-  // The caller knows k documents, all yet to come or candidates already, with at least this score.
+  // Tells the selection that k documents, candidates already or still to come, have at least this score.
   void raise_threshold(uint32_t score) noexcept {
     if (score > threshold_ + 1) threshold_ = score - 1;
   }
 
-  // Where the next candidates go: at least `n` of them and what a kernel may write beyond.
+  // Makes room for the next `n` candidates and for what a kernel may write beyond them.
   void make_room(size_t n);
   [[nodiscard]] uint32_t* positions() noexcept { return docs_.get() + n_; }
   [[nodiscard]] uint32_t* scores() noexcept { return scores_.get() + n_; }
-  // The first `n` there are candidates: documents first_doc + position, in any order, each behind all that
-  // were added before, scores above the threshold.
+  // Adds the first `n` of positions() and scores() as candidates: documents first_doc + position, in any
+  // order, all after the documents added before, with scores above the threshold.
   void add(size_t n, uint32_t first_doc);
 
-  // Hands the best k to `best`, which was reset to k and holds nothing.
+  // Moves the best k to `best`, which was reset to k and is empty.
   void finish(base::TopK& best);
 
  private:

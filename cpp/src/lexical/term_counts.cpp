@@ -9,7 +9,7 @@
 namespace scrubjay::lexical {
 
 std::span<const TermCount> TermCounter::count(std::span<const text::Token> tokens) {
-  constexpr size_t kFew = 8;  // as most queries have: comparing each with each is cheaper than a table
+  constexpr size_t kFew = 8;  // like most queries: comparing all pairs is cheaper than a table
   if (tokens.size() <= kFew) {
     count_few(tokens);
   } else {
@@ -18,7 +18,7 @@ std::span<const TermCount> TermCounter::count(std::span<const text::Token> token
   return terms_;
 }
 
-// As if count_all().
+// Same as count_all().
 void TermCounter::count_few(std::span<const text::Token> tokens) {
   terms_.clear();
   length_ = 0;
@@ -37,7 +37,7 @@ void TermCounter::count_few(std::span<const text::Token> tokens) {
   }
 }
 
-// False if a term would lie too far from its home.
+// Returns false if a term would be beyond the probe limit.
 bool TermCounter::count_all(std::span<const text::Token> tokens) {
   terms_.clear();
   length_ = 0;
@@ -99,7 +99,7 @@ void TermCounter::add(std::span<const text::Token> tokens) {
   }
 }
 
-// False if the term would lie too far from its home.
+// Returns false if the term would be beyond the probe limit.
 bool TermCounter::add(const text::Token& token, size_t mask) {
   const bool counts = text::counts(token.kind);
   length_ += counts ? 1 : 0;
@@ -120,7 +120,7 @@ bool TermCounter::add(const text::Token& token, size_t mask) {
   return false;
 }
 
-// Finds every term a place in a table of so many slots.
+// Places all terms into a table with this many slots.
 void TermCounter::rehash(size_t n_slots) {
   const auto place = [&](uint32_t number) {
     size_t i = probing_.home_of_key(terms_[number].key) & (n_slots - 1);

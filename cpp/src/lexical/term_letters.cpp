@@ -11,18 +11,18 @@
 namespace scrubjay::lexical {
 namespace {
 
-constexpr size_t kTermsAGroup = 4;  // about, if letters were spread evenly
+constexpr size_t kTermsAGroup = 4;  // approximately, if letters were distributed evenly
 
 [[nodiscard]] std::string_view term_behind(const char* length) noexcept {
   return {length + 1, static_cast<unsigned char>(*length)};
 }
 
-// Whether a word of the query may be a part of the term (text::is_part() wants as many letters).
+// Whether a query word may be part of the term (text::is_part() requires as many letters).
 [[nodiscard]] bool may_be_compound(std::string_view term) noexcept {
   return term.size() >= text::kLeastCompoundBytes && text::may_be_in_compound(term);
 }
 
-// Calls visit(term, place of its length byte) for each term that may be a compound.
+// Calls visit(term, offset of its length byte) for each term that may be a compound.
 template <class Visit>
 void visit_compounds(std::string_view bytes, Visit&& visit) {
   for (size_t at = 0; at < bytes.size();) {
@@ -44,7 +44,7 @@ TermLetters::TermLetters(std::string_view bytes) : n_bytes_(bytes.size()) {
   const auto for_each_group = [&](std::string_view term, auto&& visit) {
     for (size_t i = 0; i + kTogether <= term.size(); ++i) visit(group_of(term.data() + i));
   };
-  // Counts, sums them up to where each group ends, and fills the groups from their ends.
+  // Counts, computes prefix sums (the ends of the groups), and fills the groups from their ends.
   visit_compounds(bytes, [&](std::string_view term, uint32_t) {
     for_each_group(term, [&](size_t group) { ++begins_[group]; });
   });
@@ -89,11 +89,11 @@ size_t TermLetters::memory_bytes() const noexcept {
 void find_in_terms(std::string_view letters, std::string_view bytes, size_t from,
                    const std::function<void(std::string_view)>& visit) {
   const std::boyer_moore_horspool_searcher searcher(letters.begin(), letters.end());
-  size_t term_at = from;  // of the length byte of a term, at or before what was found
+  size_t term_at = from;  // of the length byte of a term, at or before the match
   while (from < bytes.size()) {
-    const auto found = std::search(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), searcher);
-    if (found == bytes.end()) return;
-    const auto at = static_cast<size_t>(found - bytes.begin());
+    const auto match = std::search(bytes.begin() + static_cast<std::ptrdiff_t>(from), bytes.end(), searcher);
+    if (match == bytes.end()) return;
+    const auto at = static_cast<size_t>(match - bytes.begin());
     const auto end_of = [&] { return term_at + 1 + static_cast<unsigned char>(bytes[term_at]); };
     while (end_of() <= at) term_at = end_of();
     if (at > term_at && at + letters.size() <= end_of()) {
@@ -101,7 +101,7 @@ void find_in_terms(std::string_view letters, std::string_view bytes, size_t from
       if (may_be_compound(term)) visit(term);
       from = end_of();
     } else {
-      from = at + 1;  // a length byte among what was found
+      from = at + 1;  // a length byte in the match
     }
   }
 }

@@ -1,12 +1,12 @@
-// Term letters: which terms of a dictionary hold these letters?
+// Term letters: an index of the terms of a dictionary that contain given letters.
 //
-// For every four letters that stand together in a term of 8 to 48 letters a to z (text/compounds.hpp): which terms have
-// them. Of the letters that are asked for, the four that fewest terms have are looked up, and those terms compared. The
-// spelling of a query asks for each of its unknown words in a scope that has compounds (engine/spelling.hpp); a look
-// through the bytes of all terms takes hundreds of microseconds for 30,000 documents, this takes under one.
+// Maps every four adjacent letters of the terms of 8 to 48 letters a to z (text/compounds.hpp) to the terms
+// that contain them. A lookup uses the rarest four adjacent letters of the query and compares those terms.
+// Spelling correction asks for each unknown query word in a scope that has compounds (engine/spelling.hpp); a
+// scan of all terms takes hundreds of microseconds for 30,000 documents, this takes less than one.
 //
-// Made of the dictionary's bytes as they are at a moment, and never changed: the terms that come later are looked
-// through, and when they are too many another is made.
+// Built from the dictionary's bytes at one point in time and immutable: later terms are scanned, and when
+// there are too many of them a new index is built.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ class TermLetters {
  public:
   static constexpr size_t kTogether = 4;
 
-  // `bytes`: terms, each behind a byte with its length. May throw std::bad_alloc. About 30 bytes a term.
+  // `bytes`: terms, each after a length byte. May throw std::bad_alloc. About 30 bytes per term.
   explicit TermLetters(std::string_view bytes);
 
-  // Of which bytes it was made: terms that begin from here on it does not know.
+  // The size of the bytes it was built from: terms from this offset on are not indexed.
   [[nodiscard]] size_t n_bytes() const noexcept { return n_bytes_; }
-  // Calls visit(term) for each term that holds `letters`, in the order of the dictionary. `letters`: kTogether or more.
-  // `bytes`: those that it was made of; others may have been added behind them.
+  // Calls visit(term) for each term that contains `letters` (kTogether or more), in the order of the
+  // dictionary. `bytes`: those that it was built from; others may have been appended.
   void find(std::string_view letters, const char* bytes,
             const std::function<void(std::string_view)>& visit) const;
 
@@ -43,11 +43,11 @@ class TermLetters {
   size_t n_bytes_;
   unsigned shift_;
   std::unique_ptr<uint32_t[]>
-      begins_;  // of each group of letters, among the places; and where the last one ends
-  std::unique_ptr<uint32_t[]> places_;  // of the length bytes of its terms, ascending, some twice
+      begins_;  // start of each group of letters in places_, and the end of the last one
+  std::unique_ptr<uint32_t[]> places_;  // offsets of the terms' length bytes, ascending by group, some twice
 };
 
-// The same by a look through bytes [from, size) of all terms, for letters of any number and kind.
+// The same by scanning bytes [from, size) of all terms, for any letters.
 void find_in_terms(std::string_view letters, std::string_view bytes, size_t from,
                    const std::function<void(std::string_view)>& visit);
 

@@ -1,15 +1,15 @@
-// Term prefixes: may a term of a dictionary begin with these letters?
+// Term prefixes: a filter for the prefixes of the terms of a dictionary.
 //
-// A Bloom filter of the first three to eight bytes of each term, and of the whole terms, two bits of one word for each. A
-// prefix that it does not hold begins no term; one in some fifty of the others is held by chance. The spelling of a query
-// asks it, so that most words at one edit from an unknown one are neither stemmed nor looked up (engine/spelling.hpp).
-// Which word it is depends on all bytes of a prefix but the last: of all letters that may follow some others one word
-// tells.
+// A Bloom filter of the first three to eight bytes of each term, and of the whole terms, with two bits in one
+// word for each. A prefix that is not in the filter begins no term; the false positive rate is about one in
+// fifty. With it, spelling correction neither stems nor looks up most words at edit distance one from an
+// unknown word (engine/spelling.hpp). The word depends on all bytes of a prefix except the last one: one word
+// answers for all letters that may follow a prefix.
 //
-// Of very long words it also has every eight bytes that stand together, so that most words of a query that are in none
-// of these are not searched for among all terms.
+// For very long terms the filter also contains every eight adjacent bytes, so that most query words that are
+// in none of them are not searched for among all terms.
 //
-// Any number of threads may add and ask: bits are only ever set.
+// Any number of threads may add and query: bits are only ever set.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class TermPrefixes {
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes of a prefix
   static constexpr uint32_t kLetters = 26, kAllLetters = (1u << kLetters) - 1;
 
-  // Room for that many terms; more are held, but then more prefixes by chance. May throw std::bad_alloc.
+  // Sized for that many terms; more can be added, with more false positives. May throw std::bad_alloc.
   explicit TermPrefixes(size_t n_terms)
       : n_words_(std::max<size_t>(4, n_terms * kBitsATerm / 64)),
         room_(n_terms),
@@ -47,7 +47,8 @@ class TermPrefixes {
     n_terms_.store(0, std::memory_order_relaxed);
   }
 
-  // A term of n bytes. `bytes` holds its first kMost, the first in the lowest byte, padded with zeros.
+  // Adds the prefixes of a term of n bytes. `bytes` holds its first kMost bytes, the first in the lowest
+  // byte, padded with zeros.
   void add(uint64_t bytes, size_t n) noexcept {
     for (size_t length = kLeast; length <= std::min(n, kMost); ++length) {
       set(place_of(beginning(bytes, length)));
@@ -55,27 +56,27 @@ class TermPrefixes {
     n_terms_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // The whole term with this key (text/term_key.hpp).
+  // Adds the whole term with this key (text/term_key.hpp).
   void add_term(uint64_t key) noexcept { set(place_of_term(key)); }
   [[nodiscard]] bool may_hold_term(uint64_t key) const noexcept { return has(place_of_term(key)); }
-  // Before that: what it waits for is asked for.
+  // Prefetches for may_hold_term().
   void prefetch_term(uint64_t key) const noexcept { __builtin_prefetch(&words_[place_of_term(key).word]); }
 
-  // Every kMost bytes of a term that stand together.
+  // Adds every kMost adjacent bytes of a term.
   void add_inside(std::string_view term) noexcept {
     for (size_t at = 0; at + kMost <= term.size(); ++at)
       set(place_of(inside(base::load_bytes(term.data() + at, kMost))));
   }
-  // Of a word of kMost bytes or more: whether it may stand in a term that add_inside() was told of.
+  // Whether a word of kMost bytes or more may be inside a term that was passed to add_inside().
   [[nodiscard]] bool may_be_inside(std::string_view word) const noexcept {
     return may_hold(inside(base::load_bytes(word.data(), kMost)));
   }
 
-  // `bytes` as above, from kLeast to kMost of them.
+  // `bytes` as in add(), kLeast to kMost of them.
   [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept { return has(place_of(bytes)); }
 
-  // The letters, a the lowest bit, behind `bytes`, kLeast - 1 to kMost - 1 of them and zeros above, for which
-  // may_hold(). By one look.
+  // Returns the letters (lowest bit: a) that may follow `bytes`, kLeast - 1 to kMost - 1 of them with zeros
+  // above, according to may_hold(). Reads one word.
   [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
     const uint64_t hash = mixed(bytes);
     const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
@@ -89,13 +90,14 @@ class TermPrefixes {
     }
     return letters;
   }
-  // Of some letters those with which may_hold() the bytes and the letter at a place of them, which holds zero.
+  // Returns those of `letters` for which may_hold() the bytes with the letter at position `place`, which
+  // holds zero.
   [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
     uint32_t found = 0;
     const auto ask = [&](uint32_t letter) {
       return uint32_t{may_hold(bytes | uint64_t{'a' + letter} << (8 * place))} << letter;
     };
-    if (letters == kAllLetters) {  // no branches: the looks wait together
+    if (letters == kAllLetters) {  // without branches, so that the loads overlap
       for (uint32_t letter = 0; letter < kLetters; ++letter) found |= ask(letter);
       return found;
     }
@@ -104,55 +106,55 @@ class TermPrefixes {
     return found;
   }
 
-  // The first `length` of some bytes.
+  // The first `length` of the bytes.
   [[nodiscard]] static constexpr uint64_t beginning(uint64_t bytes, size_t length) noexcept {
     return length >= kMost ? bytes : bytes & ((uint64_t{1} << (8 * length)) - 1);
   }
 
-  // Whether it has all terms of a dictionary, which says so once it has looked at them.
+  // Whether it has all terms of a dictionary, which sets this after adding them.
   [[nodiscard]] bool complete() const noexcept { return complete_.load(std::memory_order_acquire); }
   void set_complete() noexcept { complete_.store(true, std::memory_order_release); }
   [[nodiscard]] bool full() const noexcept { return n_terms_.load(std::memory_order_relaxed) > room_; }
-  // Which of the terms hold some letters, if a reader asked for that yet. Under an epoch guard.
+  // The index of the terms by letters, if a reader has requested it. Under an epoch guard.
   [[nodiscard]] const TermLetters* letters() const noexcept {
     return letters_.load(std::memory_order_acquire);
   }
-  // Takes the place of one that was made of fewer bytes. Returns the one that is there then.
-  const TermLetters* keep(std::unique_ptr<TermLetters> made) const noexcept {
-    TermLetters* known = letters_.load(std::memory_order_acquire);
-    while (!known || known->n_bytes() < made->n_bytes()) {
-      if (!letters_.compare_exchange_weak(known, made.get(), std::memory_order_acq_rel)) continue;
-      base::retire(std::unique_ptr<TermLetters>(known));
-      return made.release();
+  // Replaces an index that was built from fewer bytes. Returns the current index.
+  const TermLetters* keep(std::unique_ptr<TermLetters> index) const noexcept {
+    TermLetters* current = letters_.load(std::memory_order_acquire);
+    while (!current || current->n_bytes() < index->n_bytes()) {
+      if (!letters_.compare_exchange_weak(current, index.get(), std::memory_order_acq_rel)) continue;
+      base::retire(std::unique_ptr<TermLetters>(current));
+      return index.release();
     }
-    return known;
+    return current;
   }
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
-    const TermLetters* known = letters();
-    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (known ? known->memory_bytes() : 0);
+    const TermLetters* index = letters();
+    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (index ? index->memory_bytes() : 0);
   }
 
  private:
-  // Sixteen for each of about three prefixes that no other term has, and for the term itself.
+  // Sixteen bits for each of about three prefixes that no other term has, and for the term itself.
   static constexpr size_t kBitsATerm = 64;
 
   struct Place {
     size_t word;
     uint64_t bits;
   };
-  // Another value than that of the same bytes as a prefix.
+  // A value distinct from that of the same bytes as a prefix.
   [[nodiscard]] static constexpr uint64_t inside(uint64_t bytes) noexcept { return ~bytes; }
   [[nodiscard]] bool has(const Place& place) const noexcept {
     return (words_[place.word].load(std::memory_order_relaxed) & place.bits) == place.bits;
   }
   void set(const Place& place) noexcept {
     std::atomic<uint64_t>& word = words_[place.word];
-    // Mostly there already, and a locked instruction costs more than a look.
+    // Usually set already, and a locked instruction costs more than a load.
     if ((word.load(std::memory_order_relaxed) & place.bits) != place.bits)
       word.fetch_or(place.bits, std::memory_order_relaxed);
   }
-  // How far apart the bits of two neighbours in the alphabet are: odd, so that letters share none.
+  // Distance between the bits of neighbouring letters: odd, so that no two letters share a bit.
   static constexpr unsigned kApart = 5, kSecondApart = 11;
   [[nodiscard]] static constexpr uint64_t mixed(uint64_t bytes) noexcept {
     const uint64_t first = bytes * 0x9e3779b97f4a7c15ull;
@@ -162,7 +164,7 @@ class TermPrefixes {
     return static_cast<size_t>(((mixed >> 32) * n_words_) >> 32);
   }
   [[nodiscard]] Place place_of(uint64_t prefix) const noexcept {
-    const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // of the last byte
+    const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // last byte
     const uint64_t last = prefix >> shift, hash = mixed(prefix ^ (last << shift));
     return {word_of(hash), (uint64_t{1} << ((hash + kApart * last) & 63)) |
                                (uint64_t{1} << (((hash >> 6) + kSecondApart * last) & 63))};

@@ -1,9 +1,9 @@
-// Tiny postings: the postings of a chunk of a handful of short documents, without a dictionary.
+// Tiny postings: the postings of a chunk of a few short documents, without a dictionary.
 //
-// Every posting as it came, ten bytes each, and to find a term is to look at all of them: with some hundred
-// that takes as long as two steps through a hash table that is out of the caches, and it spares the slots, of
-// which a partition of ten notes would fill more than its texts. The key is cut in two, so that the lower
-// halves can be compared side by side; of a long term the upper half is where its bytes are.
+// Every posting in the order of writing, ten bytes each; finding a term is a scan over all of them. For some
+// hundred postings that takes as long as two steps through a hash table that is not cached, and it avoids the
+// slots, which for a partition of ten notes would take more memory than its texts. Keys are split, so that
+// their lower halves can be compared side by side; for a long term the upper half is the offset of its bytes.
 //
 // One writer, any number of readers under an epoch guard. The object does not grow: the posting table
 // replaces it.
@@ -25,13 +25,13 @@ class TinyPostings {
  public:
   static constexpr uint32_t kDocs = 16;            // offsets are below this
   static constexpr uint32_t kMaxLengthCode = 127;  // of a document
-  static constexpr uint32_t kPostings = 512;       // at most
+  static constexpr uint32_t kPostings = 512;       // maximum
 
   [[nodiscard]] static constexpr bool fits(uint32_t offset, uint16_t payload) noexcept {
     return offset < kDocs && payload_length_code(payload) <= kMaxLengthCode;
   }
 
-  // With room for at least n postings, and for what the allocator hands out beyond.
+  // Allocates room for at least n postings, using the whole block of the allocator.
   [[nodiscard]] static TinyPostings* make(uint32_t n) {
     const size_t to_use = base::bytes_to_use(bytes(n));
     const auto capacity = static_cast<uint32_t>((to_use - sizeof(TinyPostings)) / kPostingBytes);
@@ -40,7 +40,7 @@ class TinyPostings {
   static void destroy(void* raw) noexcept { ::operator delete(raw); }
   [[nodiscard]] size_t held_bytes() const noexcept { return base::held_bytes(bytes(capacity_)); }
 
-  // --- readers -----------------------------------------------------------------------------------
+  // --- for readers -------------------------------------------------------------------------------
   [[nodiscard]] uint32_t size() const noexcept { return n_.load(std::memory_order_acquire); }
   [[nodiscard]] uint32_t offset(uint32_t i) const noexcept { return places()[i] & 15u; }
   [[nodiscard]] uint16_t payload(uint32_t i) const noexcept {
@@ -52,11 +52,11 @@ class TinyPostings {
   [[nodiscard]] uint64_t short_key(uint32_t i) const noexcept {
     return uint64_t{highs()[i]} << 32 | lows()[i];
   }
-  // Where the bytes of a longer one begin.
+  // For a longer term: the offset of its bytes.
   [[nodiscard]] uint32_t term_at(uint32_t i) const noexcept { return highs()[i] & 0x7fffffffu; }
 
-  // Calls visit(i) for each of the first n postings whose term is `term`, in order, until it returns false.
-  // `long_terms`: the bytes of the long terms, each behind a length byte.
+  // Calls visit(i) for each of the first n postings of `term`, in order, until it returns false.
+  // `long_terms`: the bytes of the long terms, each after a length byte.
   template <class Visit>
   void find(uint64_t key, std::string_view term, uint32_t n, const char* long_terms, Visit&& visit) const {
     const auto low = static_cast<uint32_t>(key);
@@ -74,10 +74,10 @@ class TinyPostings {
       if (all[i] == low && is_term(i, key, term, long_terms) && !visit(i)) return;
   }
 
-  // --- the writer --------------------------------------------------------------------------------
+  // --- for the writer ----------------------------------------------------------------------------
   [[nodiscard]] bool full() const noexcept { return size() == capacity_; }
   [[nodiscard]] bool holds(size_t n) const noexcept { return n <= capacity_; }
-  // `at`: of a long term. Not full(), and it fits().
+  // `at`: for a long term. Requires !full() and fits().
   void append(uint64_t key, uint32_t at, uint32_t offset, uint16_t payload) noexcept {
     const uint32_t n = size();
     lows()[n] = static_cast<uint32_t>(key);
@@ -86,7 +86,7 @@ class TinyPostings {
         static_cast<uint16_t>(offset | payload_tf(payload) << 4 | payload_length_code(payload) << 9);
     n_.store(n + 1, std::memory_order_release);
   }
-  // Appends what another one holds; there is room.
+  // Appends the content of another object, for which there is room.
   void append_all(const TinyPostings& from) noexcept {
     const uint32_t n = size(), n_more = from.size();
     std::copy_n(from.lows(), n_more, lows() + n);
@@ -94,8 +94,8 @@ class TinyPostings {
     std::copy_n(from.places(), n_more, places() + n);
     n_.store(n + n_more, std::memory_order_release);
   }
-  // Removes a posting of the last document, which was never published: a reader that comes upon what moves
-  // here finds a document that it does not see, before and after.
+  // Removes a posting of the last document, which was never published: a reader that encounters the posting
+  // that is moved here sees an unpublished document before and after.
   void remove(uint32_t i) noexcept {
     const uint32_t last = size() - 1;
     lows()[i] = lows()[last];

@@ -1,4 +1,4 @@
-// The kernel of checksums; included by kernels_impl.hpp, in its unnamed namespace and under its rules.
+// Checksum kernel; included by kernels_impl.hpp, in its unnamed namespace and under its rules.
 
 void checksum(const void* bytes, size_t n_blocks, uint32_t* lanes) {
   constexpr size_t kVectors = kChecksumBytes / sizeof(U32x16);
@@ -8,7 +8,8 @@ void checksum(const void* bytes, size_t n_blocks, uint32_t* lanes) {
   const auto factor = all<U32x16>(0x9e3779b1u);
   for (size_t block = 0; block < n_blocks; ++block, at += kChecksumBytes) {
     for (size_t i = 0; i < kVectors; ++i) {
-      // Each step maps different words, and different sums, to different sums: no change of one word is missed.
+      // Each step maps different words, and different sums, to different sums: every change of a single word
+      // is detected.
       const U32x16 mixed = (sums[i] ^ load<U32x16>(at + i * sizeof(U32x16))) * factor;
       sums[i] = mixed ^ (mixed >> 15);
     }

@@ -1,9 +1,9 @@
-// The kernels of vector codes (vector/codes.hpp): included by kernels_impl.hpp, in its unnamed namespace and
-// under its rules. Sums of products of codes are whole numbers, so every level gives the same ones.
+// Kernels of vector codes (vector/codes.hpp): included by kernels_impl.hpp, in its unnamed namespace and
+// under its rules. Sums of products of codes are integers, so they are equal at every level.
 
 inline constexpr size_t kBlockDims = 128;  // elements of a block: one cache line of four-bit codes
 
-// Lane i of the bits says whether element i changes its sign.
+// Bit i: whether element i changes its sign.
 inline F32x16 with_signs(F32x16 values, unsigned bits) {
   const auto changes = (all<U32x16>(bits) & lane_bits()) == lane_bits();
   return as<F32x16>(as<U32x16>(values) ^ (as<U32x16>(changes) << 31));
@@ -13,7 +13,7 @@ inline F32x16 magnitude_of(F32x16 values) {
   return as<F32x16>(as<U32x16>(values) & all<U32x16>(0x7fffffffu));
 }
 
-// Lane i meets lane i ^ kDistance: the sum in the lower of the two, the difference in the upper.
+// Combines lane i with lane i ^ kDistance: the sum in the lower of the two, the difference in the upper.
 #if defined(__AVX512F__)
 template <unsigned kDistance>
 inline F32x16 butterfly(F32x16 lanes) {
@@ -67,7 +67,7 @@ float rotate(const float* vector, size_t n_groups, const uint16_t* signs, size_t
   }
   F32x16 most = {};
   for (size_t block = 0; block < n_blocks; ++block, values += kBlockDims) {
-    // Whole vectors meet first, then lanes within them.
+    // First whole vectors, then lanes within them.
     for (size_t h = 1; h < 8; h *= 2) {
       for (size_t i = 0; i < 8; ++i) {
         if (i & h) continue;
@@ -122,13 +122,13 @@ float encode(const float* values, size_t n_blocks, float per_step, uint8_t* code
   return sum(along);
 }
 
-// Rows of codes one after the other, or picked out.
+// Rows of codes, consecutive or at arbitrary addresses.
 struct RowsInOrder {
   const uint8_t* codes;
   size_t row_bytes;
-  void have(size_t n_blocks) { row_bytes = 64 * n_blocks; }  // perhaps known to the compiler
+  void have(size_t n_blocks) { row_bytes = 64 * n_blocks; }  // possibly a compile-time constant
   const uint8_t* operator[](size_t r) const { return codes + row_bytes * r; }
-  // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
+  // The CPU's stream prefetchers stop at pages and lag behind: this keeps lines coming from L3.
   void prefetch_after(size_t r) const {
     for (size_t byte = 0; byte < row_bytes; byte += 64)
       __builtin_prefetch(codes + row_bytes * (r + 24) + byte);
@@ -138,11 +138,11 @@ struct RowsPicked {
   const uint8_t* const* codes;
   void have(size_t) {}
   const uint8_t* operator[](size_t r) const { return codes[r]; }
-  void prefetch_after(size_t) const {}  // left to the caller, who knew them earlier
+  void prefetch_after(size_t) const {}  // left to the caller, which knew them earlier
 };
 
 #if defined(__AVX512F__)
-// Halves are taken by narrower loads: GCC 12 warns about its own _mm512_reduce_add_epi32.
+// Halves are read by narrower loads: GCC 12 warns about its own _mm512_reduce_add_epi32.
 inline int32_t lane_sum(__m512i lanes) {
   __m256i halves[2];
   __builtin_memcpy(halves, &lanes, sizeof(lanes));
@@ -152,8 +152,8 @@ inline int32_t lane_sum(__m512i lanes) {
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-// The sums of the lanes of 2, 4, 8 and at last 16 vectors, as one vector: a tree, whose vectors stay in registers.
-// `narrow`: the lanes fit 16 bits.
+// The sums of the lanes of 2, 4, 8 and finally 16 vectors, as one vector: a reduction tree whose vectors stay
+// in registers. `kNarrow`: the lanes fit into 16 bits.
 template <bool kNarrow>
 inline __m512i sums_of_2(__m512i a, __m512i b) {
   if constexpr (kNarrow) return _mm512_madd_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(1));
@@ -168,19 +168,19 @@ inline __m512i sums_of_4(__m512i a, __m512i b) {
   }
   return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
-// Of eight: quarter j holds rows 0 to 3 (j even) or 4 to 7 (j odd). Of sixteen: they are in order.
+// Of eight vectors: quarter j holds rows 0 to 3 (j even) or 4 to 7 (j odd). Of sixteen: in order.
 inline __m512i sums_of_quarters(__m512i a, __m512i b) {
   return _mm512_add_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
 
-// GCC would load what two instructions use once for each of them, and loads are what a row waits for.
+// GCC would load a value used by two instructions once for each, but loads are the bottleneck of a row.
 inline __m512i loaded_once(const uint8_t* from) {
   __m512i bytes = _mm512_loadu_si512(from);
   __asm__("" : "+v"(bytes));
   return bytes;
 }
 
-// Upper nibbles first: their products are multiples of 16, so they come down by one shift a row.
+// Upper nibbles first: their products are multiples of 16, so one shift per row corrects them.
 template <size_t kBlocks>
 inline __m512i dot_code_lanes(const uint8_t* codes, const int8_t* query) {
   const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
@@ -198,7 +198,7 @@ inline __m512i dot_code_lanes(const uint8_t* codes, const int8_t* query) {
   return sums;
 }
 
-// Two rows of any number of blocks share the loads of the query; the two sums of each do not wait for each other.
+// Two rows of any number of blocks share the loads of the query; the two sums of each row are independent.
 [[gnu::noinline]] __m512i dot_two_code_rows(const uint8_t* a, const uint8_t* b, size_t n_blocks,
                                             const int8_t* query) {
   const __m512i low = _mm512_set1_epi8(0x0f), high = _mm512_set1_epi8(static_cast<char>(0xf0));
@@ -220,7 +220,7 @@ inline constexpr size_t kRowsAtOnce = 16;
 template <size_t kBlocks, class Rows>
 [[gnu::always_inline]] inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query,
                                                   int32_t* out) {
-  // Eight products of a nibble and a signed byte, and those of a second block, fit 16 bits.
+  // Eight products of a nibble and a signed byte, and those of a second block, fit into 16 bits.
   constexpr bool kNarrow = kBlocks == 1 || kBlocks == 2;
   const auto two = [&](size_t i) __attribute__((always_inline)) {
     codes.prefetch_after(i);
@@ -264,7 +264,8 @@ inline int32_t sum_of_8(__m256i lanes) {
 
 inline __m256i lanes_at(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
 
-// Products of a nibble and a signed byte fit 16 bits in pairs, and eight such pairs do: those of two blocks.
+// Products of a nibble and a signed byte fit into 16 bits in pairs, and so do eight such pairs: those
+// of two blocks.
 inline __m256i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
   const __m256i low = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
   const auto products = [&](__m256i nibbles, const int8_t* elements) {
@@ -291,7 +292,7 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
   return sum_of_8(dot_code_lanes(codes, n_blocks, query));
 }
 
-// Not inlined: a tree of loops of unknown length is long.
+// Not inlined: a reduction tree over loops of unknown length is long.
 [[gnu::noinline]] __m256i dot_many_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
   return dot_code_lanes(codes, n_blocks, query);
 }
@@ -317,7 +318,7 @@ template <size_t kBlocks, class Rows>
     return _mm256_hadd_epi32(a, two(i + 2));
   };
   const __m256i a = four(r), b = four(r + 4);
-  // Lower halves hold the sums of lanes 0 to 3, upper ones those of lanes 4 to 7.
+  // Lower halves hold the sums of lanes 0 to 3, upper halves those of lanes 4 to 7.
   const __m256i sums =
       _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r), sums);
@@ -337,7 +338,7 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 
 template <size_t kBlocks, class Rows>
 inline void dot_all_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
-  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
+  if (kBlocks != 0) n_blocks = kBlocks;  // a compile-time constant: the query stays in registers
   codes.have(n_blocks);
   size_t r = 0;
 #if defined(__AVX2__)
@@ -390,7 +391,7 @@ int32_t dot_code_pair(const uint8_t* a, const uint8_t* b, size_t n_blocks) {
   }
   total = 2 * lane_sum(products) - 15 * lane_sum(steps);
 #elif defined(__AVX2__)
-  // A block adds at most 4 * 450 to a lane of 16 bits: those of sixteen blocks fit.
+  // A block adds at most 4 * 450 to a 16-bit lane: sixteen blocks fit.
   constexpr size_t kFit = 64 * 16;
   const __m256i low = _mm256_set1_epi8(0x0f), fifteen = _mm256_set1_epi8(15), ones = _mm256_set1_epi8(1);
   const __m256i wide_ones = _mm256_set1_epi16(1);
@@ -455,7 +456,7 @@ size_t select_above(const uint32_t* values, size_t n, uint32_t threshold, uint32
     _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
     n_found += static_cast<size_t>(__builtin_popcount(bits_of(bits)));
   };
-  for (; i + 64 <= n; i += 64) {  // four vectors between branches: few are above
+  for (; i + 64 <= n; i += 64) {  // four vectors per branch: few values are above
     const __m512i greatest = _mm512_max_epu32(
         _mm512_max_epu32(_mm512_loadu_si512(values + i), _mm512_loadu_si512(values + i + 16)),
         _mm512_max_epu32(_mm512_loadu_si512(values + i + 32), _mm512_loadu_si512(values + i + 48)));

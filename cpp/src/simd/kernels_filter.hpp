@@ -1,4 +1,4 @@
-// The kernels of filters, included by kernels_impl.hpp inside its unnamed namespace.
+// Filter kernels; included by kernels_impl.hpp inside its unnamed namespace.
 
 void hide(uint32_t* values, size_t n, const uint64_t* hidden, size_t first, uint32_t value) {
 #if defined(__AVX512F__)
@@ -121,7 +121,7 @@ void match_code_set(const uint16_t* values, size_t n, const uint32_t* set, uint6
     const __m256i code = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i)));
     const __m256i word =
         _mm256_i32gather_epi32(reinterpret_cast<const int*>(set), _mm256_srli_epi32(code, 5), 4);
-    // The code's bit comes to the top.
+    // Moves the code's bit to the top.
     const __m256i shifted = _mm256_sllv_epi32(word, _mm256_andnot_si256(code, top));
     const auto found = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(shifted)));
     bits[i / 64] |= static_cast<uint64_t>(found) << (i % 64);

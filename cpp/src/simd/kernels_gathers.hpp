@@ -1,7 +1,7 @@
-// Kernels that look sixteen places up by one instruction; included by kernels_impl.hpp inside its unnamed
-// namespace, where its rules hold. On Intel's CPUs they are ten to fifty per cent faster than the plain
-// loops, which AMD's take half the time for: dispatch.cpp knows which CPU it is.
-
+// Kernels that use gathers, sixteen lookups per instruction; included by kernels_impl.hpp inside its unnamed
+// namespace and under its rules. On Intel's CPUs they are ten to fifty per cent faster than the plain loops,
+// on AMD's they take twice as long; dispatch.cpp selects by CPU.
+//
 // Ten to twenty per cent faster than the plain loop; the offsets are distinct.
 void accumulate_by_gathers(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table,
                            uint32_t* sums) {
@@ -34,9 +34,9 @@ size_t harvest_listed_by_gathers(const uint16_t* offsets, size_t n, uint32_t* su
   return n_found + harvest_listed(offsets + i, n - i, sums, threshold, positions + n_found, scores + n_found);
 }
 
-// 16 candidates to a vector and kVectors vectors at once: one bisection without branches for all lanes, by
-// gathers, whose latency the vectors hide for one another. Returns how many of the n_candidates, at most 16 *
-// kVectors, it kept; they go to kept_positions and kept_scores, which do not lie behind what is read.
+// Processes kVectors vectors of 16 candidates at once: one branchless bisection for all lanes, by gathers,
+// whose latencies overlap between vectors. Returns how many of the n_candidates, at most 16 * kVectors, it
+// kept; they are written to kept_positions and kept_scores, which are not after the data being read.
 template <int kVectors>
 inline size_t complete_vectors(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
                                uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
@@ -53,7 +53,7 @@ inline size_t complete_vectors(const uint16_t* offsets, const uint16_t* payloads
     score[v] = _mm512_maskz_loadu_epi32(lanes[v], scores + first);
   }
   if (n != 0) {
-    // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
+    // Invariant: the last offset <= wanted, if it exists, is in [at, at + left).
     __m512i at[kVectors];
     for (int v = 0; v < kVectors; ++v) at[v] = _mm512_setzero_si512();
     for (uint32_t left = n; left > 1;) {

@@ -1,7 +1,6 @@
-// The kernels themselves: included once per level inside that level's namespace. Nothing here may be an
-// inline function of external linkage, nor call one: the linker would be free to use the copy compiled for
-// the highest level everywhere. So no standard library, only builtins, and everything in an unnamed
-// namespace.
+// The kernels, included once per level inside that level's namespace. Nothing here may be an inline function
+// of external linkage or call one: the linker could then use the copy compiled for the highest level
+// everywhere. Hence no standard library, only builtins, and everything is in an unnamed namespace.
 
 namespace {
 
@@ -14,9 +13,9 @@ inline F32x16 widen_f16(const unsigned short* from) {
   return {(F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))),
           (F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8)))};
 #else
-  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias: exact
-  // for all finite halves, subnormal ones included (Fabian Giesen's method). Infinities do not occur in the
-  // index.
+  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias:
+  // exact for all finite halves, including subnormal ones (Fabian Giesen's method). Infinities do not occur
+  // in the index.
   uint32_t wide[16];
   for (int lane = 0; lane < 16; ++lane) wide[lane] = from[lane];
   const U32x16 half = load<U32x16>(wide);
@@ -46,7 +45,8 @@ inline F32x16 widen_upper_halves(const unsigned short* from) {
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 
-// Four accumulators hide the latency of the additions: element i goes to lane i % 64, and those to lane i % 16.
+// Four accumulators hide the latency of the additions: element i is added to lane i % 64, and these lanes to
+// lane i % 16.
 template <class First, class Second>
 inline F32x16 dot_lanes(const First* a, const Second* b, size_t n_elements) {
   F32x16 sums[4] = {};
@@ -70,9 +70,11 @@ inline float dot(const First* a, const Second* b, size_t n_elements) {
   return sum(dot_lanes(a, b, n_elements));
 }
 
-// Four rows share the last additions, which are those of dot() and sum(), and with AVX-512 the loads of the query.
+// Four rows share the last additions, which are those of dot() and sum(), and with AVX-512 also the loads of
+// the query.
 #if defined(__AVX512F__)
-// Sums are named one by one: an array of them GCC 12 clears and keeps in memory, which takes as long as the products.
+// Sums have individual names: GCC 12 would clear an array of them and keep it in memory, which takes as long
+// as the products.
 template <class Rows>
 inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const float* query, float* out) {
   const auto *row0 = rows[first], *row1 = rows[first + 1], *row2 = rows[first + 2], *row3 = rows[first + 3];
@@ -96,7 +98,7 @@ inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const floa
   if (i + 16 < n_elements) add(b0, b1, b2, b3, i + 16);
   if (i + 32 < n_elements) add(c0, c1, c2, c3, i + 32);
   const auto rest = [](F32x16 a, F32x16 b, F32x16 c, F32x16 d) { return (__m512)((a + b) + (c + d)); };
-  // Lane i with lane i + 8, with + 4, of all rows in quarters, with + 2, with + 1.
+  // Adds lane i and lane i + 8, then + 4 with all rows in quarters, then + 2, then + 1.
   const auto eights = [](__m512 a, __m512 b) {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
   };
@@ -117,7 +119,7 @@ inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const floa
     const F32x16 lanes = dot_lanes(rows[first + r], query, n_elements);
     rest[r] = (__m256)(lanes.low + lanes.high);
   }
-  // Lane i with lane i + 4, of two rows in halves, with + 2, of all four rows, with + 1.
+  // Adds lane i and lane i + 4 of two rows in halves, then + 2 of all four rows, then + 1.
   const auto fours = [](__m256 a, __m256 b) {
     return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
   };
@@ -200,14 +202,14 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
   }
 }
 
-// rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds to the
-// nearest integer, ties to even, what is below it; what is above is an integer already.
+// rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds smaller
+// numbers to the nearest integer, ties to even; greater numbers are integers already.
 inline U32x16 contributions(float weight, F32x16 tf, F32x16 norm) {
   const F32x16 exact = (all<F32x16>(weight) * tf) / (tf + norm), big = all<F32x16>(0x1p23f);
   const F32x16 fixed = select(exact < big, (exact + big) - big, exact);
   return as<U32x16>(greater(convert<I32x16>(fixed), all<I32x16>(1)));
 }
-// For one.
+// The same for one norm.
 inline uint32_t contribution(float weight, float tf, float norm) {
   const float exact = (weight * tf) / (tf + norm);
   const auto whole = static_cast<int32_t>(exact < 0x1p23f ? (exact + 0x1p23f) - 0x1p23f : exact);
@@ -229,7 +231,7 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
                 uint32_t* sums) {
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {  // four at a time: the loads of one need not wait for the stores of another
-    uint64_t at, payload;       // of all four by one load, for loads are what there are too few of
+    uint64_t at, payload;       // for all four by one load, since loads are the bottleneck
     __builtin_memcpy(&at, offsets + i, sizeof(at));
     __builtin_memcpy(&payload, payloads + i, sizeof(payload));
     const uint32_t a = table[payload & 0xffff], b = table[(payload >> 16) & 0xffff];
@@ -261,7 +263,8 @@ inline F32x16 frequencies_of(const uint16_t* payloads) {
 #endif
 }
 
-// In rounds of passes, as what one stores number by number has left for the cache when the next loads it as vectors.
+// In rounds of several passes, so that numbers stored one by one have reached the cache before they are
+// loaded as vectors.
 void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
                          uint32_t count, const float* norms, uint32_t* sums) {
   constexpr size_t kRound = 128;
@@ -295,7 +298,7 @@ void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size
       for (; i < 16; ++i) frequencies[i] = lengths[i] = 1.0f;
       store(impacts, contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)) * counts);
     } else if (i < n_some) {
-      fill(n_some - 16);  // some again
+      fill(n_some - 16);  // overlapping earlier ones
     }
     for (i = 0; i + 4 <= n_some; i += 4) {
       uint64_t four;
@@ -310,8 +313,8 @@ void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size
   }
 }
 
-// A lane over `group` consecutive vectors is a group: no horizontal maximum is needed. Four maxima at once,
-// as each waits for itself.
+// One lane of `group` consecutive vectors is a group, so no horizontal maximum is needed. Four maxima at
+// once, since each depends on its predecessor.
 size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxima) {
   size_t n_groups = 0;
   for (size_t begin = 0; begin < n; begin += 16 * group) {
@@ -329,8 +332,8 @@ size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxi
 }
 
 #if defined(__AVX512F__)
-// The 16 bits of a mask. GCC 12 may spill a mask as 16 bits and read back 32, believing the rest to be zero;
-// a general register in between keeps what lies beside it on the stack out.
+// The 16 bits of a mask. GCC 12 may spill a mask as 16 bits and read back 32, assuming the rest to be zero;
+// passing it through a general register avoids reading neighbouring stack bytes.
 inline unsigned bits_of(__mmask16 mask) {
   unsigned short bits = mask;
   __asm__("" : "+r"(bits));
@@ -339,7 +342,8 @@ inline unsigned bits_of(__mmask16 mask) {
 #endif
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
-// The lanes of the set bits of a byte, ascending; behind them anything. What AVX-512 compresses by an instruction.
+// The lanes of the set bits of a byte, ascending, followed by unspecified ones. AVX-512 has a compress
+// instruction instead.
 struct SetLanes {
   unsigned char of[256][8];
 };
@@ -371,7 +375,7 @@ inline bool any_above(const __m256i* four, __m256i limit) {
 }
 #endif
 
-// A bit for each of 16 sums: is it above the threshold? Sums and thresholds are below 2^31.
+// One bit for each of 16 sums: whether it is above the threshold. Sums and thresholds are below 2^31.
 inline unsigned above(const uint32_t* sums, uint32_t threshold) {
 #if defined(__AVX512F__)
   return bits_of(
@@ -394,8 +398,8 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
   size_t n_found = 0;
   const U32x16 zero = {};
 #if defined(__AVX512F__)
-  // Where candidates are rare, four vectors between branches; where they are not, a branch would be a guess,
-  // and none is faster. What the last stretch held says which.
+  // If candidates are rare, process four vectors per branch; otherwise the branch would be unpredictable, and
+  // branchless code is faster. The density of the previous stretch decides.
   constexpr size_t kStretch = 1024, kNotRare = 4;
   const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -434,7 +438,7 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
     n_found += static_cast<size_t>(__builtin_popcount(bits));
   };
   size_t i = 0;
-  for (; i + 32 <= n; i += 32) {  // mostly none
+  for (; i + 32 <= n; i += 32) {  // usually no sum is above
     const __m256i four[4] = {eight_at(sums + i), eight_at(sums + i + 8), eight_at(sums + i + 16),
                              eight_at(sums + i + 24)};
     store(sums + i, zero);
@@ -461,7 +465,7 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
   return n_found;
 }
 
-// Eight candidates at once: bisections without branches, whose loads wait for one another in no order.
+// Eight candidates at once: branchless bisections whose loads are independent.
 size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
                 const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
                 size_t n_candidates) {
@@ -475,7 +479,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
       some_scores[c] = scores[c < n_some ? i + c : i];
       at[c] = 0;
     }
-    // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
+    // Invariant: the last offset <= wanted, if it exists, is in [at, at + left).
     for (uint32_t left = n; left > 1;) {
       const uint32_t half = left / 2;
       for (size_t c = 0; c < kTogether; ++c) at[c] += offsets[at[c] + half] <= wanted[c] ? half : 0;

@@ -1,8 +1,8 @@
 // Kernels over ranked bitmaps (lexical/ranked_bitmap.hpp); included by kernels_impl.hpp inside its unnamed
-// namespace, where its rules hold.
-
-// Adds what lanes [0, n) gained to the scores of candidates [at, at + n) and moves those that can still
-// exceed the threshold to n_kept, which is not behind `at`. Returns how many are kept then.
+// namespace and under its rules.
+//
+// Adds lanes [0, n) of `gained` to the scores of candidates [at, at + n) and moves those that can still
+// exceed the threshold to n_kept, which is not after `at`. Returns the new number of kept candidates.
 inline size_t keep_completed(U32x16 gained, uint32_t rest, uint32_t threshold, uint32_t* positions,
                              uint32_t* scores, size_t at, size_t n, size_t n_kept) {
 #if defined(__AVX512F__)
@@ -28,14 +28,14 @@ inline size_t keep_completed(U32x16 gained, uint32_t rest, uint32_t threshold, u
 #endif
 }
 
-// In rounds of two passes: what the first stores one by one has left for the cache when the second loads it
-// as vectors.
+// In rounds of two passes, so that numbers stored one by one in the first pass have reached the cache before
+// the second loads them as vectors.
 size_t complete_ranked(const uint64_t* words, uint32_t n_words, const uint16_t* payloads, float weight,
                        uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
                        uint32_t* positions, uint32_t* scores, size_t n_candidates) {
   constexpr size_t kRound = 64;
   size_t n_kept = 0;
-  uint32_t frequencies[kRound];  // 0: not held
+  uint32_t frequencies[kRound];  // 0: not in the list
   float lengths[kRound];
   for (size_t begin = 0; begin < n_candidates; begin += kRound) {
     const size_t n = n_candidates - begin < kRound ? n_candidates - begin : kRound;
@@ -43,7 +43,7 @@ size_t complete_ranked(const uint64_t* words, uint32_t n_words, const uint16_t* 
       const uint32_t wanted = positions[begin + i], at = wanted / kRankedDocs, bit = wanted % kRankedDocs;
       const uint64_t word = at < n_words ? __atomic_load_n(words + at, __ATOMIC_RELAXED) : 0;
       const uint32_t held = 0u - static_cast<uint32_t>((word >> bit) & 1u);
-      // Where the document is not held, the word may be newer than the list at hand.
+      // If the document is not in the list, the word may be newer than the list.
       const auto rank = static_cast<uint32_t>(word >> kRankedDocs) +
                         static_cast<uint32_t>(n_bits_of(word & ((uint64_t{1} << bit) - 1)));
       const uint32_t payload = payloads[rank & held];

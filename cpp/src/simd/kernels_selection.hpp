@@ -1,7 +1,7 @@
-// Kernels that select among candidates; included by kernels_impl.hpp inside its unnamed namespace, where its
-// rules hold.
-
-// How many values exceed `bound`.
+// Kernels that select among candidates; included by kernels_impl.hpp inside its unnamed namespace and under
+// its rules.
+//
+// Number of values that exceed `bound`.
 inline size_t count_above(const uint32_t* values, size_t n, uint32_t bound) {
   size_t i = 0, n_above = 0;
 #if defined(__AVX512F__)
@@ -59,7 +59,7 @@ inline void count_above_three(const uint32_t* values, size_t n, const uint32_t* 
 #endif
 }
 
-// Appends what is above `low` and not above `high` to `out`, which has room for 16 more; returns how many.
+// Appends the values in (low, high] to `out`, which has room for 16 more; returns their number.
 inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uint32_t high, uint32_t* out) {
   size_t n_found = 0, i = 0;
 #if defined(__AVX512F__)
@@ -79,7 +79,7 @@ inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uin
   for (; i + 8 <= n; i += 8) {
     const __m256i value = eight_at(values + i);
     const unsigned bits = eight_above(value, least) & ~eight_above(value, most);
-    if (bits == 0) continue;  // mostly none
+    if (bits == 0) continue;  // usually none
     put_eight(out + n_found, _mm256_permutevar8x32_epi32(value, set_lanes(bits)));
     n_found += static_cast<size_t>(__builtin_popcount(bits));
   }
@@ -91,7 +91,7 @@ inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uin
   return n_found;
 }
 
-// The least of those above `low`; there must be one.
+// The least value above `low`, which must exist.
 inline uint32_t least_above(const uint32_t* values, size_t n, uint32_t low) {
   const auto limit = all<I32x16>(static_cast<int>(low)), none = all<I32x16>(0x7fffffff);
   auto least_lanes = none;
@@ -105,7 +105,7 @@ inline uint32_t least_above(const uint32_t* values, size_t n, uint32_t low) {
   return found;
 }
 
-// The k-th greatest of `n` values, at most 16: the one that fewer than k exceed and no other such is less.
+// The k-th greatest of `n` values, at most 16: the least value that fewer than k values exceed.
 inline uint32_t kth_of_few(const uint32_t* values, size_t n, size_t k) {
   uint32_t padded[16] = {};
   for (size_t i = 0; i < n; ++i) padded[i] = values[i];
@@ -116,8 +116,8 @@ inline uint32_t kth_of_few(const uint32_t* values, size_t n, size_t k) {
   return static_cast<uint32_t>(least<I32x4>(select(few, lanes, all<I32x16>(0x7fffffff))));
 }
 
-// Three borders around the k-th greatest of n values, ascending: from a sample of sixteen, between whose values there
-// are mostly few. Scores are often crowded, and the bits of floats are crowded around zero.
+// Three borders around the k-th greatest of n values, ascending, from a sample of sixteen, between which
+// there are usually few values. Scores are often crowded, and the bits of floats are crowded around zero.
 inline void sample_borders(const uint32_t* values, size_t n, size_t k, uint32_t* borders) {
   uint32_t sample[16];
   for (size_t i = 0; i < 16; ++i) sample[i] = values[(2 * i + 1) * n / 32];
@@ -127,11 +127,11 @@ inline void sample_borders(const uint32_t* values, size_t n, size_t k, uint32_t*
   borders[2] = kth_of_few(sample, 16, rank < 3 ? 1 : rank - 2);
 }
 
-// Cuts an interval of scores at borders from a sample, then into quarters, until few values lie in it, and selects among
-// those.
+// Narrows an interval of scores at borders from a sample, then into quarters, until it contains few values,
+// and selects among those.
 uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below) {
   constexpr size_t kFew = 16;
-  // Invariant: n_low values exceed `low`, at least k; n_high exceed `high`, fewer than k.
+  // Invariant: n_low values exceed `low`, at least k; n_high values exceed `high`, fewer than k.
   uint32_t low = 0x7fffffff, high = 0;
   {
     auto most = I32x16{}, least_lanes = all<I32x16>(static_cast<int>(low));
@@ -156,7 +156,7 @@ uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below
     n_low = count_above(values, n, below);
   }
   if (n_low < k) return below;
-  constexpr size_t kSampled = 64;  // values that are worth a sample
+  constexpr size_t kSampled = 64;  // minimum number of values for a sample
   bool sampled = n < kSampled;
   while (n_low - n_high > kFew && n_low != k && high - low > 3) {
     const uint32_t quarter = (high - low) / 4;
@@ -165,14 +165,14 @@ uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below
     for (uint32_t i = 0; i < 3; ++i) borders[i] = low + (i + 1) * quarter;
     if (!sampled) {
       sample_borders(values, n, k, borders);
-      for (uint32_t& border : borders) {  // a border outside says nothing
+      for (uint32_t& border : borders) {  // a border outside the interval is useless
         border = border < low ? low : border;
         border = border > high ? high : border;
       }
       sampled = true;
     }
     count_above_three(values, n, borders, n_above);
-    for (size_t i = 0; i < 3; ++i) {  // as selections, which need not be guessed
+    for (size_t i = 0; i < 3; ++i) {  // as selections, to avoid mispredicted branches
       const bool enough = n_above[i] >= k;
       low = enough ? borders[i] : low;
       n_low = enough ? n_above[i] : n_low;
@@ -242,7 +242,7 @@ size_t harvest_listed(const uint16_t* offsets, size_t n, uint32_t* sums, uint32_
   return n_found;
 }
 
-// The counts of values [0, 16 kGroups) among n values from `all_values` on.
+// The counts for values [0, 16 kGroups) among n values from `all_values` on.
 template <size_t kGroups>
 inline void count_greater_of(const int32_t* values, const int32_t* all_values, size_t n, int32_t* counts) {
   I32x16 some[kGroups], n_greater[kGroups] = {};

@@ -1,10 +1,10 @@
-// The kernels of signs (vector/signs.hpp): included by kernels_impl.hpp, in its unnamed namespace and under its
-// rules. Sums of whole numbers, so every level gives the same ones.
+// Kernels of signs (vector/signs.hpp): included by kernels_impl.hpp, in its unnamed namespace and under its
+// rules. Sums of integers, so they are equal at every level.
 
 typedef unsigned char U8x16 __attribute__((vector_size(16)));
 typedef unsigned short U16x8 __attribute__((vector_size(16)));
 
-// Bytes that are all one and the same: of a number of either sign its lowest byte.
+// A vector of equal bytes: the lowest byte of a signed number.
 inline U8x16 all_bytes(int value) { return static_cast<unsigned char>(value) - U8x16{}; }
 
 // Lane i is all ones if bit `bit` of i is set.
@@ -26,15 +26,15 @@ int32_t sign_tables(const int8_t* elements, size_t n_fours, uint8_t* tables) {
       magnitude += element < 0 ? -element : element;
       sums = sums + (with[i] & all_bytes(element));
     }
-    store(tables, sums + all_bytes((magnitude - sum) / 2));  // what is below zero, turned round
+    store(tables, sums + all_bytes((magnitude - sum) / 2));  // minus the least sum
     magnitudes += magnitude;
   }
   return magnitudes;
 }
 
 #if defined(__AVX2__)
-// Two sums of sixteen bytes each, in lanes of 16 bits: of the bytes of even numbers (with those of the odd ones 256
-// times), and of the odd ones. 32 documents in the order of their numbers come out.
+// Two sums of sixteen bytes each, in 16-bit lanes: `both` has the even bytes plus 256 times the odd ones,
+// `odd` the odd bytes. Writes the sums of 32 documents in order.
 inline void put_sums(__m256i both, __m256i odd, int32_t* out) {
   const __m256i even = _mm256_sub_epi16(both, _mm256_slli_epi16(odd, 8));
   const auto put = [&](__m256i words, int32_t* to) {  // eight documents in each half
@@ -47,8 +47,8 @@ inline void put_sums(__m256i both, __m256i odd, int32_t* out) {
 }
 #endif
 
-// Two sums of four fit a byte, and what a lane of 16 bits gets of kMostFours fits that, as every second of them goes to
-// another lane.
+// Two sums of four elements fit into a byte, and kMostFours of them into a 16-bit lane, since every second
+// one is added to another lane.
 #if defined(__AVX512F__)
 inline void sum_plane(const uint8_t* plane, size_t n_fours, const uint8_t* tables, int32_t* out) {
   const __m512i low = _mm512_set1_epi8(0x0f);
@@ -102,7 +102,7 @@ inline void sum_plane(const uint8_t* plane, size_t n_fours, const uint8_t* table
       const uint8_t* table = tables + 16 * four;
       const U8x16 bits = load<U8x16>(plane + 16 * four);
       for (unsigned half = 0; half < 2; ++half) {
-        U8x16 sums = all_bytes(table[0]);  // no shuffle here: the elements are added where their bits are set
+        U8x16 sums = all_bytes(table[0]);  // no shuffle here: the elements whose bits are set are added
         for (unsigned i = 0; i < 4; ++i) {
           const U8x16 bit = all_bytes(1 << (4 * half + i));
           sums = sums + ((U8x16)((bits & bit) == bit) & all_bytes(table[size_t{1} << i] - table[0]));

@@ -1,13 +1,14 @@
-// Sixteen lanes of 32 bits, the one width that every kernel is written in; included by kernels_impl.hpp, in
-// its unnamed namespace and under its rules.
+// Sixteen 32-bit lanes, the only width in which kernels are written; included by kernels_impl.hpp, in its
+// unnamed namespace and under its rules.
 //
-// Where the machine has such vectors (AVX-512) they are the compiler's own. Elsewhere they are pairs of
-// halves, down to what the machine has: GCC takes comparisons, selections and conversions of vectors wider
-// than the machine's apart lane by lane, which made AVX2 slower than the level below it.
+// If the machine has such vectors (AVX-512) they are the compiler's own. Otherwise they are pairs of halves,
+// down to the machine's width: GCC splits comparisons, selections and conversions of wider vectors lane by
+// lane, which made AVX2 slower than the level below it.
 
 typedef float F32x4 __attribute__((vector_size(16)));
 typedef unsigned U32x4 __attribute__((vector_size(16)));
-// Signed lanes are what a comparison gives: lanes of int, but of long where clang finds that as wide (Windows).
+// Signed lanes are the type of a comparison's result: lanes of int, or of long where clang prefers it at the
+// same width (Windows).
 using I32x4 = decltype(U32x4{} < U32x4{1});
 
 template <class Half>
@@ -69,7 +70,7 @@ inline Lanes all(Value value) {
   }
 }
 
-// The same bits by another type.
+// The same bits as another type.
 template <class To, class From>
 inline To as(From lanes) {
   if constexpr (kIsPair<To>) {
@@ -79,7 +80,7 @@ inline To as(From lanes) {
   }
 }
 
-// The same values by another type; floats lose their fractions.
+// The same values as another type; floats lose their fractions.
 template <class To, class From>
 inline To convert(From lanes) {
   if constexpr (kIsPair<To>) {
@@ -89,7 +90,7 @@ inline To convert(From lanes) {
   }
 }
 
-// `yes` in the lanes where a comparison held, `no` in the others.
+// `yes` in the lanes where a comparison holds, `no` in the others.
 template <class Mask, class Lanes>
 inline Lanes select(Mask mask, Lanes yes, Lanes no) {
   if constexpr (kIsPair<Lanes>) {
@@ -149,7 +150,7 @@ inline auto operator==(Pair<Half> a, Pair<Half> b) {
   return Pair<decltype(a.low == b.low)>{a.low == b.low, a.high == b.high};
 }
 
-// The greater of the two lane by lane; of numbers that do not compare, the second.
+// The greater of the two, lane by lane; the second if they are unordered.
 template <class Lanes>
 inline Lanes greater(Lanes a, Lanes b) {
   return select(b < a, a, b);
@@ -159,7 +160,7 @@ inline Lanes lesser(Lanes a, Lanes b) {
   return select(a < b, a, b);
 }
 #if defined(__AVX512F__)
-// One instruction, which GCC does not see in a comparison and a selection.
+// One instruction, which GCC does not derive from a comparison and a selection.
 inline I32x16 greater(I32x16 a, I32x16 b) { return (I32x16)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 inline I32x16 lesser(I32x16 a, I32x16 b) { return (I32x16)_mm512_min_epi32((__m512i)a, (__m512i)b); }
 inline F32x16 greater(F32x16 a, F32x16 b) { return (F32x16)_mm512_max_ps((__m512)a, (__m512)b); }
@@ -177,7 +178,7 @@ inline Pair<Half> lesser(Pair<Half> a, Pair<Half> b) {
 }
 #endif
 
-// Four lanes, into which the halves of wider ones are folded.
+// Four lanes, into which the halves of wider vectors are folded.
 template <class Four, class Lanes, class Fold>
 inline Four folded(Lanes lanes, Fold fold) {
   if constexpr (sizeof(Lanes) == sizeof(Four)) {
@@ -218,7 +219,7 @@ inline auto least(Lanes lanes) {
   return odd < even ? odd : even;
 }
 
-// Lane i: the bit of weight 2^i.
+// Lane i: the value 2^i.
 inline U32x16 lane_bits() {
   static constexpr uint32_t kBits[16] = {1u << 0,  1u << 1,  1u << 2,  1u << 3, 1u << 4,  1u << 5,
                                          1u << 6,  1u << 7,  1u << 8,  1u << 9, 1u << 10, 1u << 11,

@@ -1,5 +1,5 @@
-// What every level file includes before the kernels: declarations and intrinsics only, no inline functions of
-// ours.
+// Included by every level file before the kernels: declarations and intrinsics only, no inline
+// functions of ours.
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__)

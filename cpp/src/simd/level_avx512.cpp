@@ -1,4 +1,4 @@
-// The kernels compiled for the level avx512; the build gives this file its instruction set.
+// The kernels compiled for the level avx512; the build sets this file's instruction set.
 #include "simd/level.hpp"
 
 namespace scrubjay::simd::avx512 {

@@ -1,9 +1,8 @@
-// Sums of rows that stand apart: the pooling of a static embedder. Included by kernels_impl.hpp, whose rules
-// hold here.
+// Sums of scattered rows: the pooling of a static embedder. Included by kernels_impl.hpp and under its rules.
 
 template <class Element>
 inline void sum_rows(const Element* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out) {
-  // Rows lie anywhere in megabytes: all are fetched before the first is needed, as far as a core keeps count.
+  // Rows are scattered over megabytes: prefetch as many as a core can track before the first is needed.
   constexpr size_t kLine = 64 / sizeof(Element), kAhead = 8;
   const auto fetch = [&](size_t i) {
     const Element* row = rows + ids[i] * n_elements;
@@ -26,7 +25,7 @@ void sum_rows_f32(const float* rows, const uint32_t* ids, size_t n, size_t n_ele
   sum_rows(rows, ids, n, n_elements, out);
 }
 
-// Signed bytes as floats.
+// Converts signed bytes to floats.
 inline F32x16 widen_bytes(const int8_t* from) {
 #if defined(__AVX512F__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));

@@ -14,7 +14,7 @@ namespace scrubjay::simd {
 
 namespace {
 
-// The registers of CPUID, by their places in Intel's manual (volume 2A, CPUID; AMD's: volume 3, appendix E).
+// The registers of CPUID, as in Intel's manual (volume 2A, CPUID; AMD's: volume 3, appendix E).
 struct Leaf {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
@@ -33,7 +33,7 @@ constexpr unsigned bits(std::initializer_list<unsigned> numbers) noexcept {
 
 constexpr bool has(unsigned value, unsigned mask) noexcept { return (value & mask) == mask; }
 
-// Which registers the system saves when it switches threads (XCR0).
+// The registers that the system saves when it switches threads (XCR0).
 uint64_t saved_registers() noexcept {
   uint32_t low = 0, high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

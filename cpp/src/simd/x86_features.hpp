@@ -1,4 +1,4 @@
-// What an x86-64 CPU can run, as far as our levels need it.
+// Features of an x86-64 CPU that the levels need.
 #pragma once
 
 namespace scrubjay::simd {
@@ -9,8 +9,9 @@ struct X86Features {
   bool is_amd = false;
 };
 
-// Asks the CPU itself. Not __builtin_cpu_supports(): that reads a table of the compiler's run-time library, which clang-cl
-// does not link and which zig leaves empty, so that every CPU seems to have the baseline only. Elsewhere nothing is there.
+// Queries the CPU with CPUID. __builtin_cpu_supports() reads a table of the compiler's run-time library,
+// which clang-cl does not link and zig leaves empty, so that every CPU would seem to have the baseline only.
+// On other architectures no feature is set.
 [[nodiscard]] X86Features x86_features() noexcept;
 
 }  // namespace scrubjay::simd

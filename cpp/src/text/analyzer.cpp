@@ -20,14 +20,14 @@
 namespace scrubjay::text {
 namespace {
 
-// Raised whenever the tokens of any text change; an index remembers the name it was built with.
+// Incremented whenever the tokens of any text change; an index stores the name that it was built with.
 constexpr std::string_view kVersion = "-1";
 
 std::atomic<uint64_t> next_analyzer_number{1};
 
-// Leading and trailing joiners that mean nothing to the compound rules: dropped here, so that "word." and
-// "word" are one surface form. Kept where they may: # and @ before, + and # after, / before a path, _ on both
-// sides.
+// Drops leading and trailing joiners without a meaning in the compound rules, so that "word." and "word"
+// are one surface form. Keeps those that may have one: # and @ before, + and # after, / before a path, _
+// on both sides.
 std::string_view trim(std::string_view run) noexcept {
   const auto drops_before = [](char c) { return c == '-' || c == '.' || c == ':' || c == '\'' || c == '+'; };
   const auto drops_after = [](char c) {
@@ -63,11 +63,11 @@ struct Analyzer::State {
 struct Analyzer::Scratch::State {
   explicit State(size_t cache_bytes) : cache(cache_bytes) {}
 
-  uint64_t analyzer_number = 0;  // whose tokens the cache holds
+  uint64_t analyzer_number = 0;  // the analyzer of the tokens in the cache
   SurfaceCache cache;
   RunTokens runs;
   Draft draft;
-  TokenStore uncached;  // tokens of the call in hand that did not go into the cache
+  TokenStore uncached;  // tokens of the current call that are not cached
 };
 
 Analyzer::Scratch::Scratch(size_t cache_bytes) : state_(std::make_unique<State>(cache_bytes)) {}
@@ -76,7 +76,7 @@ Analyzer::Scratch::Scratch(Scratch&&) noexcept = default;
 Analyzer::Scratch& Analyzer::Scratch::operator=(Scratch&&) noexcept = default;
 
 void Analyzer::Scratch::trim(size_t n_bytes) noexcept {
-  // Exchanged, not assigned: a string to which an empty one is moved keeps its memory.
+  // Exchanged, not assigned: a moved-to string may keep its memory.
   if (state_->runs.memory_bytes() > n_bytes) (void)std::exchange(state_->runs, RunTokens());
   if (state_->draft.memory_bytes() > n_bytes) (void)std::exchange(state_->draft, Draft());
   state_->uncached.clear();
@@ -141,7 +141,7 @@ std::string_view Analyzer::quick_term(std::string_view letters, std::string& buf
   return buffer;
 }
 
-// One text on its way into tokens.
+// Converts one text into tokens.
 class Analyzer::Scanner {
  public:
   Scanner(const TermRules& rules, Scratch::State& state, std::vector<Token>& out, const Consume* consume)
@@ -153,7 +153,7 @@ class Analyzer::Scanner {
   }
 
  private:
-  // `normal`: the text is a run that was normalised.
+  // `normal`: the text is a normalised run.
   void scan(std::string_view utf8, bool normal) {
     constexpr size_t kBytesALook = size_t{1} << 14;
     size_t next_look = kBytesALook;
@@ -169,7 +169,7 @@ class Analyzer::Scanner {
       const size_t from = at;
       for (;; ++at) {
         while (at < n && (byte_class(utf8[at]) & kInRun) != 0) ++at;
-        // A comma goes on if it may stand between digits (beyond ASCII there are more of them).
+        // A comma continues the run if it may be between digits (including non-ASCII ones).
         const bool goes_on = at + 1 < n && utf8[at] == ',' &&
                              (byte_class(utf8[at - 1]) & (kDigit | kBeyondAscii)) != 0 &&
                              (byte_class(utf8[at + 1]) & (kDigit | kBeyondAscii)) != 0;
@@ -197,8 +197,8 @@ class Analyzer::Scanner {
     }
   }
 
-  // A run that is too long for the cache. Characters that NFKC turns into phrases bring separators: what
-  // stands between those is looked up in the cache like any run.
+  // Adds a run that is too long for the cache. Characters that NFKC turns into phrases introduce separators:
+  // the text between them is looked up in the cache like any run.
   void add_long(std::string_view run, bool normal) {
     if (!normal && !is_ascii(run)) {
       const std::string text(state_.runs.normalise(run));
@@ -236,7 +236,7 @@ class Analyzer::Scanner {
   Scratch::State& state_;
   std::vector<Token>& out_;
   const Consume* const consume_;
-  const size_t limit_;  // of the tokens in out_
+  const size_t limit_;  // maximum number of tokens in out_
   size_t n_handed_over_ = 0;
 };
 

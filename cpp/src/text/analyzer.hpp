@@ -1,35 +1,36 @@
-// The text layer: terms of a text, and their kinds.
+// Text layer: the terms of a text, and their kinds.
 //
-//  1. Ill-formed UTF-8 becomes U+FFFD; NFKC; then terms lose case and accents (Indic vowel signs, dakuten
-//     stay).
-//  2. Words are UAX #29 words. Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar, Tai: overlapping bigrams of a
-//     run (a run of one character: that character). Symbols and emoji are not indexed. 1,000 is 1000. No
-//     stop words.
-//  3. Alphabetic terms are stemmed, as word, part or joined form; terms with a digit and whole forms
-//     never.
-//  4. Words joined by one of - _ . @ / : + # ' (or by :: or __) are a compound; other sequences ("--",
-//     "...", "://") separate, and joiners at the ends are punctuation. 's 'm 're 've 'll 'd go, don't is
-//     dont, U.S. is us.
-//  5. A compound with a digit, @, _, inner capitals, a dot inside, :: or a path is an identifier: whole
-//     (sk-stg-0041), parts (sk stg 0041), joined (skstg0041). So are the compounds inside: path segments,
-//     host of host:port, name without extension, 2.1.3 of v2.1.3. Whole forms keep what stands around
-//     them: #4711, @jane, C++, C#, __init__.
-//  6. Parts are cut where letters meet digits and at inner capitals (TS7032, camelCase), unless that gives
-//     too many (hashes, UUID groups); the number of 20th and 1990s is a part.
-//  7. Joined forms of pure numbers only if long and hyphenated (555-1234, not 3.5 or 10:30). Each form
-//     once per occurrence, and not where a part says the same; but the joined form of E712 stays beside
-//     its equal whole, so that such codes weigh as much in a query as TS-712 does.
-//  8. Other compounds: at / : + # into words; hyphens and apostrophes (well-known, O'Brien) give parts and
-//     joined.
-//  9. Order of appearance; an identifier's wholes, then parts, then joined. Terms are cut to 255 bytes.
-// 10. word and part count towards the document length, whole and joined do not.
-// tests/reference/analyzer.py says the same in plain Python. Changing any of it is a new version in
-// Analyzer::name.
+//  1. Ill-formed UTF-8 becomes U+FFFD; text is normalised to NFKC; terms are folded, without case and accents
+//     (Indic vowel signs and dakuten stay).
+//  2. Words are UAX #29 words. Runs of Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar and Tai become
+//     overlapping bigrams (a run of one character becomes that character). Symbols and emoji are not indexed.
+//     1,000 is 1000. There are no stop words.
+//  3. Alphabetic terms are stemmed, as word, part or joined form; terms with a digit and whole forms never
+//     are.
+//  4. Words joined by one of - _ . @ / : + # ' (or by :: or __) are a compound; other sequences ("--", "...",
+//     "://") separate words, and joiners at the ends are punctuation. The contractions 's 'm 're 've 'll 'd
+//     are removed, don't is dont, U.S. is us.
+//  5. A compound with a digit, @, _, inner capitals, an inner dot, :: or a path is an identifier: it gives
+//     its whole form (sk-stg-0041), parts (sk stg 0041) and joined form (skstg0041). So do the compounds
+//     inside it: path segments, the host of host:port, a name without its extension, 2.1.3 of v2.1.3. Whole
+//     forms keep adjacent joiners: #4711, @jane, C++, C#, __init__.
+//  6. Parts are split where letters meet digits and at inner capitals (TS7032, camelCase), unless that gives
+//     too many parts (hashes, UUID groups); the number of 20th and 1990s is a part.
+//  7. Pure numbers have a joined form only if they are long and hyphenated (555-1234, not 3.5 or 10:30). Each
+//     form appears once per occurrence, and not if it equals a part; but E712 keeps its joined form beside
+//     the equal whole form, so that such codes weigh as much in a query as TS-712.
+//  8. Other compounds: those joined by / : + # are split into words; hyphens and apostrophes (well-known,
+//     O'Brien) give parts and a joined form.
+//  9. Order: as in the text; for an identifier whole forms, then parts, then joined forms. Terms are cut to
+//     255 bytes.
+// 10. Only word and part count towards the document length; whole and joined do not.
 //
-// Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
-// (folding and stemming one word), porter2, snowball, identifiers (one compound), runs (text between separators),
-// surface_cache (what was seen before), analyzer (the scanner in front), function_words
-// (of queries), spelling, word_forms and script_forms (of queries), term_key.
+// Reference: tests/reference/analyzer.py, in plain Python. Any change is a new version in Analyzer::name.
+//
+// Files: utf8 (validation), unicode (third-party tables), characters (our own tables), fold, word_terms
+// (folding and stemming of one word), porter2, snowball, identifiers (one compound), runs (text between
+// separators), surface_cache (cache of runs), analyzer (the scanner), function_words (of queries), spelling,
+// word_forms and script_forms (of queries), term_key.
 #pragma once
 
 #include <cstddef>
@@ -56,10 +57,10 @@ enum class TokenKind : uint8_t { word, part, whole, joined };
 // "word", "part", "whole", "joined".
 [[nodiscard]] std::string_view kind_name(TokenKind kind) noexcept;
 
-// A text may have that many tokens at most: as many as 16 MiB of one-letter words have. Compatibility
-// characters that stand for whole phrases (U+FDFA) have four each, identifiers several for each part.
+// The maximum number of tokens of a text: that of 16 MiB of one-letter words. Compatibility characters that
+// stand for whole phrases (U+FDFA) have four tokens each, identifiers several for each part.
 inline constexpr size_t kMaxTokens = size_t{1} << 23;
-// And between two ASCII separators that many bytes after NFKC, which makes up to 33 of three.
+// The maximum number of bytes between two ASCII separators after NFKC, which can turn three bytes into 33.
 inline constexpr size_t kMaxNormalBytes = size_t{1} << 26;
 
 struct Token {
@@ -68,18 +69,18 @@ struct Token {
   TokenKind kind;
 };
 
-// Stem of a case-folded word of another language (accents still on it). Must be a pure function; it is called
-// without any lock held, from whichever thread analyses.
+// Returns the stem of a case-folded word of another language, accents included. Must be a pure function; it
+// is called without locks, from any thread that analyses.
 using Stemmer = std::function<std::string(std::string_view)>;
 
 struct AnalyzerOptions {
   std::string name =
-      "english";  // "english", "plain" (no stemming), a language of snowball.hpp, or any other with a stemmer
+      "english";  // "english", "plain" (no stemming), a language of snowball.hpp, or any name with a stemmer
   Stemmer stemmer;
 };
 
 // Immutable and thread-safe. Throws base::InvalidArgument for an unknown name without a stemmer, or for a
-// stemmer under the name "english" or "plain". A stemmer under a language's name is used instead of Snowball's.
+// stemmer under the name "english" or "plain". A stemmer under a language's name replaces Snowball's.
 class Analyzer {
  public:
   class Scratch;
@@ -89,29 +90,31 @@ class Analyzer {
   Analyzer(const Analyzer&) = delete;
   Analyzer& operator=(const Analyzer&) = delete;
 
-  // The versioned name, for example "english-1"; stored with an index, which no other analyzer may then read.
+  // The versioned name, for example "english-1"; stored with an index, which only the same analyzer may read.
   [[nodiscard]] std::string_view name() const noexcept;
-  // Whether it is the built-in one for English, whose function words are known.
+  // Whether it is the built-in English analyzer, whose function words are known.
   [[nodiscard]] bool english() const noexcept;
-  // The language whose Snowball stemmer it has; empty: it has none.
+  // The language of its Snowball stemmer; empty if it has none.
   [[nodiscard]] std::string_view language() const noexcept;
 
-  // The term of a word of ASCII letters that stands alone.
+  // Returns the term of a word of ASCII letters.
   [[nodiscard]] std::string term_of_word(std::string_view letters) const;
-  // The same of letters of any script, in form NFKC.
+  // Returns the term of a word of letters of any script, in form NFKC.
   [[nodiscard]] std::string term_of_letters(std::string_view letters) const;
-  // Whether words are stemmed by what takes longer than quick_term may: Snowball, or a function of the caller's.
+  // Whether stemming is too slow for quick_term(): by Snowball, or by a function of the caller.
   [[nodiscard]] bool stems_slowly() const noexcept;
-  // As if term_of_word(letters) of small letters, but where stems_slowly() the word itself. The view is that of `buffer`.
+  // Same as term_of_word(letters) for lower-case letters, but returns the word itself if stems_slowly(). The
+  // result may be a view of `buffer`.
   [[nodiscard]] std::string_view quick_term(std::string_view letters, std::string& buffer) const;
 
-  // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same
-  // scratch. What the stemmer throws passes through, and the scratch stays usable. TextTooLarge.
+  // Accepts any bytes. `out` is cleared first; its views live until the next analyze() with the same scratch.
+  // Exceptions of the stemmer propagate, and the scratch stays usable. Throws TextTooLarge.
   void analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out) const;
-  // The same in portions, so that the tokens of a huge text are never there all at once: consume(tokens) for
-  // all but the last, which are left in `out`. The views of a portion live until consume() returns.
+  // Same in portions, so that the tokens of a huge text are never in memory all at once: calls
+  // consume(tokens) for all but the last portion, which is left in `out`. The views of a portion live until
+  // consume() returns.
   using Consume = std::function<void(std::span<const Token>)>;
-  static constexpr size_t kPortion = size_t{1} << 13;  // tokens, and those of one more run
+  static constexpr size_t kPortion = size_t{1} << 13;  // tokens, plus those of one more run
   void analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out,
                const Consume& consume) const;
 
@@ -122,18 +125,18 @@ class Analyzer {
   std::unique_ptr<State> state_;
 };
 
-// A text of more than kMaxTokens or kMaxNormalBytes. The message begins with what was expected.
+// A text with more than kMaxTokens tokens or kMaxNormalBytes bytes. The message begins with the expectation.
 struct TextTooLarge : base::InvalidArgument {
   using InvalidArgument::InvalidArgument;
 };
 
-// What one thread needs to analyse: buffers and the cache from surface forms to finished tokens. Belongs to
-// no analyzer: used with another one it starts afresh. Not for two threads at once.
+// Per-thread state for analysis: buffers and the cache from surface forms to tokens. Not bound to an
+// analyzer: use with another one clears the cache. Not thread-safe.
 class Analyzer::Scratch {
  public:
   static constexpr size_t kDefaultCacheBytes = size_t{1} << 23;
 
-  // cache_bytes bounds the surface-form cache; 0 turns it off (the tokens are the same).
+  // cache_bytes bounds the surface-form cache; 0 disables it (the tokens are the same).
   explicit Scratch(size_t cache_bytes = kDefaultCacheBytes);
   ~Scratch();
   Scratch(Scratch&&) noexcept;
@@ -141,7 +144,7 @@ class Analyzer::Scratch {
 
   // Bytes held, buffers included.
   [[nodiscard]] size_t memory_bytes() const noexcept;
-  // Gives the buffers back if they hold more than that, but for the cache.
+  // Releases the buffers if they hold more than n_bytes; the cache stays.
   void trim(size_t n_bytes) noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // Characters: classes of code points (bigrams, marks) and of ASCII bytes.
 //
 // Small hand-written range tables where our rules differ from Unicode's properties; the properties themselves
-// are behind unicode.hpp. tests/reference/analyzer.py has the same tables.
+// are in unicode.hpp. tests/reference/analyzer.py has the same tables.
 #pragma once
 
 #include <array>
@@ -10,20 +10,18 @@
 
 namespace scrubjay::text {
 
-// Scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, Tai), and Hangul, whose words
-// carry their particles: overlapping bigrams.
+// Scripts written as overlapping bigrams: those without spaces between words (Han, Kana, Thai, Lao, Khmer,
+// Myanmar, Tai), and Hangul, whose words include their particles.
 [[nodiscard]] bool is_bigram_script(char32_t c) noexcept;
 
 // Marks that folding removes: diacritics of Latin, Greek, Cyrillic and symbols, Hebrew points, Arabic vowel
-// signs and tatweel, and characters without a glyph of their own. Vowel signs of Indic scripts and the
-// dakuten stay.
+// signs and tatweel, and characters without a glyph. Vowel signs of Indic scripts and the dakuten stay.
 [[nodiscard]] bool is_stripped(char32_t c) noexcept;
 
-// For Latin letters whose stroke or ligature no decomposition knows (ø, ł, æ): their plain spelling; else
-// empty.
+// Plain spelling of Latin letters whose stroke or ligature has no decomposition (ø, ł, æ); otherwise empty.
 [[nodiscard]] std::string_view plain_letter(char32_t c) noexcept;
 
-// What a byte is for the scanner and the parser of compounds.
+// Byte classes for the scanner and the parser of compounds.
 enum ByteClass : uint8_t {
   kSeparator = 0,
   kLower = 1,
@@ -35,7 +33,7 @@ enum ByteClass : uint8_t {
 };
 
 inline constexpr uint8_t kAlnum = kLower | kUpper | kDigit;
-// Bytes that never end a run; a comma does unless it stands between digits.
+// Bytes that never end a run; a comma ends it unless it is between digits.
 inline constexpr uint8_t kInRun = kAlnum | kJoiner | kBeyondAscii;
 
 inline constexpr std::array<uint8_t, 256> kByteClasses = [] {

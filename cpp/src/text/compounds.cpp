@@ -9,20 +9,20 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kLeastBeside = 3;                // letters of what is beside a part
-constexpr size_t kLongPart = 6, kLongBeside = 4;  // a long word hardly stands in another by chance
+constexpr size_t kLeastBeside = 3;                // letters beside a part
+constexpr size_t kLongPart = 6, kLongBeside = 4;  // a long word seldom occurs inside another one by chance
 
-// Between parts: letters that link, and ends that stemmers take off.
+// Letters between parts: linking letters, and suffixes that stemmers remove.
 constexpr std::string_view kLinks[] = {"",   "a", "e",  "en", "ens", "er", "es",  "i",
                                        "in", "n", "ns", "o",  "s",   "u",  "ung", "ungs"};
 
-// Prefixes of verbs and nouns, which make other words rather than compounds: Auflage is no Lage.
+// Prefixes of verbs and nouns, which form other words and not compounds: Auflage does not contain Lage.
 constexpr std::string_view kPrefixes[] = {
     "auf",  "aus", "bei",    "dar",   "durch", "efter", "ein",  "ent",   "fore", "fram",  "fur",  "gegen",
     "her",  "hin", "hinter", "med",   "mit",   "nach",  "naar", "neben", "om",   "onder", "over", "till",
     "uber", "uit", "under",  "unter", "upp",   "van",   "ver",  "voor",  "vor",  "wider", "zer",  "zwischen"};
 
-// Which are no words of English, nor stems of any, nor frequent in names.
+// Words that are not English words or stems of them, and not frequent in names.
 constexpr std::string_view kSigns[] = {
     "der und das nicht ist eine auf dem sich auch wird oder durch werden uber",  // German
     "het een voor niet zijn ook maar wordt naar deze hebben",                    // Dutch
@@ -34,7 +34,7 @@ bool is_prefix(std::string_view word) noexcept {
   return std::find(std::begin(kPrefixes), std::end(kPrefixes), word) != std::end(kPrefixes);
 }
 
-// Whether `part` stands in `whole` with nothing or enough on either side.
+// Whether `part` occurs in `whole` with nothing or enough letters on either side.
 bool stands_in(std::string_view part, std::string_view whole) noexcept {
   for (size_t at = whole.find(part); at != std::string_view::npos; at = whole.find(part, at + 1)) {
     const size_t after = whole.size() - at - part.size();
@@ -90,16 +90,16 @@ bool has_compounds(std::string_view analyzer) noexcept {
 
 std::span<const std::vector<std::string>> signs_of_compounds() {
   static const auto* const signs = [] {  // never destroyed: threads may outlive statics
-    auto* made = new std::vector<std::vector<std::string>>;
+    auto* lists = new std::vector<std::vector<std::string>>;
     for (const std::string_view words : kSigns) {
-      std::vector<std::string>& terms = made->emplace_back();
+      std::vector<std::string>& terms = lists->emplace_back();
       for (size_t from = 0; from < words.size();) {
         const size_t end = std::min(words.find(' ', from), words.size());
         terms.push_back(porter2(words.substr(from, end - from)));
         from = end + 1;
       }
     }
-    return made;
+    return lists;
   }();
   return *signs;
 }

@@ -1,4 +1,4 @@
-// Date numbers: what numbers and words of a question may be as parts of a date, and days of the calendar.
+// Date numbers: the meaning of numbers and number words in a date, and calendar days.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline bool is_among(std::string_view word, std::initializer_list<std::string_vi
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Of one to `most_digits` digits and nothing else; -1: it is no such number.
+// Value of one to `most_digits` digits; -1 for anything else.
 inline int number(std::string_view word, size_t most_digits) noexcept {
   if (word.empty() || word.size() > most_digits) return -1;
   int value = 0;
@@ -25,7 +25,7 @@ inline int number(std::string_view word, size_t most_digits) noexcept {
   }
   return value;
 }
-// 0: it is none.
+// 0 if it is not a number.
 inline int small_number(std::string_view word) noexcept { return std::max(number(word, 2), 0); }
 inline int year_of(std::string_view word) noexcept {
   const int value = word.size() == 4 ? number(word, 4) : -1;
@@ -39,7 +39,7 @@ inline int day_of(std::string_view word) noexcept {
   const int value = small_number(word);
   return value <= 31 ? value : 0;
 }
-// From "one" to "twelve", "a" and "an"; digits. 0: it is none.
+// "one" to "twelve", "a", "an", or digits; 0 for anything else.
 inline int count_of(std::string_view word) noexcept {
   constexpr std::string_view kNumbers[] = {"one",   "two",   "three", "four", "five",   "six",
                                            "seven", "eight", "nine",  "ten",  "eleven", "twelve"};
@@ -53,7 +53,7 @@ inline std::chrono::year_month_day date(int year, int month, int day) noexcept {
   return {std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
           std::chrono::day(static_cast<unsigned>(day))};
 }
-// Since 1970-01-01.
+// Days since 1970-01-01.
 inline int days(int year, int month, int day = 1) noexcept {
   return static_cast<int>(std::chrono::sys_days(date(year, month, day)).time_since_epoch().count());
 }

@@ -71,7 +71,7 @@ bool DateWindows::try_day(int year, int month, int day, Terms terms) {
 }
 
 bool DateWindows::try_recent_day(int month, int day, Terms terms) {
-  constexpr int kLongestGap = 8;  // years, of 29 February
+  constexpr int kLongestGap = 8;  // years between two 29 Februaries
   if (!has_today_) return false;
   for (int year = year_; year >= year_ - kLongestGap; --year)
     if (day_exists(year, month, day) && days(year, month, day) <= today_)
@@ -178,7 +178,7 @@ void DateWindows::add_year(int year, Terms terms) {
 }
 
 void DateWindows::add_today() { add({today_, today_ + 1, 0, 0.0}, today_ + 1, {}); }
-// People tell of it on the day after, too, but rather of today then.
+// People also report it on the day after, but then more often that day.
 void DateWindows::add_yesterday() { add({today_ - 1, today_, 1, 0.5}, today_, {}); }
 void DateWindows::add_day_before_yesterday() { add({today_ - 2, today_ - 1, 0, 0.0}, today_ - 1, {}); }
 
@@ -250,7 +250,7 @@ void DateWindows::add(const Span& span, int past, Terms terms) {
       break;
     case DateRelation::before:
       window.start = first;
-      // Before a day: it is told until the day behind it.
+      // For a date before a day, the window ends at that day.
       window.end = span.end > past ? span.end : span.start;
       break;
     case DateRelation::after:

@@ -1,4 +1,4 @@
-// Date windows: the days that the expressions of a question mean at a time.
+// Date windows: the days that the expressions of a question mean at a given time.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace scrubjay::text {
 
-// How an expression stands to the days that it names: they are meant, all before, all after, all since; none of them
-// (not in May).
+// Relation of an expression to the days that it names: these days, all before, all after, all since, or not
+// these days (not in May).
 enum class DateRelation : uint8_t { at, before, after, since, none };
 
-// Appends to the windows and terms of one question. The functions that count back from today need has_today().
+// Appends to the windows and terms of one question. Functions that count back from today require has_today().
 class DateWindows {
  public:
   using Terms = std::initializer_list<std::string_view>;
 
   DateWindows(std::vector<DateWindow>& windows, std::vector<std::string>& terms, int64_t now_us);
 
-  // False where `now_us` is in no year that questions name.
+  // False if the year of `now_us` is outside the years that questions name.
   [[nodiscard]] bool has_today() const noexcept { return has_today_; }
   [[nodiscard]] int year() const noexcept { return year_; }
   // Of the last month of this number that has begun.
   [[nodiscard]] int recent_year_of(int month) const noexcept { return month > month_ ? year_ - 1 : year_; }
 
-  // Of what is added from here on.
+  // Sets the relation of all windows added from now on.
   void relate(DateRelation relation) noexcept { relation_ = relation; }
 
-  // False, and nothing is added, if there is no such day.
+  // Returns false and adds nothing if there is no such day.
   bool try_day(int year, int month, int day, Terms terms);
-  // The last day of this name until now; false if there is none.
+  // Adds the most recent such day up to now; returns false if there is none.
   bool try_recent_day(int month, int day, Terms terms);
   void add_month(int year, int month, Terms terms);
   // The last day of this number until now; false if it is in no year that questions name.
@@ -45,7 +45,7 @@ class DateWindows {
   // False if they are in another order or far apart.
   bool try_months(int year, int month, int last_year, int last_month);
   bool try_years(int year, int last_year);
-  // The last one that has begun, or that is over.
+  // Adds the most recent one that has begun, or with `over` that has ended.
   void add_recent_month(int month, bool over);
   void add_recent_season(int first_month, bool over);
   void add_recent_quarter(int quarter, bool over);
@@ -65,13 +65,13 @@ class DateWindows {
   void add_today();
   void add_yesterday();
   void add_day_before_yesterday();
-  // The last one before today, or one so many weeks before that.
+  // Adds the last one before today, or one so many weeks before that.
   void add_last_weekday(int weekday, int weeks_before = 0);
-  // The week, weekend, month, quarter or year so many before this one.
+  // Adds the week, weekend, month, quarter or year that is `back` units before the current one.
   void add_calendar(DateUnit unit, int back);
-  // So many units ago; between `least` and `most` of them.
+  // Adds a time between `least` and `most` units ago.
   void add_ago(DateUnit unit, int least, int most);
-  // So many units up to now.
+  // Adds the last `count` units up to now.
   void add_last(DateUnit unit, int count);
 
  private:
@@ -81,7 +81,7 @@ class DateWindows {
   };
   void add_day(int day, Terms terms);
   void add_months(int first, int n, Terms terms);  // first: months since year 0
-  // `past`: where what comes after it begins, usually at its end.
+  // `past`: the first day after the span, usually its end.
   void add(const Span& span, int past, Terms terms);
 
   std::vector<DateWindow>& windows_;

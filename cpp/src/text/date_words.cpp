@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxDateWordBytes = 12;
 constexpr std::string_view kNone = "-";
 
-// Twelve months each. tests/reference/dates.py has the same tables.
+// Twelve months in each string. tests/reference/dates.py has the same tables.
 constexpr std::string_view kPlainMonths[] = {
     "january february march april may june july august september october november december",
     "januar februar märz april mai juni juli august september oktober november dezember",
@@ -90,7 +90,7 @@ class DateWordTable {
     add_all(kPlurals, DateWord::units, 0);
     for (const QuestionWord& word : kOthers) add(word);
   }
-  // Null: it is none of these. `word`: not empty.
+  // Returns null for other words. `word`: not empty.
   [[nodiscard]] const QuestionWord* find(std::string_view word) const noexcept {
     if (word.size() > kMaxDateWordBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return nullptr;
     for (size_t slot = slot_of(word); !slots_[slot].text.empty(); slot = (slot + 1) % kSlots)
@@ -116,7 +116,7 @@ class DateWordTable {
     slots_[slot] = word;
     lengths_[first_of(word.text)] |= 1u << word.text.size();
   }
-  // By the first seven bytes of a word, and how many there are.
+  // Hash of the first seven bytes of a word and the number of these bytes.
   [[nodiscard]] static size_t slot_of(std::string_view word) noexcept {
     const uint64_t bytes = base::load_bytes(word.data(), std::min<size_t>(word.size(), 7)) + word.size();
     return (bytes * 0x9e3779b97f4a7c15ull) >> 55;
@@ -125,7 +125,7 @@ class DateWordTable {
     return static_cast<unsigned char>(word.front()) % kLetters;
   }
 
-  std::array<uint32_t, kLetters> lengths_{};  // of the words that begin with a letter: most others stop here
+  std::array<uint32_t, kLetters> lengths_{};  // lengths of words by first letter: a quick test
   std::array<QuestionWord, kSlots> slots_{};
 };
 
@@ -147,9 +147,9 @@ bool is_nth(std::string_view word) noexcept {
          date_numbers::day_of(word) != 0;
 }
 
-// Whether some word may be part of a date: a few instructions a byte, nothing is kept.
+// Whether some word may be part of a date, at a few instructions per byte and without storing anything.
 bool any_known(std::string_view utf8) {
-  const DateWordTable& known = date_word_table();
+  const DateWordTable& table = date_word_table();
   for (size_t at = 0; at < utf8.size();) {
     if ((byte_class(utf8[at]) & kInWord) == 0) {
       ++at;
@@ -160,7 +160,7 @@ bool any_known(std::string_view utf8) {
     for (; at < utf8.size() && (byte_class(utf8[at]) & kInWord) != 0; ++at, ++n)
       if (n < kMaxDateWordBytes) word[n] = to_lower(utf8[at]);
     if (n > kMaxDateWordBytes) continue;
-    if (four_digits({word, n}) || known.find({word, n}) || is_nth({word, n})) return true;
+    if (four_digits({word, n}) || table.find({word, n}) || is_nth({word, n})) return true;
   }
   return false;
 }
@@ -178,7 +178,7 @@ bool QuestionWords::read(std::string_view utf8) {
   folded_.resize(utf8.size());
   std::transform(utf8.begin(), utf8.end(), folded_.begin(), to_lower);
   const std::string_view folded = folded_;
-  size_t end = 0;  // of the word before
+  size_t end = 0;  // of the previous word
   for (size_t at = 0; at < folded.size();) {
     const size_t from = at;
     while (at < folded.size() && (byte_class(folded[at]) & kInWord) != 0) ++at;
@@ -187,8 +187,8 @@ bool QuestionWords::read(std::string_view utf8) {
       continue;
     }
     QuestionWord word{folded.substr(from, at - from)};
-    if (const QuestionWord* known = date_word_table().find(word.text))
-      word = {word.text, known->kind, known->value};
+    if (const QuestionWord* date_word = date_word_table().find(word.text))
+      word = {word.text, date_word->kind, date_word->value};
     word.gap = gap_of(folded.substr(end, from - end));
     words_.push_back(word);
     end = at;

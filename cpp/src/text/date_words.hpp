@@ -1,6 +1,6 @@
-// Date words: the words of a question as far as they may say when, for dates.hpp.
+// Date words: the words of a question that may express a date, for dates.hpp.
 //
-// A word is a run of ASCII letters and digits and of bytes beyond ASCII; capitals of ASCII are folded.
+// A word is a run of ASCII letters, ASCII digits and non-ASCII bytes; ASCII capitals are folded.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace scrubjay::text {
 enum class DateWord : uint8_t {
   other,
   month,        // value: 1 to 12
-  plain_month,  // the same; says when without a year or day, too, behind a word such as "in"
-  short_month,  // the same of an English name that is cut short; says when with a day
+  plain_month,  // same; expresses a date also without a year or day, after a word such as "in"
+  short_month,  // same, an abbreviated English name; expresses a date only with a day
   weekday,      // 0 to 6, from Monday
-  weekdays,     // in the plural
-  season,       // its first month; those of the north
-  unit,         // of time, in the singular: DateUnit
-  units,        // in the plural
+  weekdays,     // plural
+  season,       // value: its first month, in the northern hemisphere
+  unit,         // singular unit of time: DateUnit
+  units,        // plural
   quarter,      // 1 to 4
   half,         // of a year: 1 and 2; 0: the word itself
   holiday,      // Holiday
@@ -29,7 +29,7 @@ enum class DateWord : uint8_t {
   night,
   part_of_day,  // that says when behind "this"
   ago,
-  newest,  // value 1: behind "most" only
+  newest,  // value 1: only after "most"
 };
 
 enum class DateUnit : uint8_t { day, week, weekend, month, year, quarter, fortnight };
@@ -40,15 +40,16 @@ struct QuestionWord {
   std::string_view text;  // folded
   DateWord kind = DateWord::other;
   uint8_t value = 0;
-  // Between the word before and this one: '-', '.', '/' alone; ' ' for blanks, commas and full stops; 'x' for
-  // all else and before the first word.
+  // Separator before this word: '-', '.' or '/' alone; ' ' for blanks, commas and full stops; 'x' for
+  // anything else and before the first word.
   char gap = 'x';
 };
 
-// The words of one question after the other; reuse one per thread.
+// Reads the words of one question at a time; reuse one per thread.
 class QuestionWords {
  public:
-  // False, and no words, if none of them can be part of a date: most questions, in a few instructions a byte.
+  // Returns false, with no words, if none of them can be part of a date: most questions, at a few
+  // instructions per byte.
   [[nodiscard]] bool read(std::string_view utf8);
   [[nodiscard]] const std::vector<QuestionWord>& words() const noexcept { return words_; }
 

@@ -18,7 +18,7 @@ using date_numbers::number;
 using date_numbers::small_number;
 using date_numbers::year_of;
 
-// Further on than the sixth word, or in a longer question, "current" says which, not when.
+// After the sixth word, or in a longer question, "current" is an attribute and not a time.
 constexpr size_t kLatestWithin = 6, kLatestWords = 16;
 
 bool is_past(std::string_view word) noexcept { return is_among(word, {"last", "past", "previous"}); }
@@ -73,7 +73,8 @@ bool before_negated(std::string_view word) noexcept {
 
 }  // namespace
 
-// One pattern after the other at each word. Each says how many words it took; 0: it does not stand there.
+// Matches the patterns at each word in turn. Each pattern returns the number of words it matched;
+// 0: no match.
 class DateFinder {
  public:
   DateFinder(Dates& out, int64_t now_us)
@@ -86,23 +87,23 @@ class DateFinder {
  private:
   using Terms = DateWindows::Terms;
 
-  // The word at a place, if this is between it and the word before.
+  // The word at a position, if `gap` is between it and the previous word.
   [[nodiscard]] std::string_view text(size_t place, char gap = ' ') const noexcept {
     return place < words_.size() && words_[place].gap == gap ? words_[place].text : std::string_view();
   }
-  // What that word is.
+  // The kind of that word.
   [[nodiscard]] DateWord kind(size_t place, char gap = ' ') const noexcept {
     return text(place, gap).empty() ? DateWord::other : words_[place].kind;
   }
-  // The word before a place, if only blanks are between.
+  // The word before a position, if only blanks are between.
   [[nodiscard]] std::string_view before(size_t place) const noexcept {
     return place > 0 && words_[place].gap == ' ' ? words_[place - 1].text : std::string_view();
   }
-  // Without "the".
+  // The same, skipping "the".
   [[nodiscard]] std::string_view before_the(size_t place) const noexcept {
     return before(place) == "the" ? before(place - 1) : before(place);
   }
-  // A year, perhaps after "of", and how many words that is.
+  // A year, optionally after "of", and the number of words.
   [[nodiscard]] std::pair<int, size_t> year_behind(size_t place) const noexcept {
     if (const int year = year_of(text(place))) return {year, 1};
     if (is_of(text(place)))
@@ -128,7 +129,8 @@ class DateFinder {
     return 0;
   }
 
-  // Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day and nothing more.
+  // Before May, after 2024, since Monday; not in May. "The week before 8 May" is near that day and
+  // gives no relation.
   [[nodiscard]] DateRelation relation_of(size_t place) const noexcept {
     constexpr size_t kMostBetween = 3;
     size_t first = place;
@@ -186,7 +188,7 @@ class DateFinder {
     return known ? behind - place : 0;
   }
 
-  // 2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023: which is the month?), 05/2023, in 2023-05.
+  // 2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023, whose month is ambiguous), 05/2023, in 2023-05.
   size_t numeric(size_t place) {
     const std::string_view word = words_[place].text;
     if (number(word, 4) < 0) return 0;
@@ -213,14 +215,15 @@ class DateFinder {
           continue;
         }
       }
-      // They stand side by side in the question.
+      // They are adjacent in the question.
       const std::string_view written(word.data(), word.size() + second.size() + third.size() + 2);
       if (year && month && day && windows_.try_day(year, month, day, {written})) return 3;
     }
     return 0;
   }
 
-  // Whether a day without a year is one: behind "on", or a month that is no other word, and no deadline.
+  // Whether a day without a year is a date: after "on", or with a month that is not another word, and
+  // not a deadline.
   [[nodiscard]] bool names_day(size_t first, size_t month, std::string_view day, bool of) const noexcept {
     const QuestionWord& name = words_[month];
     if (name.kind == DateWord::month) return false;
@@ -240,10 +243,10 @@ class DateFinder {
     if (!is_month(kind(place + n))) return 0;
     const int month = words_[place + n].value;
     const auto [year, n_more] = year_behind(place + n + 1);
-    const bool known =
+    const bool is_date =
         year ? windows_.try_day(year, month, day, {word, name, text(place + n + n_more)})
              : names_day(place, place + n, word, n == 2) && windows_.try_recent_day(month, day, {word, name});
-    return known ? n + 1 + n_more : 0;
+    return is_date ? n + 1 + n_more : 0;
   }
 
   // On the 5th, since the 5th of last month.
@@ -312,7 +315,7 @@ class DateFinder {
     }
     if (word.kind != DateWord::plain_month || !windows_.has_today()) return 0;
     if (!before_month(word_before) && !is_part_of_month(place)) return 0;
-    // The last one that has begun; "last" means one that is over.
+    // The most recent one that has begun, or after "last" that has ended.
     windows_.add_recent_month(month, is_past(word_before));
     return 1;
   }
@@ -427,7 +430,7 @@ class DateFinder {
     return n;
   }
 
-  // How many units: a number, or what "a few" and the like may mean; and how many words that is.
+  // A number of units, or the range that "a few" and the like may mean; and the number of words.
   struct Count {
     int least = 0, most = 0;
     size_t n_words = 0;
@@ -522,7 +525,7 @@ class DateFinder {
     return 1;
   }
 
-  // On Monday, 8 May: the date says which; on Monday and Friday, on Monday mornings: each of them.
+  // On Monday, 8 May: the date decides; on Monday and Friday, on Monday mornings: each of them.
   [[nodiscard]] bool says_which(size_t place) const noexcept {
     const std::string_view next = text(place);
     if (is_relation(next) || is_among(next, {"and", "or", "mornings", "afternoons", "evenings", "nights"}))

@@ -1,15 +1,15 @@
-// Dates of a question: the days that it names ("on 8 May 2023", "last March", "two weeks ago", "in the last 7 days",
-// "before 2025", "the week before last", "since Easter", "between March and May"), and whether it asks for the newest
-// state of things ("the latest plan").
+// Dates of a question: the days that it names ("on 8 May 2023", "last March", "two weeks ago", "in the last 7
+// days", "before 2025", "the week before last", "since Easter", "between March and May"), and whether it asks
+// for the newest state ("the latest plan").
 //
-// Dates as content are left alone: a number is a year only behind "in", "during", "throughout", "before", "after",
-// "since" or a month, a month without a year or day only behind "in", "last" and the like. A day without a year ("2nd
-// November") is the last one until now, but for deadlines ("by 8 May") and what may be other words ("may 2"). "On
-// Monday" is the last one before today, unless the question speaks of what will be. What follows "not" ("not in May but
-// in March") is not meant. What day 5/8/2023 is nobody knows. Months have their names in English, German, French,
-// Spanish, Italian, Portuguese and Dutch; the other words are English, "yesterday", the day before it and holidays
-// aside. Days are those of UTC.
-// tests/reference/dates.py is the twin.
+// Dates as content are ignored: a number is a year only after "in", "during", "throughout", "before",
+// "after", "since" or a month; a month without a year or day is a date only after "in", "last" and the like.
+// A day without a year ("2nd November") is the most recent one, except for deadlines ("by 8 May") and words
+// that may mean something else ("may 2"). "On Monday" is the last Monday before today, unless the question is
+// about the future. What follows "not" is excluded ("not in May but in March"). Ambiguous dates such as
+// 5/8/2023 are ignored. Month names are recognised in English, German, French, Spanish, Italian, Portuguese
+// and Dutch; other words are English only, except for "yesterday", the day before yesterday and holidays. Days are UTC
+// days. Reference: tests/reference/dates.py.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,13 @@ namespace scrubjay::text {
 
 inline constexpr int64_t kDayUs = 86'400'000'000;
 
-// Days since 1970-01-01: [start, end) are meant; [end, later) count `after`, as people tell afterwards.
+// Days since 1970-01-01: [start, end) match fully; [end, later) match with `after`, since people
+// often report afterwards.
 struct DateWindow {
   int32_t start = 0, end = 0, later = 0;
   double after = 0.0;
-  // The date as the question writes it, as terms of a text that holds it: [first_term, first_term + n_terms) of
-  // Dates::terms(). None where that would be the name of a month alone.
+  // The date as the question writes it, as the terms of a text that contains it: [first_term, first_term +
+  // n_terms) of Dates::terms(). Empty if that would be the name of a month alone.
   uint32_t first_term = 0, n_terms = 0;
 
   [[nodiscard]] double match(int64_t day) const noexcept {
@@ -38,20 +39,20 @@ struct DateWindow {
   }
 };
 
-// Those of one question after the other; reuse one per thread.
+// Finds the dates of one question at a time; reuse one per thread.
 class Dates {
  public:
-  static constexpr size_t kLongest = 512;  // bytes: what is longer is no question
+  static constexpr size_t kLongest = 512;  // bytes; a longer text is not a question
 
-  // False for most questions, in a few instructions a byte: no word can be part of a date. What a question
-  // says is asked of resolve() then.
+  // Returns false for most questions, at a few instructions per byte: no word can be part of a date. If true,
+  // resolve() computes what the question means.
   [[nodiscard]] bool read(std::string_view question) {
     windows_.clear();
     terms_.clear();
     latest_ = false;
     return question.size() <= kLongest && question_.read(question);
   }
-  // What the words of the last read() that was true mean at a time, in microseconds since 1970.
+  // Computes the meaning of the words of the last successful read() at a time, in microseconds since 1970.
   void resolve(int64_t now_us);
 
   [[nodiscard]] bool any() const noexcept { return latest_ || !windows_.empty(); }

@@ -29,15 +29,15 @@ bool is_scandinavian(const Analyzer& analyzer) noexcept {
   return language == "danish" || language == "norwegian" || language == "swedish";
 }
 
-// How many bytes the Latin letter at `at` takes; 0: there is none.
+// Number of bytes of the Latin letter at `at`; 0: not a letter.
 size_t bytes_of_letter(std::string_view text, size_t at) noexcept {
   if ((byte_class(text[at]) & (kLower | kUpper)) != 0) return 1;
   if (text[at] != kLatin1 || at + 1 == text.size()) return 0;
   const char second = text[at + 1];
-  return second == '\x97' || second == '\xb7' ? 0 : 2;  // the signs of multiplication and division
+  return second == '\x97' || second == '\xb7' ? 0 : 2;  // multiplication and division signs
 }
 
-// Unset: the word has none of these letters.
+// nullopt: the word has none of these letters.
 std::optional<std::string> with_digraphs(std::string_view word) {
   std::string other;
   bool any = false;
@@ -45,7 +45,7 @@ std::optional<std::string> with_digraphs(std::string_view word) {
     const size_t n = bytes_of_letter(word, at);
     const std::string_view letter = word.substr(at, n);
     const auto* const pair = std::find_if(std::begin(kToDigraph), std::end(kToDigraph),
-                                          [&](const DigraphPair& one) { return one.marked == letter; });
+                                          [&](const DigraphPair& pair) { return pair.marked == letter; });
     any |= pair != std::end(kToDigraph);
     other.append(pair != std::end(kToDigraph) ? pair->written : letter);
     at += n;
@@ -58,8 +58,8 @@ std::optional<std::string> without_digraphs(std::string_view word, std::span<con
   bool any = false;
   for (size_t at = 0; at < word.size();) {
     const std::string_view two = word.substr(at, 2);
-    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const DigraphPair& one) {
-      return two.size() == 2 && to_lower(two[0]) == one.written[0] && to_lower(two[1]) == one.written[1];
+    const auto pair = std::find_if(pairs.begin(), pairs.end(), [&](const DigraphPair& pair) {
+      return two.size() == 2 && to_lower(two[0]) == pair.written[0] && to_lower(two[1]) == pair.written[1];
     });
     any |= pair != pairs.end();
     other.append(pair != pairs.end() ? pair->marked : word.substr(at, 1));
@@ -68,7 +68,7 @@ std::optional<std::string> without_digraphs(std::string_view word, std::span<con
   return any ? std::optional(std::move(other)) : std::nullopt;
 }
 
-// Whether a name in ASCII letters may be one with marked letters.
+// Whether a word in ASCII letters may be a name with marked letters.
 bool may_be_name(std::string_view word) noexcept {
   return word.size() >= kLeastNameLetters && is_upper(word.front()) &&
          std::all_of(word.begin() + 1, word.end(), is_lower);
@@ -90,7 +90,7 @@ bool may_have_digraphs(std::string_view utf8, const Analyzer& analyzer) noexcept
 
 std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyzer) {
   const bool both_ways = is_scandinavian(analyzer);
-  std::vector<Digraph> found;
+  std::vector<Digraph> digraphs;
   for (size_t at = 0; at < utf8.size();) {
     const size_t from = at;
     while (at < utf8.size()) {
@@ -110,9 +110,9 @@ std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyz
     if (is_name) other = without_digraphs(word, kOfNames);
     if (!other) continue;
     Digraph one{analyzer.term_of_letters(word), analyzer.term_of_letters(*other), is_name};
-    if (one.term != one.other) found.push_back(std::move(one));
+    if (one.term != one.other) digraphs.push_back(std::move(one));
   }
-  return found;
+  return digraphs;
 }
 
 }  // namespace scrubjay::text

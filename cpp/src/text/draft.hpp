@@ -1,4 +1,4 @@
-// Draft: the tokens of one surface form while they are being made, in buffers that are reused.
+// Draft: the tokens of one surface form under construction, in reusable buffers.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ class Draft {
     TokenKind kind;
   };
 
-  static constexpr size_t kItemsALook = 4096;  // of a run that is as long as a book
+  static constexpr size_t kItemsALook = 4096;  // interruption interval, for a run as long as a book
 
   void clear() noexcept {
     bytes_.clear();
     items_.clear();
   }
 
-  // Cut to kMaxTermBytes; an empty term is dropped.
+  // Adds a term, cut to kMaxTermBytes; ignores an empty one.
   void add(std::string_view term, TokenKind kind) {
     term = cut_utf8(term, kMaxTermBytes);
     if (term.empty()) return;
@@ -42,7 +42,7 @@ class Draft {
     return std::string_view(bytes_).substr(item.offset, item.length);
   }
 
-  // Keeps those items from `first` on for which keep(item) holds.
+  // Removes the items from `first` on for which keep(item) is false.
   template <typename Keep>
   void filter(size_t first, Keep keep) {
     size_t end = first;

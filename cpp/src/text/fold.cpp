@@ -14,7 +14,7 @@ void lower_ascii(std::string_view word, std::string& out) {
   std::transform(word.begin(), word.end(), out.begin(), to_lower);
 }
 
-// In place: drops what folding strips, spells out what it spells out (never longer than the letter).
+// In place: removes marks, and spells out ligatures (never longer than the letter).
 void strip_marks(std::string& text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size();) {

@@ -1,4 +1,4 @@
-// Folding: a word without case and accents.
+// Folding: removes case and accents from a word.
 #pragma once
 
 #include <string>
@@ -8,15 +8,14 @@ namespace scrubjay::text {
 
 [[nodiscard]] bool is_ascii(std::string_view text) noexcept;
 
-// Folds words one after the other; keeps its buffers. The views are valid until the next call. Not
-// thread-safe.
+// Folds one word at a time in reusable buffers. The views are valid until the next call. Not thread-safe.
 class Folder {
  public:
-  // Full case folding, then NFKC; accents stay (a stemmer of another language needs them). Must not be given
-  // views of its own results.
+  // Full case folding, then NFKC; accents stay (stemmers of other languages need them). The argument must not
+  // be a view of an earlier result.
   [[nodiscard]] std::string_view fold_case_only(std::string_view word);
 
-  // Case and accents away, in form NFKC. May be given the result of fold_case_only.
+  // Removes case and accents, in form NFKC. The argument may be a result of fold_case_only.
   [[nodiscard]] std::string_view fold(std::string_view word);
 
   [[nodiscard]] size_t memory_bytes() const noexcept;

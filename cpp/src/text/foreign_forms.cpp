@@ -36,17 +36,17 @@ const ForeignForms* ForeignForms::of(const Analyzer& analyzer) {
   const std::string_view language = analyzer.language();
   if (language.empty()) return nullptr;
   const std::span<const FormGroups> groups = foreign_form_groups();
-  const auto own =
-      std::lower_bound(groups.begin(), groups.end(), language,
-                       [](const FormGroups& one, std::string_view wanted) { return one.language < wanted; });
-  if (own == groups.end() || own->language != language) return nullptr;
-  std::atomic<const ForeignForms*>& table = tables[static_cast<size_t>(own - groups.begin())];
+  const auto entry = std::lower_bound(
+      groups.begin(), groups.end(), language,
+      [](const FormGroups& group, std::string_view wanted) { return group.language < wanted; });
+  if (entry == groups.end() || entry->language != language) return nullptr;
+  std::atomic<const ForeignForms*>& table = tables[static_cast<size_t>(entry - groups.begin())];
   if (const ForeignForms* const made = table.load(std::memory_order_acquire)) return made;
   const std::lock_guard lock(making);
   if (const ForeignForms* const made = table.load(std::memory_order_acquire)) return made;
-  const auto* const made = new ForeignForms(analyzer, language, own->words);
-  table.store(made, std::memory_order_release);
-  return made;
+  const auto* const forms = new ForeignForms(analyzer, language, entry->words);
+  table.store(forms, std::memory_order_release);
+  return forms;
 }
 
 ForeignForms::ForeignForms(const Analyzer& analyzer, std::string_view language, std::string_view groups) {
@@ -74,15 +74,15 @@ void ForeignForms::add(const Analyzer& analyzer, const std::vector<std::string>&
   for (const std::string& term : terms) {
     const size_t bit = bit_of(term_key(term));
     bits_[bit / 64] |= uint64_t{1} << (bit % 64);
-    std::vector<std::string>& own = others_[term];
+    std::vector<std::string>& other_terms = others_[term];
     for (const std::string& other : terms)
-      if (other != term) add_once(own, other);
+      if (other != term) add_once(other_terms, other);
   }
 }
 
 std::span<const std::string> ForeignForms::others(std::string_view term) const {
-  const auto found = others_.find(term);
-  return found == others_.end() ? std::span<const std::string>() : found->second;
+  const auto entry = others_.find(term);
+  return entry == others_.end() ? std::span<const std::string>() : entry->second;
 }
 
 }  // namespace scrubjay::text

@@ -1,8 +1,8 @@
-// Foreign forms: irregular forms of words of other languages than English, for the analyzers that are named for them.
+// Foreign forms: irregular word forms of languages other than English, for the analyzers of those languages.
 //
-// fuhr is of fahren, Bücher of Buch, dijo of decir; the stemmers of Snowball leave them apart. As with word_forms.hpp a
-// query is asked for the forms that its scope knows; what is indexed stays as it is. tests/reference/foreign_forms.py is
-// the twin.
+// fuhr is a form of fahren, Bücher of Buch, dijo of decir, but Snowball's stemmers give them different stems.
+// As with word_forms.hpp, a query is expanded by the forms that its scope knows; the index does not change.
+// Reference: tests/reference/foreign_forms.py.
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ namespace scrubjay::text {
 
 class ForeignForms {
  public:
-  // The forms of the language whose Snowball stemmer the analyzer has; null: there is no table of it. The first call
-  // makes the table, about a millisecond; it is never destroyed. From any thread.
+  // Returns the forms of the language of the analyzer's Snowball stemmer, or null if there is no table for
+  // it. The first call makes the table in about a millisecond; it is never destroyed. Thread-safe.
   [[nodiscard]] static const ForeignForms* of(const Analyzer& analyzer);
 
-  // Whether there are other forms of the term with this key; false alarms happen. Cheap.
+  // Whether the term with this key may have other forms; may give false positives. Cheap.
   [[nodiscard]] bool may_hold(uint64_t key) const noexcept {
     const size_t bit = bit_of(key);
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;

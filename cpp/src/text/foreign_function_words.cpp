@@ -84,7 +84,7 @@ constexpr std::array<std::string_view, 7> kLanguages = {
     "fran fra "
     "eller men kan ska skal skulle blir bliver blev mycket meget over under vid ved efter etter",
 };
-// Of these, words of English and names.
+// Of these, the words that are also English words or names.
 constexpr std::string_view kTellNothing =
     "die man war hat bin was will er so an am in on me no do dos as us to es son sin pour plus ton come per "
     "for over "
@@ -94,12 +94,13 @@ constexpr std::string_view kTellNothing =
     "nos les "
     "est dans aux sans bis ins till also ma mes ou et un is we i a c d e j l m n o s t u y";
 
-// For each term two sets of bits: the languages that have it, and those that it is a sign of. Bit 0 is English.
+// For each term two sets of bits: the languages that have it, and those for which it is distinctive. Bit
+// 0 is English.
 class LanguageTable {
  public:
   static constexpr size_t kSlots = 4096;
   struct Entry {
-    uint64_t key = 0;  // 0: none
+    uint64_t key = 0;  // 0: empty
     uint8_t languages = 0, telling = 0;
   };
 
@@ -109,8 +110,8 @@ class LanguageTable {
       for_each_word(kLanguages[l],
                     [&](std::string_view word) { entry(word).languages |= static_cast<uint8_t>(2u << l); });
     }
-    for (Entry& one : entries_)
-      one.telling = (one.languages & 1u) == 0 || one.languages == 1u ? one.languages : 0;
+    for (Entry& entry : entries_)
+      entry.telling = (entry.languages & 1u) == 0 || entry.languages == 1u ? entry.languages : 0;
     for_each_word(kTellNothing, [&](std::string_view word) { entry(word).telling = 0; });
   }
   [[nodiscard]] const Entry* find(uint64_t key) const noexcept {

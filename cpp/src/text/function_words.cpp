@@ -12,7 +12,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxFunctionWordBytes = 10;  // themselves
+constexpr size_t kMaxFunctionWordBytes = 10;  // unstemmed
 
 constexpr std::string_view kWords =
     "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers "
@@ -25,7 +25,7 @@ constexpr std::string_view kWords =
     "now "
     "dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant";
 
-// An open-addressing table of the words, and the key of the stem of each.
+// An open-addressing table of the words, and the key of each word's stem.
 class FunctionWordTable {
  public:
   static constexpr uint32_t kNone = 0xffffffffu;
@@ -61,9 +61,9 @@ class FunctionWordTable {
   struct Entry {
     std::string_view word;
     uint64_t key;
-    bool asks;  // perhaps together with the word behind it
+    bool asks;  // may form a question phrase with the next word
   };
-  // By the first seven bytes of a word, and how many there are.
+  // Hash of the first seven bytes of a word and the number of these bytes.
   [[nodiscard]] static size_t slot_of(std::string_view word) noexcept {
     const uint64_t bytes = base::load_bytes(word.data(), std::min<size_t>(word.size(), 7)) + word.size();
     return (bytes * 0x9e3779b97f4a7c15ull) >> 54;
@@ -73,7 +73,7 @@ class FunctionWordTable {
   }
   static constexpr size_t kLetters = 32;
 
-  std::array<uint32_t, kLetters> lengths_{};  // of the words that begin with a letter: most others stop here
+  std::array<uint32_t, kLetters> lengths_{};  // lengths of words by first letter: a quick test
   std::array<uint32_t, kSlots> slots_{};
   std::vector<Entry> entries_;
 };
@@ -87,12 +87,12 @@ bool in_word(char c) noexcept {
   return (byte_class(c) & (kAlnum | kBeyondAscii)) != 0 || c == '_' || c == '\'';
 }
 
-// Whether a word that ends before `at` is a whole one, no part of a compound.
+// Whether a word that ends before `at` is a whole word, and not part of a compound.
 bool ends_word(std::string_view utf8, size_t at) noexcept {
   return at >= utf8.size() || (!in_word(utf8[at]) && utf8[at] != '-');
 }
 
-// The next word after blanks at a place, if it is of small ASCII letters alone; else empty.
+// The next word after blanks at a position if it consists of lower-case ASCII letters; otherwise empty.
 std::string_view small_word_behind(std::string_view utf8, size_t at) noexcept {
   const size_t from = std::min(utf8.find_first_not_of(' ', at), utf8.size());
   size_t end = from;
@@ -115,8 +115,8 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   found_.clear();
   asking_.clear();
   keys_.clear();
-  bool any_small = false;      // a word that begins with a small letter
-  bool sentence_start = true;  // nothing but quotes and spaces since the end of a sentence, or no word yet
+  bool any_small = false;      // a word that begins with a lower-case letter
+  bool sentence_start = true;  // only quotes and spaces since the end of a sentence, or no word yet
   bool first = true;
   for (size_t at = 0; at < utf8.size();) {
     if (!in_word(utf8[at])) {
@@ -135,7 +135,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
     while (at < utf8.size() && is_lower(utf8[at])) ++at;
     if (at != from) {
       any_small = true;
-      // The usual word: small letters and nothing else.
+      // The usual word: lower-case letters only.
       if (at == utf8.size() || !in_word(utf8[at])) {
         const uint32_t found = words.find(utf8.substr(from, at - from));
         if (found == FunctionWordTable::kNone) continue;
@@ -184,11 +184,11 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
         (from == 0 || utf8[from - 1] != '-'))
       find_asking(utf8, at, words.is_how(found));
   }
-  const auto is_name = [&](const Occurrence& one) { return any_small && one.named; };
-  for (const Occurrence& one : found_)
-    if (!is_name(one)) keys_.push_back(words.key(one.word));
-  for (const Occurrence& one : found_)
-    if (is_name(one)) std::erase(keys_, words.key(one.word));
+  const auto is_name = [&](const Occurrence& occurrence) { return any_small && occurrence.named; };
+  for (const Occurrence& occurrence : found_)
+    if (!is_name(occurrence)) keys_.push_back(words.key(occurrence.word));
+  for (const Occurrence& occurrence : found_)
+    if (is_name(occurrence)) std::erase(keys_, words.key(occurrence.word));
   if (!asking_.empty()) add_asking(utf8);
   return keys_;
 }
@@ -205,10 +205,10 @@ void FunctionWords::find_asking(std::string_view utf8, size_t end, bool how) {
 }
 
 void FunctionWords::add_asking(std::string_view utf8) {
-  constexpr std::string_view kFirst = "mkts";  // letters of the terms: stemming keeps them
+  constexpr std::string_view kFirst = "mkts";  // first letters of the terms, which stemming keeps
   constexpr size_t kMostBytes = 24;
   std::array<char, kMostBytes> word;
-  std::vector<uint64_t> written;  // terms of what begins with them
+  std::vector<uint64_t> written;  // terms of words that begin with these letters
   for (size_t at = 0; at < utf8.size(); ++at) {
     const size_t from = at;
     while (at < utf8.size() && (byte_class(utf8[at]) & (kLower | kUpper)) != 0) ++at;

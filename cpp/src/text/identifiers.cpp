@@ -8,13 +8,12 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxPieces = 8;  // a part that would fall into more pieces (a hash, base64) stays in one
+constexpr size_t kMaxPieces = 8;  // a part with more pieces (a hash, base64) is not split
 constexpr size_t kMaxDigitChanges =
-    3;  // as does one that changes more often between letters and digits (hexadecimal)
+    3;  // nor is one with more changes between letters and digits (hexadecimal)
 constexpr size_t kMinJoinedDigits = 6;  // 555-1234 is also 5551234, but 5-10 is not 510
 
-// What an identifier is made of, from the outside in: path segments; host and port; name and extension;
-// parts.
+// The levels of an identifier, from the outside in: path segments; host and port; name and extension; parts.
 constexpr std::array<std::string_view, 4> kLevels{"/", ":@#+", ".", "-_'"};
 
 bool is_one_of(std::string_view joiner, std::string_view set) noexcept {
@@ -42,12 +41,12 @@ size_t number_with_ending(std::string_view part) noexcept {
   return 0;
 }
 
-// Visits the cuts of a part: where letters meet digits, where a capital follows a small letter (camelCase),
-// and before the last capital of several (HTTPServer).
+// Visits the split positions of a part: where letters meet digits, where a capital follows a lower-case
+// letter (camelCase), and before the last of several capitals (HTTPServer).
 template <typename Visit>
 void for_each_cut(std::string_view part, Visit visit) {
   for (size_t i = 1; i < part.size(); ++i) {
-    // No cut inside a non-ASCII character: its bytes are neither digits nor ASCII letters.
+    // Never inside a non-ASCII character: its bytes are neither digits nor ASCII letters.
     if (is_digit(part[i - 1]) != is_digit(part[i])) {
       visit(i, true);
     } else if (is_upper(part[i]) && (is_lower(part[i - 1]) || (is_upper(part[i - 1]) && i + 1 < part.size() &&
@@ -84,7 +83,7 @@ void cut_into_pieces(std::string_view part, std::vector<std::string_view>& out) 
   }
 }
 
-// Anything but one piece that is the part itself.
+// Whether the part has more than one piece.
 bool is_composed(std::string_view part) noexcept {
   return !is_acronym_plural(part) && (number_with_ending(part) > 0 || falls_into_pieces(part));
 }
@@ -117,7 +116,7 @@ bool joins(std::string_view joiners) noexcept {
          std::all_of(joiners.begin(), joiners.end(), [](char c) { return c == '_'; });
 }
 
-// One compound on its way into the draft.
+// Adds the tokens of one compound to the draft.
 class CompoundTokens::Adder {
  public:
   Adder(CompoundTokens& buffers, Compound& compound, TermMaker& terms, const TermRules& rules, Draft& draft)
@@ -199,8 +198,8 @@ class CompoundTokens::Adder {
     return has_joiner(range, "@._") || n_slashes >= 2 || (n_slashes == 1 && rooted);
   }
 
-  // A form without joiners: not of one plain part, not of a path of words, of numbers only if long and
-  // hyphenated.
+  // Whether there is a form without joiners: not for one plain part or a path of words, for numbers only if
+  // long and hyphenated.
   [[nodiscard]] bool may_join(Range range) const noexcept {
     if (range.last - range.first == 1) return is_composed(compound_.parts[range.first]);
     size_t n_digits = 0;
@@ -233,7 +232,7 @@ class CompoundTokens::Adder {
 
   void add_word(std::string_view text, TokenKind kind) { draft_.add(terms_.word(text, rules_), kind); }
 
-  // #4711, @jane, C++, C#, 18+, __init__: the written form with what stands around it.
+  // #4711, @jane, C++, C#, 18+, __init__: adds the written form with adjacent joiners.
   void add_with_sigils(Range range, std::string_view before, std::string_view after) {
     const std::string_view first = before.ends_with('#') || before.ends_with('@')
                                        ? before.substr(before.size() - 1)
@@ -301,7 +300,7 @@ class CompoundTokens::Adder {
     }
   }
 
-  // Preorder: the range, then the ranges it falls into at the next level that divides it.
+  // Preorder: the range, then the ranges into which the next applicable level divides it.
   void collect_ranges(Range range, size_t level) {
     buffers_.ranges_.push_back(range);
     for (; level < kLevels.size(); ++level) {
@@ -311,12 +310,12 @@ class CompoundTokens::Adder {
     }
   }
 
-  // Each form once, and not at all where a part says the same. One exception: the joined form of an
-  // identifier with digits stays even where it is the whole, so that E712 weighs as much as TS-712 (and more
-  // than the words around it).
+  // Keeps each form once, and drops those that equal a part. Exception: the joined form of an identifier with
+  // digits stays even if it equals the whole form, so that E712 weighs as much as TS-712 (and more than the
+  // words around it).
   void drop_repeats(size_t from) {
     const std::vector<Draft::Item>& items = draft_.items();
-    // A copy, because `filter` compacts as it goes.
+    // A copy, because `filter` compacts in place.
     std::vector<Draft::Item>& all = buffers_.items_;
     all.assign(items.begin() + static_cast<ptrdiff_t>(from), items.end());
     draft_.filter(from, [&](size_t i) {

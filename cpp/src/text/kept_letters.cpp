@@ -8,8 +8,9 @@
 namespace scrubjay::text {
 namespace {
 
-// Of the rules in porter2.cpp. Where a rule writes letters, a later ending may begin before them, so what stands before
-// these in that ending is one, too: "icate" is found behind "-ic" once "-ation" has become "-ate".
+// The endings of the rules in porter2.cpp. If a rule writes letters, a later ending may begin before them, so
+// the part of that ending before these letters counts as an ending, too: "icate" is reached through "-ic"
+// after "-ation" has become "-ate".
 constexpr std::string_view kWhole[] = {
     // step 1a and 1b, and "y" of 1c
     "s", "es", "ies", "ied", "eedly", "ingly", "edly", "eed", "ing", "ed", "y",
@@ -24,9 +25,9 @@ constexpr std::string_view kWhole[] = {
     "ous", "al", "er", "ic",
     // step 5
     "e",
-    // before "ate", "ive", "ize", "ble", "al", "ent" as some rule wrote them
+    // letters before "ate", "ive", "ize", "ble", "al", "ent" that some rule wrote
     "at", "i", "a", "tion", "em", "m"};
-// Of which only the last letters go.
+// Endings of which only the last letters are removed.
 constexpr struct {
   std::string_view letters;
   uint8_t n_changed;
@@ -39,7 +40,7 @@ class Endings {
   Endings() {
     for (const std::string_view letters : kWhole) {
       add(letters, letters.size());
-      // An "e" or an "i" that a rule wrote is not among the word's letters, and a "y" may become an "i".
+      // An "e" or "i" written by a rule is not among the word's letters, and a "y" may become an "i".
       if (letters.back() == 'e' || letters.back() == 'i')
         add(letters.substr(0, letters.size() - 1), letters.size() - 1);
       if (letters.back() == 'i')
@@ -68,10 +69,10 @@ class Endings {
     for (size_t i = 0; i < letters.size(); ++i)
       ending.letters |= static_cast<uint64_t>(static_cast<unsigned char>(letters[i]))
                         << (8 * (8 - letters.size() + i));
-    const bool known = std::any_of(all_.begin(), all_.end(), [&](const Ending& one) {
-      return one.letters == ending.letters && one.n == ending.n && one.n_changed == ending.n_changed;
+    const bool is_duplicate = std::any_of(all_.begin(), all_.end(), [&](const Ending& listed) {
+      return listed.letters == ending.letters && listed.n == ending.n && listed.n_changed == ending.n_changed;
     });
-    if (!known) all_.push_back(ending);
+    if (!is_duplicate) all_.push_back(ending);
   }
 
   std::vector<Ending> all_;
@@ -79,8 +80,8 @@ class Endings {
 };
 
 const Endings& endings() {
-  static const auto* const made = new Endings;  // never destroyed: threads may outlive statics
-  return *made;
+  static const auto* const table = new Endings;  // never destroyed: threads may outlive statics
+  return *table;
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-// Kept letters: how many letters of a word its Porter2 stem begins with, from the endings alone.
+// Kept letters: the number of letters of a word that its Porter2 stem certainly begins with, from
+// the endings alone.
 //
-// The stemmer takes endings off, one step after another, and some steps write a few letters in the place of one. So
-// whatever the regions and the letters before allow, the stem begins with what stands before the last place where an
-// ending that some step knows could begin, going from ending to ending backwards. A word that ends in none of them is
-// its own stem. Less than the stemmer's work by far, and enough to know that no document can hold the stem
-// (engine/spelling.hpp).
+// The stemmer removes endings step by step, and some steps replace an ending by a few letters. Whatever the
+// regions and preceding letters allow, the stem thus begins with the letters before the leftmost position
+// that is reached by going backwards from ending to ending, over all endings that some step knows. A word
+// without such an ending is its own stem. Much cheaper than stemming, and enough to prove that no document
+// can have the stem (engine/spelling.hpp).
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace scrubjay::text {
 
 inline constexpr size_t kMostKeptBytes = 26;  // of a word
 
-// A word of small ASCII letters with zeros in front, so that eight bytes can be read before any of its places.
+// A word of lower-case ASCII letters with leading zeros, so that eight bytes can be read before any position.
 class PaddedWord {
  public:
   PaddedWord() = default;
@@ -30,9 +31,9 @@ class PaddedWord {
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data() + kPad, n_}; }
   void resize(size_t n) noexcept { n_ = n; }
 
-  // The eight bytes before place `end`, the last of them highest.
+  // The eight bytes before position `end`, the last one in the highest byte.
   [[nodiscard]] uint64_t before(size_t end) const noexcept { return load(bytes_.data() + end); }
-  // The first eight, the first of them lowest; what is behind the word may be anything.
+  // The first eight bytes, the first one in the lowest byte; bytes after the word are unspecified.
   [[nodiscard]] uint64_t beginning() const noexcept { return load(bytes_.data() + kPad); }
 
  private:
@@ -48,17 +49,18 @@ class PaddedWord {
   size_t n_ = 0;
 };
 
-// Letters that a step may look for at the end of what is left, and how many of them it may change or take off.
+// Letters that a step may test at the end of the word, and the number of them that it may change or remove.
 struct Ending {
-  uint64_t letters;  // the last of them highest
+  uint64_t letters;  // the last one in the highest byte
   uint8_t n, n_changed;
 };
 
-// Those that end with a letter, a to z.
+// The endings whose last letter is this one, a to z.
 [[nodiscard]] std::span<const Ending> endings_with(char last) noexcept;
 [[nodiscard]] std::span<const Ending> all_endings() noexcept;
 
-// At most how many letters the word (of at most kMostKeptBytes) and its stem begin with together, at least 1.
+// A lower bound on the length of the common prefix of the word (of at most kMostKeptBytes) and its stem; at
+// least 1.
 [[nodiscard]] size_t kept_letters(const PaddedWord& word) noexcept;
 
 }  // namespace scrubjay::text

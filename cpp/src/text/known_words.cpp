@@ -11,12 +11,13 @@ using known_words::kBlocks;
 using known_words::kBytes;
 
 constexpr size_t kLongestWord = 24;
-// The byte before a word's letters: how many it shares with the word before, and which forms of it are known, too.
+// The byte before a word's letters: number of letters shared with the previous word, and the forms of it that
+// are known.
 constexpr unsigned kShared = 0x1f, kWithS = 0x20, kWithEd = 0x40, kWithIng = 0x80;
 constexpr unsigned kLast = 0x80;  // at the last letter of a word
 constexpr unsigned kAbsent = kShared;
 
-// The word at `at`, after the word before it; leaves `at` at the next one and returns which forms are known.
+// Reads the word at `at`, given the previous word; moves `at` to the next one and returns the known forms.
 unsigned read_word(size_t& at, std::array<char, 2 * kLongestWord>& word, size_t& n) noexcept {
   const unsigned head = kBytes[at++];
   n = head & kShared;
@@ -27,7 +28,7 @@ unsigned read_word(size_t& at, std::array<char, 2 * kLongestWord>& word, size_t&
   return head & ~kShared;
 }
 
-// Which forms of it are known by its entry; kAbsent: it has none.
+// The known forms according to the word's entry; kAbsent: no entry.
 unsigned entry_of(std::string_view word) noexcept {
   std::array<char, 2 * kLongestWord> letters{};
   size_t n = 0;
@@ -51,7 +52,7 @@ unsigned entry_of(std::string_view word) noexcept {
 
 bool has(unsigned forms, unsigned which) noexcept { return forms != kAbsent && (forms & which) != 0; }
 
-// Whether `word` without its ending, or with an e in its place, is one with that form.
+// Whether `word` without its ending, or with an e in its place, is a word with that form.
 bool is_form(std::string_view word, std::string_view ending, unsigned which) {
   if (!word.ends_with(ending)) return false;
   word.remove_suffix(ending.size());

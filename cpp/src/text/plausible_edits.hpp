@@ -1,9 +1,9 @@
-// Plausible edits: the words at one edit from another whose terms may begin as some known term does.
+// Plausible edits: the words at edit distance one whose terms may begin like some known term.
 //
-// As visit_edits() (spelling.hpp), but for words that cannot have a known term: of hundreds of words at one edit from an
-// unknown one a few dozen are left. What an edit keeps of its word decides how far its stem is known (kept_letters.hpp);
-// for the 26 letters at one place that is worked out once, and only a letter that completes an ending is looked at by
-// itself.
+// Same as visit_edits() (spelling.hpp), without the words that cannot have a known term: of hundreds of words
+// at edit distance one from an unknown word, a few dozen remain. The unchanged part of the word determines
+// how much of the stem is known (kept_letters.hpp); this is computed once for all 26 letters at a position,
+// and only a letter that completes an ending is examined separately.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class PlausibleEdits {
  public:
   static constexpr size_t kMostBytes = kMostKeptBytes - 1;  // of a word
 
-  // `word`: at most kMostBytes small ASCII letters. `stems`: terms are stems, otherwise the words themselves.
+  // `word`: at most kMostBytes lower-case ASCII letters. `stems`: terms are stems; otherwise they are the
+  // words themselves.
   PlausibleEdits(std::string_view word, bool stems) noexcept : word_(word), stems_(stems) {
     reach_.fill(kNever);
     const size_t n = word.size();
@@ -38,39 +39,40 @@ class PlausibleEdits {
     }
   }
 
-  // prefixes.may_hold(bytes): whether some known term begins with these bytes, 3 to 8 of them, the first lowest, zeros
-  // above; prefixes.letters_behind(bytes) and prefixes.letters_at(place, bytes, letters): the same for each letter behind
-  // them or at a place of them (lexical/term_prefixes.hpp). visit(edit, is_term): the edit, and whether it is certainly its own term. Some edits
-  // twice; none whose term is known is left out.
+  // prefixes.may_hold(bytes): whether some known term begins with these 3 to 8 bytes, the first in the lowest
+  // byte, zeros above; prefixes.letters_behind(bytes) and prefixes.letters_at(place, bytes, letters): the
+  // same for each letter after them or at one position of them (lexical/term_prefixes.hpp). Calls visit(edit,
+  // is_term) with the edit and whether it is certainly its own term. Some edits are visited twice; no edit
+  // with a known term is left out.
   template <class Prefixes, class Visit>
   void visit(const Prefixes& prefixes, Visit&& visit) {
     const std::string_view word = word_.view();
     const size_t n = word.size();
     behind_.fill(kAnyLetter);
-    bool begins = true;  // whether a known term may begin as the word does so far
+    bool begins = true;  // whether a known term may begin like the word so far
     for (size_t head = kLeast - 1; head <= std::min(n, kMost - 1); ++head) {
       behind_[head] = begins ? prefixes.letters_behind(word_.beginning() & mask(head)) : 0;
       begins = head < n && (behind_[head] >> (word[head] - 'a') & 1) != 0;
     }
-    for (size_t i = 0; i < n; ++i) {  // a letter too many
+    for (size_t i = 0; i < n; ++i) {  // deletions
       PaddedWord edit(word.substr(0, i));
       std::memcpy(edit.letters() + i, word.data() + i + 1, n - i - 1);
       edit.resize(n - 1);
       if (n > 1) visit_one(edit, prefixes, visit);
     }
-    for (size_t i = 0; i + 1 < n; ++i) {  // two exchanged
+    for (size_t i = 0; i + 1 < n; ++i) {  // transpositions
       if (word[i] == word[i + 1]) continue;
       PaddedWord edit = word_;
       std::swap(edit.letters()[i], edit.letters()[i + 1]);
       visit_one(edit, prefixes, visit);
     }
-    for (size_t i = 0; i < n; ++i) visit_letters(i, i + 1, prefixes, visit);  // a wrong one
-    for (size_t i = 0; i <= n; ++i) visit_letters(i, i, prefixes, visit);     // one too few
+    for (size_t i = 0; i < n; ++i) visit_letters(i, i + 1, prefixes, visit);  // substitutions
+    for (size_t i = 0; i <= n; ++i) visit_letters(i, i, prefixes, visit);     // insertions
   }
 
  private:
   static constexpr int kNever = -1;
-  static constexpr size_t kLeast = 3, kMost = 8;  // bytes that are asked for
+  static constexpr size_t kLeast = 3, kMost = 8;  // bytes per lookup
   static constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
 
   [[nodiscard]] static uint64_t mask(size_t n_bytes) noexcept {
@@ -84,14 +86,14 @@ class PlausibleEdits {
     visit(edit.view(), n_kept == edit.size());
   }
 
-  // The word up to `head`, any letter (but not the one there), the word from `tail` on.
+  // Visits the word up to `head`, any letter (except the original one), and the word from `tail` on.
   template <class Prefixes, class Visit>
   void visit_letters(size_t head, size_t tail, const Prefixes& prefixes, Visit&& visit) const {
     const std::string_view word = word_.view();
     PaddedWord edit(word.substr(0, head));
     std::memcpy(edit.letters() + head + 1, word.data() + tail, word.size() - tail);
     edit.resize(head + 1 + word.size() - tail);
-    // Where no ending reaches over the letter.
+    // Number of letters of the stem that are known if no ending covers the letter.
     size_t n_kept = edit.size();
     for (size_t at = tail; stems_ && at < word.size(); ++at) {
       if (reach_[at] < static_cast<int>(tail)) continue;
@@ -99,7 +101,7 @@ class PlausibleEdits {
       break;
     }
     const uint32_t apart = stems_ ? letters_of_endings(head, tail) : 0;
-    const uint64_t around = edit.beginning() & mask(n_kept);  // with no letter yet
+    const uint64_t around = edit.beginning() & mask(n_kept);  // without the letter
     uint32_t letters = kAnyLetter;
     if (n_kept >= kLeast && head < kMost) {
       letters = behind_[head];
@@ -120,11 +122,11 @@ class PlausibleEdits {
     }
   }
 
-  // The letters that complete an ending together with those around them.
+  // The letters that complete an ending together with their neighbours.
   [[nodiscard]] uint32_t letters_of_endings(size_t head, size_t tail) const noexcept {
     uint32_t letters = 0;
     const uint64_t before_letter = word_.before(head);
-    const size_t last = std::min(word_.size(), tail + 7);  // no ending is longer than that
+    const size_t last = std::min(word_.size(), tail + 7);  // no ending is longer
     for (size_t at = tail; at <= last; ++at) {
       if (reach_[at] < static_cast<int>(tail)) continue;
       const size_t n_behind = at - tail;
@@ -144,9 +146,11 @@ class PlausibleEdits {
 
   PaddedWord word_;
   const bool stems_;
-  // Of the places that endings may reach: from which tails on, those that begin there or before; kNever: none.
+  // For each position that a chain of endings may reach: the greatest tail such that some chain lies entirely
+  // at or after it; kNever: not reached.
   std::array<int, kMostKeptBytes + 1> reach_{};
-  // The letters that some known term may have behind the first letters of the word; any letter where that is not asked.
+  // The letters that may follow the first letters of the word in some known term; all letters where this was
+  // not looked up.
   std::array<uint32_t, kMost> behind_{};
 };
 

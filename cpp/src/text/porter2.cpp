@@ -7,8 +7,7 @@
 namespace scrubjay::text {
 namespace {
 
-// Inside the algorithm a 'y' that is a consonant is written 'Y' ("yes", "boy"), as in the published
-// definition.
+// Inside the algorithm a consonant 'y' is written 'Y' ("yes", "boy"), as in the published definition.
 constexpr bool is_vowel(char c) noexcept {
   return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y';
 }
@@ -18,14 +17,14 @@ struct Rule {
 };
 
 // The word being stemmed. r1 and r2 are offsets from its start (the regions "after the first (second)
-// non-vowel that follows a vowel"); both stay put while the end of the word changes.
+// non-vowel that follows a vowel"); both stay fixed while the end of the word changes.
 class Word {
  public:
   Word(char* text, size_t length) noexcept : text_(text), length_(length) {}
 
   [[nodiscard]] size_t length() const noexcept { return length_; }
 
-  // The first letter of the word is gone: what an apostrophe in front deserves.
+  // Removes the first letter, which is an apostrophe.
   void drop_first() noexcept { std::memmove(text_, text_ + 1, --length_); }
 
   void mark_consonant_y() noexcept {
@@ -49,7 +48,7 @@ class Word {
   [[nodiscard]] std::string_view view() const noexcept { return {text_, length_}; }
   [[nodiscard]] bool ends_with(std::string_view suffix) const noexcept { return view().ends_with(suffix); }
 
-  // The part before a suffix of `n` bytes begins at or after the start of the region.
+  // Whether the suffix of `n` bytes begins at or after the start of the region.
   [[nodiscard]] bool suffix_in_r1(size_t n) const noexcept { return length_ - n >= r1_; }
   [[nodiscard]] bool suffix_in_r2(size_t n) const noexcept { return length_ - n >= r2_; }
   [[nodiscard]] bool ends_at_r1() const noexcept { return length_ == r1_; }
@@ -61,8 +60,8 @@ class Word {
     return false;
   }
 
-  // The first `end` bytes end in a short syllable: consonant, vowel, consonant other than w, x, Y; or the two
-  // letters vowel, consonant; or "past".
+  // Whether the first `end` bytes end in a short syllable: consonant, vowel, consonant other than w, x, Y; or
+  // vowel and consonant alone; or "past".
   [[nodiscard]] bool short_syllable(size_t end) const noexcept {
     if (end >= 3) {
       const char last = text_[end - 1];
@@ -77,7 +76,7 @@ class Word {
 
   void drop(size_t n) noexcept { length_ -= n; }
 
-  // Only for replacements that are no longer than the suffix, or that fit the bytes which `drop` has freed.
+  // Only for replacements that are not longer than the suffix, or fit into bytes freed by `drop`.
   void replace(size_t n, std::string_view replacement) noexcept {
     length_ -= n;
     std::memcpy(text_ + length_, replacement.data(), replacement.size());
@@ -85,7 +84,8 @@ class Word {
   }
 
  private:
-  // Length of a prefix after which r1 begins by decree, so that "universe" and "university" stay apart; or 0.
+  // Length of a prefix after which r1 begins by definition, so that "universe" and "university" stay
+  // distinct; or 0.
   [[nodiscard]] size_t special_prefix() const noexcept {
     if (std::string_view("acegilopu").find(text_[0]) == std::string_view::npos) return 0;
     for (const std::string_view prefix :
@@ -106,8 +106,8 @@ class Word {
   size_t r1_ = 0, r2_ = 0;
 };
 
-// The longest rule whose suffix the word ends with; the tables are sorted so that the first hit is the
-// longest.
+// The rule with the longest suffix that the word has; the tables are sorted so that the first match
+// is the longest.
 template <size_t n>
 const Rule* longest(const Word& word, const std::array<Rule, n>& rules) noexcept {
   const char last = word.length() > 0 ? word.view().back() : '\0';
@@ -186,7 +186,7 @@ void step_1a(Word& word) noexcept {
   }
 }
 
-// What is left after -ed or -ing: make it a word again.
+// Restores a word after -ed or -ing was removed.
 void repair_step_1b(Word& word) noexcept {
   if (word.ends_with("at") || word.ends_with("bl") || word.ends_with("iz")) {
     word.replace(0, "e");

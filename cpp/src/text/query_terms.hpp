@@ -1,8 +1,8 @@
-// Query terms: what a question asks for, as terms that can be marked in a text.
+// Query terms: what a question asks for, as terms that can be highlighted in a text.
 //
-// The distinct terms in the order of the text, without function words (all of them where nothing else is asked), and
-// after them the other forms of its words (word_forms.hpp). Unlike a search this knows no scope: misspelt words are as
-// they stand, and forms are there whether or not a document holds them.
+// The distinct terms in the order of the text, without function words (unless it has only function words),
+// followed by the other forms of its words (word_forms.hpp). Unlike a search this has no scope: misspelt
+// words are not corrected, and forms are included whether or not a document contains them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace scrubjay::text {
 
-// Analyzer::analyze says what is thrown.
+// Throws what Analyzer::analyze throws.
 [[nodiscard]] std::vector<std::string> query_terms(std::string_view utf8, const Analyzer& analyzer);
 
 }  // namespace scrubjay::text

@@ -13,12 +13,11 @@ namespace {
 constexpr size_t kBytesALook = size_t{1} << 14;  // between two interruption points
 
 struct Replacement {
-  std::string_view from;  // of three bytes
+  std::string_view from;  // three bytes
   char to;
 };
 
-// SM and TM are signs of their own, not the last letters of the word before, which is what NFKC makes of
-// them.
+// SM and TM are separators, and not the last letters of the preceding word, as NFKC would make them.
 constexpr Replacement kTradeMarks[] = {{"\u2120", ' '}, {"\u2122", ' '}};
 constexpr Replacement kPunctuation[] = {{"\u2019", '\''}, {"\u2010", '-'}};
 
@@ -38,7 +37,8 @@ void replace(std::string& text, const Replacement (&replacements)[n]) {
   text.resize(end);
 }
 
-// Small ASCII letters, the first perhaps a capital: by far the most frequent run, and no compound.
+// Lower-case ASCII letters, of which the first may be a capital: by far the most frequent run, and
+// not a compound.
 bool is_plain_word(std::string_view run) noexcept {
   return (is_lower(run[0]) || is_upper(run[0])) && std::all_of(run.begin() + 1, run.end(), is_lower);
 }
@@ -48,8 +48,8 @@ size_t end_of_digits(std::string_view text, size_t at) noexcept {
   return at;
 }
 
-// 1,000 -> 1000. Only well-formed groups: 1 to 3 digits, then groups of three; the commas of "1,2,3"
-// separate.
+// 1,000 -> 1000. Only for well-formed groups: 1 to 3 digits, then groups of three; the commas
+// of "1,2,3" separate.
 void drop_thousands_commas(std::string& text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size();) {
@@ -170,7 +170,7 @@ void RunTokens::add_word(std::string_view word) {
   compound_.parts.push_back(word);
 }
 
-// The parts of an overlong compound, as words; each further part is a word, too.
+// Adds the parts of an overlong compound as words; each further part is a word, too.
 void RunTokens::add_overlong() {
   for (const std::string_view part : compound_.parts)
     draft_->add(terms_.word(part, *rules_), TokenKind::word);
@@ -178,7 +178,7 @@ void RunTokens::add_overlong() {
   overlong_ = true;
 }
 
-// Ends the compound that is being read, if any.
+// Ends the current compound, if any.
 void RunTokens::add_break() {
   if (!compound_.parts.empty()) {
     compound_.after = pending_;
@@ -195,8 +195,8 @@ void RunTokens::flush_if_large() {
   if (flush_ && draft_->items().size() >= kLarge) (*flush_)(*draft_);
 }
 
-// Letters and digits with at least one character beyond ASCII: stretches of bigram scripts, and words between
-// them.
+// Adds letters and digits with at least one non-ASCII character: stretches of bigram scripts, and words
+// between them.
 void RunTokens::add_piece(std::string_view piece) {
   size_t from = 0, next_look = kBytesALook;
   bool in_bigrams = false;
@@ -232,7 +232,7 @@ void RunTokens::add_words_of(std::string_view stretch) {
       next_look = at + kBytesALook;
     }
     const std::string_view segment = stretch.substr(at, length);
-    // An emoji that a zero-width joiner ties to a word (rule WB3c) is no part of the word.
+    // An emoji that a zero-width joiner attaches to a word (rule WB3c) is not part of the word.
     bool is_word = false;
     size_t end = 0;
     while (end < segment.size()) {
@@ -255,8 +255,8 @@ void RunTokens::add_bigrams(std::string_view stretch) {
     }
     return false;
   };
-  // These scripts have no case, and the stretch is in form NFKC: without a mark to strip, folding changes
-  // nothing.
+  // These scripts have no case, and the stretch is in form NFKC: without a mark to remove,
+  // folding changes nothing.
   if (stripped()) stretch = terms_.folded(stretch);
   units_.clear();
   for (size_t i = 0; i < stretch.size(); i += utf8_length(static_cast<unsigned char>(stretch[i]))) {

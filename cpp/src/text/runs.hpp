@@ -1,8 +1,8 @@
 // Runs: words, compounds and bigrams of a stretch of text between separators.
 //
-// A run is what the scanner cuts out of the text: bytes between ASCII separators. Normalising run by run is
-// as if the whole text were normalised first: ASCII characters never compose with what stands before them,
-// and marks that follow a separator belong to no word either way.
+// A run is what the scanner cuts out of the text: the bytes between ASCII separators. Normalising run by run
+// is equivalent to normalising the whole text first: ASCII characters never compose with a preceding
+// character, and marks after a separator belong to no word either way.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 
 namespace scrubjay::text {
 
-// Turns runs into tokens, one after the other; keeps its buffers. Not thread-safe.
+// Turns one run at a time into tokens, in reusable buffers. Not thread-safe.
 class RunTokens {
  public:
-  // Takes the tokens of a draft over and clears it.
+  // Takes over the tokens of a draft and clears it.
   using Flush = std::function<void(Draft&)>;
 
-  // Appends the tokens of a run of any bytes, at least one, to the draft; with `flush` no more than some
-  // thousand at a time. TextTooLarge.
+  // Appends the tokens of a non-empty run of any bytes to the draft; with `flush` the draft never holds more
+  // than some thousand. Throws TextTooLarge.
   void add(std::string_view run, const TermRules& rules, Draft& draft, const Flush* flush = nullptr);
 
-  // The run with compatibility forms, curly apostrophes and thousands separators gone. Valid until the next
-  // call.
+  // Returns the run without compatibility forms, curly apostrophes and thousands separators. Valid until the
+  // next call.
   [[nodiscard]] std::string_view normalise(std::string_view run);
 
   [[nodiscard]] size_t memory_bytes() const noexcept;
@@ -45,12 +45,12 @@ class RunTokens {
 
   TermMaker terms_;
   CompoundTokens compound_tokens_;
-  Compound compound_;         // being read
-  bool overlong_ = false;     // it has more than kMaxParts, which are plain words
+  Compound compound_;         // being parsed
+  bool overlong_ = false;     // it has more than kMaxParts parts, which are plain words
   std::string_view pending_;  // joiners since the last word
   std::string sanitized_, normal_;
   std::vector<uint32_t> segments_;  // lengths
-  std::vector<uint32_t> units_;     // offsets of the units of a bigram stretch, and its end
+  std::vector<uint32_t> units_;     // unit offsets of a bigram stretch, and its end
 
   const TermRules* rules_ = nullptr;  // during add
   Draft* draft_ = nullptr;

@@ -16,7 +16,8 @@ struct Affix {
   size_t least_stem_bytes;
 };
 
-// Longer stems where the affix is one letter, which many words begin with by chance. Letters have two bytes.
+// One-letter affixes require longer stems, since many words begin with these letters by chance. A letter has
+// two bytes.
 constexpr Affix kArabic[] = {
     {"", 0},   {"ال", 4}, {"وال", 4}, {"بال", 4}, {"فال", 4}, {"كال", 4},
     {"لل", 4}, {"و", 8},  {"ب", 8},   {"ف", 8},   {"ك", 8},   {"ل", 8},
@@ -26,7 +27,7 @@ constexpr Affix kHebrew[] = {
     {"כ", 6},  {"וה", 6}, {"וב", 6}, {"ול", 6}, {"ומ", 6}, {"שה", 6},  {"מה", 6},
     {"כש", 6}, {"שב", 6}, {"של", 6}, {"שמ", 6}, {"וש", 6}, {"ושה", 6}, {"כשה", 6},
 };
-// As folded: й is и, ς is σ, and there are no accents.
+// Folded: й is и, ς is σ, and there are no accents.
 constexpr Affix kCyrillic[] = {
     {"", 6},    {"а", 6},   {"я", 6},  {"ы", 6},  {"и", 6},  {"у", 6},   {"ю", 6},   {"е", 6},   {"о", 6},
     {"ь", 6},   {"ом", 6},  {"ем", 6}, {"ои", 6}, {"еи", 6}, {"ов", 6},  {"ев", 6},  {"ам", 6},  {"ям", 6},
@@ -51,12 +52,12 @@ Script script_of(char32_t c) noexcept {
   return Script::none;
 }
 
-// Letters that are often written for one another: alef with and without hamza or madda at the beginning of a word,
-// teh marbuta as heh and alef maksura as yeh at the end. In pairs; two bytes each.
+// Letters that are often interchanged: alef with and without hamza or madda at the beginning of a word, teh
+// marbuta with heh and alef maksura with yeh at the end. In pairs; two bytes each.
 constexpr std::string_view kAlefs[] = {"ا", "أ", "إ", "آ"};
 constexpr std::string_view kFinals[][2] = {{"ة", "ه"}, {"ه", "ة"}, {"ى", "ي"}, {"ي", "ى"}};
 
-// The ways in which an Arabic stem is written, itself first.
+// The spellings of an Arabic stem, itself first.
 std::vector<std::string> ways_of_writing(std::string_view stem) {
   std::vector<std::string> ways = {std::string(stem)};
   const auto is_alef = [&](std::string_view alef) { return stem.starts_with(alef); };
@@ -74,10 +75,10 @@ std::vector<std::string> ways_of_writing(std::string_view stem) {
 }
 
 void add_arabic(std::string_view term, std::vector<std::string>& out) {
-  for (const Affix& own : kArabic) {
-    if (!term.starts_with(own.letters)) continue;
-    const std::string_view stem = term.substr(own.letters.size());
-    if (stem.empty() || stem.size() < own.least_stem_bytes) continue;
+  for (const Affix& affix : kArabic) {
+    if (!term.starts_with(affix.letters)) continue;
+    const std::string_view stem = term.substr(affix.letters.size());
+    if (stem.empty() || stem.size() < affix.least_stem_bytes) continue;
     for (const std::string& way : ways_of_writing(stem)) {
       for (const Affix& other : kArabic)
         if (stem.size() >= other.least_stem_bytes) out.push_back(std::string(other.letters).append(way));
@@ -87,12 +88,12 @@ void add_arabic(std::string_view term, std::vector<std::string>& out) {
 
 void add_with_affixes(std::string_view term, std::span<const Affix> affixes, bool at_end,
                       std::vector<std::string>& out) {
-  for (const Affix& own : affixes) {
-    const bool has = at_end ? term.ends_with(own.letters) : term.starts_with(own.letters);
+  for (const Affix& affix : affixes) {
+    const bool has = at_end ? term.ends_with(affix.letters) : term.starts_with(affix.letters);
     if (!has) continue;
-    const size_t n = term.size() - own.letters.size();
-    const std::string_view stem = at_end ? term.substr(0, n) : term.substr(own.letters.size());
-    if (n < own.least_stem_bytes) continue;
+    const size_t n = term.size() - affix.letters.size();
+    const std::string_view stem = at_end ? term.substr(0, n) : term.substr(affix.letters.size());
+    if (n < affix.least_stem_bytes) continue;
     for (const Affix& other : affixes) {
       if (n == 0 || n < other.least_stem_bytes) continue;
       std::string form(at_end ? stem : other.letters);
@@ -105,22 +106,22 @@ void add_with_affixes(std::string_view term, std::span<const Affix> affixes, boo
 bool is_hiragana(char32_t c) noexcept { return (c >= 0x3041 && c <= 0x3096) || c == 0x309d || c == 0x309e; }
 bool is_katakana(char32_t c) noexcept { return (c >= 0x30a1 && c <= 0x30f6) || c == 0x30fd || c == 0x30fe; }
 
-// Their code points have three bytes.
+// Appends a code point of three bytes.
 void add_kana(char32_t c, std::string& out) {
   out.push_back(static_cast<char>(0xe0 | (c >> 12)));
   out.push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3f)));
   out.push_back(static_cast<char>(0x80 | (c & 0x3f)));
 }
 
-// The term in each kana alone; what is no kana stays.
+// Adds the term in hiragana only and in katakana only; other characters are unchanged.
 void add_in_other_kana(std::string_view term, std::vector<std::string>& out) {
   constexpr char32_t kApart = 0x60;
   std::string hiragana, katakana;
   for (size_t at = 0; at < term.size(); at += utf8_length(static_cast<unsigned char>(term[at]))) {
     const char32_t c = decode_utf8(term, at);
-    const std::string_view own = term.substr(at, utf8_length(static_cast<unsigned char>(term[at])));
-    is_katakana(c) ? add_kana(c - kApart, hiragana) : void(hiragana.append(own));
-    is_hiragana(c) ? add_kana(c + kApart, katakana) : void(katakana.append(own));
+    const std::string_view character = term.substr(at, utf8_length(static_cast<unsigned char>(term[at])));
+    is_katakana(c) ? add_kana(c - kApart, hiragana) : void(hiragana.append(character));
+    is_hiragana(c) ? add_kana(c + kApart, katakana) : void(katakana.append(character));
   }
   out.push_back(std::move(hiragana));
   out.push_back(std::move(katakana));

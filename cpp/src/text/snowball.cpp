@@ -32,9 +32,9 @@ void append_utf8(char32_t c, std::string& out) {
 
 const Program* find_program(std::string_view language) noexcept {
   const std::span<const Program> programs = all_programs();
-  const auto found = std::find_if(programs.begin(), programs.end(),
-                                  [&](const Program& one) { return one.language == language; });
-  return found == programs.end() ? nullptr : &*found;
+  const auto position = std::find_if(programs.begin(), programs.end(),
+                                     [&](const Program& program) { return program.language == language; });
+  return position == programs.end() ? nullptr : &*position;
 }
 
 std::string language_names() {

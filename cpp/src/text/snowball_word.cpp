@@ -4,8 +4,9 @@
 
 namespace scrubjay::text::snowball {
 
-// Binary search for the last entry that is not after what stands at the cursor. common_low and common_high count the
-// letters that the entries at the ends of the range are known to share with the word, so none is compared twice.
+// Binary search for the last entry that is not after the letters at the cursor. common_low and common_high
+// count the letters that the entries at the ends of the range are known to share with the word, so that no
+// letter is compared twice.
 template <bool kBackward>
 int32_t Word::find(const Among& among) {
   const int32_t start = cursor;
@@ -35,7 +36,7 @@ int32_t Word::find(const Among& among) {
     (before ? high : low) = middle;
     (before ? common_high : common_low) = common;
     if (high - low > 1) continue;
-    // The first entry was not compared yet if the range shrank to it from above.
+    // The first entry has not been compared yet if the range shrank to it from above.
     if (low > 0 || high == low || first_inspected) break;
     first_inspected = true;
   }
@@ -60,7 +61,7 @@ bool Word::check_slice() noexcept {
   return !broken;
 }
 
-// Returns by how many letters the word grew.
+// Returns the number of letters by which the word grew.
 template <class Text>
 int32_t Word::replace(int32_t from, int32_t to, const Text& text) {
   const int32_t grown = static_cast<int32_t>(text.size()) - (to - from);

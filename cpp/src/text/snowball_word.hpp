@@ -1,8 +1,10 @@
-// A word under a Snowball stemmer: its letters, the cursor and region that Snowball's commands move, and those commands.
+// Snowball word: the letters of a word, the cursor and region that Snowball's commands move,
+// and those commands.
 //
-// The translated stemmers (cmake/snowball.py) are functions over it. As if the class BaseStemmer of the package
-// snowballstemmer: a command that fails leaves the cursor where it was. `_b` commands go backwards, from the cursor towards
-// limit_backward. Where that class raises (a slice outside of the word), this is `broken` and changes nothing.
+// The translated stemmers (cmake/snowball.py) are functions over it. Equivalent to the class BaseStemmer of
+// the package snowballstemmer: a command that fails leaves the cursor where it was. `_b` commands move
+// backwards, from the cursor towards limit_backward. Where that class raises (a slice outside the word), this
+// sets `broken` and changes nothing.
 #pragma once
 
 #include <array>
@@ -29,14 +31,14 @@ struct Grouping {
 };
 
 struct Entry {
-  uint16_t at;        // of Among::letters
+  uint16_t at;        // index into Among::letters
   uint8_t n;          // letters
-  uint8_t condition;  // 1 + number in Among::conditions; 0: none
-  int16_t shorter;    // the longest entry that this one begins with (ends with, for `_b`); -1: none
+  uint8_t condition;  // 1 + index into Among::conditions; 0: unconditional
+  int16_t shorter;    // the longest entry that is a prefix of this one (suffix for `_b`); -1: none
   int16_t result;
 };
 
-// Affixes, each with a result that is not 0; ascending, by the letters from the cursor on.
+// Affixes with non-zero results; ascending, by the letters from the cursor on.
 struct Among {
   std::u16string_view letters;
   const Entry* entries;
@@ -45,7 +47,7 @@ struct Among {
 };
 
 struct Word {
-  static constexpr size_t kFlags = 8, kNumbers = 4, kSlices = 1;  // as many as any stemmer has
+  static constexpr size_t kFlags = 8, kNumbers = 4, kSlices = 1;  // the maxima over all stemmers
 
   std::u32string letters;
   int32_t cursor = 0, limit = 0, limit_backward = 0;
@@ -55,7 +57,7 @@ struct Word {
   std::array<std::u32string, kSlices> slices{};
   bool broken = false;
 
-  // Before a stemmer runs over `letters`.
+  // Prepares for a stemmer to run over `letters`.
   void begin() noexcept {
     cursor = limit_backward = bra = 0;
     limit = ket = n_letters();
@@ -66,23 +68,23 @@ struct Word {
   }
 
   [[nodiscard]] int32_t n_letters() const noexcept { return static_cast<int32_t>(letters.size()); }
-  // 0 where there is none.
+  // 0 outside the word.
   [[nodiscard]] char32_t letter(int32_t at) const noexcept {
     return at >= 0 && at < n_letters() ? letters[static_cast<size_t>(at)] : U'\0';
   }
 
-  // Over one letter of the set, or one that is not of it.
+  // Move over one letter that is, or is not, in the set.
   bool in_grouping(const Grouping& set) noexcept { return step(set, true); }
   bool out_grouping(const Grouping& set) noexcept { return step(set, false); }
   bool in_grouping_b(const Grouping& set) noexcept { return step_b(set, true); }
   bool out_grouping_b(const Grouping& set) noexcept { return step_b(set, false); }
-  // Over all of them, up to one that is not of the set (is of the set); false where the region ends before.
+  // Move to the first letter that is not (or is) in the set; false if the region ends before.
   bool go_in_grouping(const Grouping& set) noexcept { return go(set, true); }
   bool go_out_grouping(const Grouping& set) noexcept { return go(set, false); }
   bool go_in_grouping_b(const Grouping& set) noexcept { return go_b(set, true); }
   bool go_out_grouping_b(const Grouping& set) noexcept { return go_b(set, false); }
 
-  // Over the text.
+  // Move over the text.
   template <class Text>
   bool eq_s(const Text& text) noexcept {
     const auto n = static_cast<int32_t>(text.size());
@@ -98,7 +100,7 @@ struct Word {
     return true;
   }
 
-  // Over the longest affix whose condition holds: its result; 0 if there is none.
+  // Moves over the longest affix whose condition holds and returns its result; 0 if there is none.
   int32_t find_among(const Among& among);
   int32_t find_among_b(const Among& among);
 
@@ -106,7 +108,7 @@ struct Word {
   void slice_from(std::u16string_view text);
   void slice_del() { slice_from({}); }
   [[nodiscard]] std::u32string slice_to();
-  // Replaces letters; the slice moves with what it stands on.
+  // Replaces letters; adjusts the slice.
   void insert(int32_t from, int32_t to, std::u16string_view text);
   void insert(int32_t from, int32_t to, const std::u32string& text);
 

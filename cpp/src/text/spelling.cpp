@@ -22,19 +22,19 @@ bool is_apostrophe(std::string_view text, size_t at) noexcept {
   return at < text.size() && (text[at] == '\'' || (is_punctuation(text, at) && text[at + 2] == '\x99'));
 }
 
-// Whether the character that begins at `at` is one of words.
+// Whether the character at `at` is a word character.
 bool word_begins(std::string_view text, size_t at) noexcept {
   if (at >= text.size() || is_punctuation(text, at)) return false;
   return text[at] == '_' || (byte_class(text[at]) & (kAlnum | kBeyondAscii)) != 0;
 }
-// Whether the one that ends before `end` is.
+// Whether the character before `end` is a word character.
 bool word_ends(std::string_view text, size_t end) noexcept {
   if (end == 0 || (end >= 3 && is_punctuation(text, end - 3))) return false;
   return text[end - 1] == '_' || (byte_class(text[end - 1]) & (kAlnum | kBeyondAscii)) != 0;
 }
 size_t apostrophe_bytes(std::string_view text, size_t at) noexcept { return text[at] == '\'' ? 1 : 3; }
 
-// 's: what is before it stands alone.
+// 's: the preceding word stands alone.
 bool is_possessive(std::string_view text, size_t at) noexcept {
   if (!is_apostrophe(text, at)) return false;
   const size_t s = at + apostrophe_bytes(text, at);

@@ -1,10 +1,11 @@
-// Spelling: which words of a query may be misspelt, and what may be meant.
+// Spelling: the query words that may be misspelt, and their possible corrections.
 //
-// Words of 4 to 24 ASCII letters that stand alone. Not touched: parts of identifiers and compounds, what stands
-// between double quotes, words in capitals (in a text with small letters), inner capitals, function words, names
-// of months and days; and known words (known_words.hpp) are left alone by those who ask what is meant. What may be meant is at one edit: a letter too many, too few, wrong, or two neighbours
-// exchanged (optimal string alignment); of words, not of stems, so that a misspelt suffix is found, too.
-// tests/reference/spelling.py is the twin.
+// Words of 4 to 24 ASCII letters that stand alone. Excluded: parts of identifiers and compounds, text in
+// double quotes, words in capitals (in a text with lower-case letters), words with inner capitals, function
+// words, and names of months and days. Known words (known_words.hpp) are left alone by the caller. Candidates
+// are at edit distance one: a letter too many, missing or wrong, or two neighbours exchanged (optimal string
+// alignment); of words, not of stems, so that a misspelt suffix is found, too. Reference:
+// tests/reference/spelling.py.
 #pragma once
 
 #include <cstddef>
@@ -26,19 +27,21 @@ struct SpelledWord {
 
 inline constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
 
-// In the order of the text. `first_letters`, a the lowest bit: only words that begin with one of these, in either case.
+// In the order of the text. `first_letters` (lowest bit: a) restricts the words to those that begin with one
+// of these letters, in either case.
 void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out,
                         uint32_t first_letters = kAnyLetter);
 
-// Whether the words are at one edit from each other.
+// Whether the words are at edit distance one.
 [[nodiscard]] bool is_one_edit(std::string_view a, std::string_view b) noexcept;
 
-// The word with s for z, or z for s, where British and American spelling differ: behind the last i or y that is followed
-// by one of them and more (organise, organization, analyzed). Empty: there is no such place behind the third letter.
+// Returns the word with s for z, or z for s, where British and American spelling differ: after the last i or
+// y that is followed by one of them and more letters (organise, organization, analyzed). Empty if there is no
+// such position after the third letter.
 [[nodiscard]] std::string other_spelling(std::string_view word);
 
-// Calls visit(other) for every word at one edit from `word` (small ASCII letters), some of them twice: 54 n + 25 at
-// most for n letters. `other` is valid until visit() returns.
+// Calls visit(other) for every word at edit distance one from `word` (lower-case ASCII letters), for some
+// twice: at most 54 n + 25 for n letters. `other` is valid until visit() returns.
 template <class Visit>
 void visit_edits(std::string_view word, Visit&& visit) {
   std::string other;

@@ -1,9 +1,9 @@
-// Surface cache: from a surface form (the raw bytes of a run) to its finished tokens.
+// Surface cache: from a surface form (the raw bytes of a run) to its tokens.
 //
-// Most runs of a text were seen before; for them this stands in front of normalisation, folding and stemming.
-// Bounded in bytes. Two generations: when the young one is full it becomes the old one and a new one starts;
-// what is found in the old one moves into the young one. So frequent forms stay, at the cost of a flag and a
-// copy. Not thread-safe.
+// Most runs of a text have been seen before; for them the cache replaces normalisation, folding and stemming.
+// Bounded in bytes, with two generations: when the young one is full it becomes the old one and a new one
+// starts; forms found in the old one are copied into the young one. Frequent forms thus stay, at the cost of
+// a flag and a copy. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,16 +22,16 @@ namespace scrubjay::text {
 // Bump allocation in blocks that never move.
 class TokenStore {
  public:
-  // Copies; the span and its terms live until `clear`.
+  // Stores a copy; the span and its terms live until clear().
   [[nodiscard]] std::span<const Token> store(const Draft& draft);
   [[nodiscard]] std::span<const Token> store(std::span<const Token> tokens);
   [[nodiscard]] std::string_view store(std::string_view bytes);
 
-  // Keeps the first block for the next round.
+  // Keeps the first block for reuse.
   void clear() noexcept;
   [[nodiscard]] size_t memory_bytes() const noexcept { return n_bytes_; }
 
-  // Upper bound of what memory_bytes() grows by when n_bytes are stored.
+  // Upper bound on the growth of memory_bytes() when n_bytes are stored.
   [[nodiscard]] static size_t max_growth_bytes(size_t n_bytes) noexcept { return n_bytes + 2 * kBlockBytes; }
 
  private:
@@ -44,19 +44,19 @@ class TokenStore {
     size_t size;
   };
   std::vector<Block> blocks_;
-  size_t used_ = 0;  // of the last block
+  size_t used_ = 0;  // in the last block
   size_t n_bytes_ = 0;
 };
 
-// One generation: open addressing with linear probing, at most half full and never far; a form that finds no
-// place is not remembered, whatever the forms are. Tokens and terms never move.
+// One generation: open addressing with linear probing, at most half full, with a probe limit; a form without
+// a free slot within the limit is not cached. Tokens and terms never move.
 class SurfaceTable {
  public:
-  static constexpr uint32_t kMostProbes = 64;  // as long a run comes by chance once in 100,000 forms
+  static constexpr uint32_t kMostProbes = 64;  // such a long run occurs by chance once in 100,000 forms
 
   explicit SurfaceTable(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // The tokens live until `clear`.
+  // The tokens live until clear().
   [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface,
                                                            uint64_t hash) const noexcept {
     if (slots_.empty()) return std::nullopt;
@@ -72,8 +72,8 @@ class SurfaceTable {
     return std::nullopt;
   }
 
-  // Remembers a copy of the tokens (a Draft, or a span) and returns it; nothing if there is no room, and from
-  // then on full() holds, or if no slot near enough is free. Precondition: not in here; at most 255 bytes.
+  // Stores a copy of the tokens (a Draft, or a span) and returns it; nullopt if there is no room (from then
+  // on full() holds) or no free slot within the probe limit. Precondition: not present; at most 255 bytes.
   template <typename Tokens>
   std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash,
                                                const Tokens& tokens) {
@@ -106,7 +106,7 @@ class SurfaceTable {
   [[nodiscard]] static size_t n_bytes(const Draft& draft) noexcept;
   [[nodiscard]] static size_t n_bytes(std::span<const Token> tokens) noexcept;
   [[nodiscard]] bool make_room(size_t n_bytes);
-  [[nodiscard]] Slot* free_slot(uint32_t tag) noexcept;  // null: none as near as find() looks
+  [[nodiscard]] Slot* free_slot(uint32_t tag) noexcept;  // null: no free slot within the probe limit
 
   size_t max_bytes_;
   size_t n_entries_ = 0;
@@ -120,10 +120,10 @@ class SurfaceCache {
  public:
   static constexpr size_t kMaxSurfaceBytes = 64;
 
-  // max_bytes 0: holds nothing.
+  // max_bytes 0: caches nothing.
   explicit SurfaceCache(size_t max_bytes) : young_(max_bytes / 2), old_(max_bytes / 2) {}
 
-  // Ages the cache if it is full. Tokens returned before may be gone afterwards, and only then.
+  // Ages the cache if it is full. Only this invalidates tokens returned earlier.
   void begin() noexcept {
     if (!young_.full()) return;
     std::swap(young_, old_);
@@ -132,10 +132,10 @@ class SurfaceCache {
 
   [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface, uint64_t hash) {
     if (const auto found = young_.find(surface, hash)) return found;
-    const auto found = old_.find(surface, hash);
-    if (!found) return std::nullopt;
-    const auto moved = young_.insert(surface, hash, *found);
-    return moved ? moved : found;
+    const auto tokens = old_.find(surface, hash);
+    if (!tokens) return std::nullopt;
+    const auto moved = young_.insert(surface, hash, *tokens);
+    return moved ? moved : tokens;
   }
 
   std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash, const Draft& draft) {

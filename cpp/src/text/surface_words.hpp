@@ -1,8 +1,8 @@
-// Surface words: the words of a text as they are written, not their terms, for spelling.
+// Surface words: the words of a text as written, not their terms, for spelling.
 //
-// Runs of the letters a to z after case and accents are folded (fold.hpp), in the order of the text; behind those that
-// one apostrophe or hyphen joins, also all of them as one word (e-mail: e, mail, email), but for contractions with 's,
-// 'm, 're, 've, 'll and 'd. tests/reference/spelling.py is the twin.
+// Runs of the letters a to z after folding of case and accents (fold.hpp), in the order of the text. Words
+// joined by single apostrophes or hyphens are followed by their joined form (e-mail: e, mail, email), except
+// for contractions with 's, 'm, 're, 've, 'll and 'd. Reference: tests/reference/spelling.py.
 #pragma once
 
 #include <algorithm>
@@ -16,18 +16,18 @@
 
 namespace scrubjay::text {
 
-// Reads one text after the other; keeps its buffers. Not thread-safe.
+// Reads one text at a time in reusable buffers. Not thread-safe.
 class SurfaceWords {
  public:
-  // Lengths that words may have, a bit each; the last one stands for all greater ones, too.
+  // Set of word lengths, one bit each; the last bit also stands for all greater lengths.
   using Lengths = uint64_t;
   static constexpr Lengths kAnyLength = ~Lengths{0};
   [[nodiscard]] static constexpr Lengths length(size_t n) noexcept {
     return Lengths{1} << std::min<size_t>(n, 63);
   }
 
-  // Calls visit(word) until it returns true, and then returns true. `utf8`: well-formed. The word is valid until visit()
-  // returns. Words of other lengths than `lengths` may be left out.
+  // Calls visit(word) until it returns true, and then returns true. `utf8`: well-formed. The word is valid
+  // until visit() returns. Words of lengths outside `lengths` may be skipped.
   template <class Visit>
   bool visit(std::string_view utf8, Lengths lengths, Visit&& visit) {
     constexpr uint8_t kLetter = kLower | kUpper;
@@ -38,7 +38,7 @@ class SurfaceWords {
     for (size_t at = 0; at < utf8.size();) {
       const size_t from = at;
       while (at < utf8.size() && is_letter(utf8[at])) ++at;
-      const bool is_plain = at == utf8.size() || !is_inside(utf8[at]);  // one word of ASCII letters, or none
+      const bool is_plain = at == utf8.size() || !is_inside(utf8[at]);  // one word of ASCII letters, or empty
       if (is_plain && (at == from || (length(at - from) & lengths) == 0)) {
         ++at;
         continue;
@@ -84,7 +84,7 @@ class SurfaceWords {
     return false;
   }
 
-  // Of the joiner at the begin of `rest`; 0: there is none with a word behind it.
+  // Bytes of the joiner at the beginning of `rest`; 0 if there is no joiner followed by a word.
   [[nodiscard]] static size_t joiner_bytes(std::string_view rest) noexcept {
     const bool curly = rest.starts_with("\xe2\x80\x99");
     const bool apostrophe = curly || rest.starts_with('\'');

@@ -1,8 +1,8 @@
 // Term keys: 64-bit keys of terms in dictionaries and postings.
 //
 // Terms of 1..7 bytes are packed and can be compared by key alone; longer ones are hashed, and a dictionary
-// verifies the bytes, because two long terms may share a key. In memory the hash is the process's own: words
-// that share a key cannot be constructed. What is stored carries the fixed hash: that mapping is part of the
+// verifies the bytes, because two long terms may have the same key. In memory the hash is seeded per process:
+// colliding words cannot be constructed. Stored data carries the fixed hash: that mapping is part of the
 // index format, and differs for long terms only.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace scrubjay::text {
 inline constexpr size_t kMaxTermBytes = 255;
 inline constexpr size_t kMaxPackedBytes = 7;
 inline constexpr uint64_t kHashedTermFlag = 0x80ull << 56;
-inline constexpr uint64_t kPackedBytes = (uint64_t{1} << 56) - 1;  // where a packed key holds the bytes
+inline constexpr uint64_t kPackedBytes = (uint64_t{1} << 56) - 1;  // the bytes of a packed key
 
 // True if the key holds the term itself (see term_key).
 [[nodiscard]] inline constexpr bool is_packed(uint64_t key) noexcept { return (key & kHashedTermFlag) == 0; }
@@ -33,11 +33,11 @@ inline constexpr uint64_t kPackedBytes = (uint64_t{1} << 56) - 1;  // where a pa
   return kHashedTermFlag | (hash & kPackedBytes);
 }
 
-// In memory.
+// Key in memory.
 [[nodiscard]] inline uint64_t term_key(std::string_view term) noexcept {
   return term.size() <= kMaxPackedBytes ? packed_term_key(term) : hashed_term_key(base::seeded_hash64(term));
 }
-// In images and digests.
+// Key in images and digests.
 [[nodiscard]] inline uint64_t stored_term_key(std::string_view term) noexcept {
   return term.size() <= kMaxPackedBytes ? packed_term_key(term) : hashed_term_key(base::hash64(term));
 }

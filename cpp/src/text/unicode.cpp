@@ -1,7 +1,7 @@
 #include "text/unicode.hpp"
 
-// Serial code only: it stands behind the surface-form cache, and an object without ISA extensions cannot leak
-// any.
+// Serial code only: it is used after the surface-form cache, and an object without ISA extensions
+// cannot leak any.
 #define SZ_DYNAMIC_DISPATCH 0
 #define SZ_USE_WESTMERE 0
 #define SZ_USE_HASWELL 0
@@ -34,19 +34,19 @@
 namespace scrubjay::text {
 namespace {
 
-// Long texts go through in windows, so that the worst-case buffers (18 bytes out for one in) stay small.
+// Long texts are processed in windows, so that worst-case buffers (18 bytes out for one in) stay small.
 constexpr size_t kWindowBytes = 1024;
 constexpr size_t kMaxNormalGrowth = sz_utf8_norm_decomp_max_k;
 constexpr size_t kMaxFoldGrowth = 3;
 
-// A character that never takes part in composition or reordering with what stands before it: a cut there is
-// safe.
+// Whether a character never takes part in composition or reordering with preceding ones, so that a window may
+// start there.
 bool starts_afresh(char32_t c) noexcept {
   return c < 0x80 || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) ||
          (c >= 0x3000 && c <= 0x3029) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3041 && c <= 0x3096);
 }
 
-// End of a window of at least kWindowBytes that starts at 0 and ends where a cut is safe.
+// End of a window of at least kWindowBytes that starts at 0 and ends before such a character.
 size_t window_end(std::string_view text) noexcept {
   if (text.size() <= kWindowBytes) return text.size();
   size_t at = cut_utf8(text, kWindowBytes).size();

@@ -1,6 +1,6 @@
 // UTF-8: validation, repair and character boundaries.
 //
-// Everything after sanitize_utf8 may trust its input; the decoders here check nothing.
+// Code after sanitize_utf8 may trust its input; the decoders here check nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 
 namespace scrubjay::text {
 
-// The text with every maximal ill-formed subpart replaced by one U+FFFD, as Python's errors="replace" does
-// (Unicode 17, section 3.9, "U+FFFD Substitution of Maximal Subparts").
+// Returns the text with every maximal ill-formed subpart replaced by one U+FFFD, like Python's
+// errors="replace" (Unicode 17, section 3.9, "U+FFFD Substitution of Maximal Subparts").
 [[nodiscard]] std::string sanitize_utf8(std::string_view bytes);
 
-// Appends as if out += sanitize_utf8(bytes).
+// Equivalent to out += sanitize_utf8(bytes).
 void append_sanitized(std::string_view bytes, std::string& out);
 
 // Length of the longest well-formed prefix: bytes.size() if all of it is well-formed.
 [[nodiscard]] size_t valid_utf8_prefix(std::string_view bytes) noexcept;
 
-// Bytes of the character that a lead byte starts. Precondition: a lead byte of well-formed UTF-8.
+// Bytes of the character with this lead byte. Precondition: a lead byte of well-formed UTF-8.
 [[nodiscard]] constexpr size_t utf8_length(unsigned char lead) noexcept {
   return lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }

@@ -18,8 +18,8 @@
 namespace scrubjay::text {
 namespace {
 
-// The words of a group are forms of one another; what has a ! is one only as it is written, as its stem is that of
-// another word, too: "leaves" may be of "leaf", "leave" is not.
+// The words of a group are forms of one another. A word with a ! is one only as written, because its stem is
+// that of another word, too: "leaves" may be a form of "leaf", but "leave" is not.
 constexpr std::string_view kGroups =
     "knife knives; wife wives; leaf leaves!; loaf loaves; half halves; shelf shelves!; thief thieves; wolf "
     "wolves; calf calves!; scarf scarves; elf elves; hoof hooves; mouse mice; louse lice; goose geese; tooth "
@@ -63,7 +63,8 @@ constexpr std::string_view kGroups =
     "millilitre milliliter; counsellor counselor; whisky whiskey; yoghurt yogurt; doughnut donut; dial "
     "dialled; "
     "wilful willful; disc disk; acknowledgement acknowledgment; "
-    // Irregular verbs, without those one of whose forms is often another word: run, rose, bound, wound, ground, bore, bit.
+    // Irregular verbs, without those that have a form which is often another word: run, rose, bound, wound,
+    // ground, bore, bit.
     "go went gone; come came; see saw! seen; give gave given; take took taken; get got gotten; make made; "
     "know "
     "knew known; think thought; say said; tell told; buy bought; bring brought; sell sold; send sent; spend "
@@ -95,7 +96,7 @@ constexpr std::string_view kGroups =
     "awake awoke awoken; beat beaten; swell swollen; tread trod trodden; strive strove striven; forbid "
     "forbade forbidden; overthrow overthrew overthrown; misunderstand misunderstood; lay laid; outdo outdid "
     "outdone; withstand withstood; uphold upheld; "
-    // German plurals in -er, of words that English has not, but for Kind.
+    // German plurals in -er, of words that are not English, except Kind.
     "amt amter; bild bilder; blatt blatter; brett bretter; buch bucher; dach dacher; denkmal denkmaler; dorf "
     "dorfer; ei eier; fach facher; fass fasser; feld felder; gehalt gehalter; geschlecht geschlechter; "
     "gesicht "
@@ -106,16 +107,16 @@ constexpr std::string_view kGroups =
     "rinder; schloss schlosser; schwert schwerter; strauch straucher; tuch tucher; volk volker; wald walder; "
     "wort worter; worterbuch worterbucher; wurm wurmer";
 
-// A term in a group.
+// Membership of a term in a group.
 struct Membership {
-  std::string written;              // how it has to be written; empty: anyhow
+  std::string written;              // required spelling; empty: any
   std::vector<std::string> others;  // terms
 };
 
 class WordFormTable {
  public:
   WordFormTable() {
-    mark("cannot");  // what it is depends on the scope (engine/spelling.hpp)
+    mark("cannot");  // its replacement depends on the scope (engine/spelling.hpp)
     for (size_t from = 0; from < kGroups.size();) {
       const size_t end = std::min(kGroups.find(';', from), kGroups.size());
       add(kGroups.substr(from, end - from));
@@ -128,16 +129,15 @@ class WordFormTable {
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
   [[nodiscard]] std::span<const Membership> groups_of(std::string_view term) const {
-    const auto found = groups_.find(term);
-    return found == groups_.end() ? std::span<const Membership>() : found->second;
+    const auto entry = groups_.find(term);
+    return entry == groups_.end() ? std::span<const Membership>() : entry->second;
   }
 
  private:
   static constexpr size_t kBits = 32768;
 
   void add(std::string_view group) {
-    std::vector<std::pair<std::string, std::string>>
-        forms;  // a term; how it has to be written, empty: anyhow
+    std::vector<std::pair<std::string, std::string>> forms;  // a term and its required spelling, empty: any
     for (size_t from = 0; from < group.size();) {
       const size_t end = std::min(group.find(' ', from), group.size());
       std::string_view word = group.substr(from, end - from);
@@ -148,10 +148,10 @@ class WordFormTable {
     }
     for (const auto& [term, written] : forms) {
       mark(term);
-      Membership& own = groups_[term].emplace_back();
-      own.written = written;
+      Membership& membership = groups_[term].emplace_back();
+      membership.written = written;
       for (const auto& [other, _] : forms)
-        if (other != term) own.others.push_back(other);
+        if (other != term) membership.others.push_back(other);
     }
   }
   void mark(std::string_view term) noexcept {
@@ -173,11 +173,11 @@ const WordFormTable& word_form_table() {
   return *forms;
 }
 
-// The words of a text that have this term, in small letters, without those in capitals where others have small ones: SAT
-// is no past of sit. Unset: the text has none that is of ASCII letters alone.
+// The words of a text that have this term, in lower case, without those in capitals if others have lower-case
+// letters: SAT is not the past of sit. nullopt: the text has none in ASCII letters only.
 std::optional<std::vector<std::string>> words_of(std::string_view term, std::string_view text) {
   constexpr size_t kMostBytes = 24;
-  std::optional<std::vector<std::string>> found;
+  std::optional<std::vector<std::string>> words;
   const bool any_small = std::any_of(text.begin(), text.end(), is_lower);
   for (size_t at = 0; at < text.size(); ++at) {
     const size_t from = at;
@@ -187,11 +187,11 @@ std::optional<std::vector<std::string>> words_of(std::string_view term, std::str
     std::string word(piece);
     std::transform(word.begin(), word.end(), word.begin(), to_lower);
     if (porter2(word) != term) continue;
-    if (!found) found.emplace();
+    if (!words) words.emplace();
     const bool shouted = any_small && piece.size() > 1 && std::all_of(piece.begin(), piece.end(), is_upper);
-    if (!shouted) found->push_back(std::move(word));
+    if (!shouted) words->push_back(std::move(word));
   }
-  return found;
+  return words;
 }
 
 bool meant_as(const Membership& group, std::span<const std::string> written) noexcept {

@@ -1,4 +1,4 @@
-// Word terms: the term of a word, by folding, and stemming where the word is alphabetic.
+// Word terms: the term of a word, by folding and, for alphabetic words, stemming.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,14 @@
 
 namespace scrubjay::text {
 
-// The stems of a caller's stemmer, remembered per distinct word. Thread-safe; bounded: forgets all when it is
-// full.
+// Cache of a custom stemmer's stems per distinct word. Thread-safe; bounded: cleared when full.
 class StemMemo {
  public:
   explicit StemMemo(Stemmer stemmer);
   ~StemMemo();
 
-  // stemmer(word), made well-formed. The stemmer runs without a lock held: it may take one of its own (the
-  // GIL).
+  // stemmer(word), made well-formed UTF-8. The stemmer runs without a lock: it may take one of its
+  // own (the GIL).
   [[nodiscard]] std::string stem(std::string_view word) const;
 
  private:
@@ -29,25 +28,24 @@ class StemMemo {
 
 enum class Stemming : uint8_t { none, english, snowball, custom };
 
-// How an analyzer makes terms; shared by all threads.
+// An analyzer's rules for terms; shared by all threads.
 struct TermRules {
   Stemming stemming = Stemming::english;
   const snowball::Program* program = nullptr;  // for Stemming::snowball
   std::unique_ptr<StemMemo> memo;              // for Stemming::custom
 };
 
-// Makes terms, one after the other; keeps its buffers. The views are valid until the next call. Not
-// thread-safe.
+// Makes one term at a time in reusable buffers. The views are valid until the next call. Not thread-safe.
 class TermMaker {
  public:
-  // The term of a word or part: folded, and stemmed if no digit is in it. The plural s of an acronym goes
-  // (TVs).
+  // Returns the term of a word or part: folded, and stemmed if it has no digit. The plural s of an acronym is
+  // removed (TVs).
   [[nodiscard]] std::string_view word(std::string_view text, const TermRules& rules);
 
-  // As if word(letters, rules), for ASCII letters that are no plural of an acronym.
+  // Same as word(letters, rules), for ASCII letters that are not the plural of an acronym.
   [[nodiscard]] std::string_view plain_word(std::string_view letters, const TermRules& rules);
 
-  // Case and accents away, nothing else.
+  // Removes case and accents only.
   [[nodiscard]] std::string_view folded(std::string_view text) { return folder_.fold(text); }
 
   [[nodiscard]] size_t memory_bytes() const noexcept {

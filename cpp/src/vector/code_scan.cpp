@@ -11,30 +11,32 @@
 namespace scrubjay::vector {
 namespace {
 
-constexpr uint32_t kWord = 64;  // documents of one word of a bitmap
-// Where more than one in so many is left by their signs, all codes are compared: in order they take half the time. To
-// be spared the rest of the signs then, an eighth of the documents is tried first; it tells but about, so more strictly.
+constexpr uint32_t kWord = 64;  // documents per word of a bitmap
+// If the signs leave more than one in kMostSifted documents, all codes are compared: in order they take half
+// the time. To avoid comparing the remaining signs in that case, an eighth of the documents is tried first,
+// with a stricter limit since it is only an estimate.
 constexpr size_t kMostSifted = 2, kMostTried = 4;
 constexpr uint32_t kTriedShare = 8;
-// Added to the margin for signs: as errors are normal, a third as many are beyond it.
+// Added to the margin for signs: as errors are normal, a third as many exceed it.
 constexpr float kRarer = 0.3f;
 
-// What is only written through keeps its length from one search to the next: making it longer costs zeros.
+// Grows a buffer that is only written; it keeps its size between searches, since growing it fills
+// it with zeros.
 template <class T>
-void make_room(std::vector<T>& of, size_t n) {
-  if (of.size() < n) of.resize(n);
+void make_room(std::vector<T>& buffer, size_t n) {
+  if (buffer.size() < n) buffer.resize(n);
 }
 
 [[nodiscard]] uint32_t halved(uint32_t sortable) noexcept { return sortable >> 1; }
 
-// The bound of what cannot be found: no vector, dead, hidden.
+// The bound of documents that cannot be found: no vector, deleted, hidden.
 const uint32_t kNothing = halved(base::sortable_float(-std::numeric_limits<float>::infinity()));
 
 constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
 
-// Calls bound(begin, end) for the documents of [first, n_docs) that have codes, or lie between some that have,
-// within one block of rows; the others' bounds are kNothing. A block reaches only as far as codes were stored in it,
-// and is not there if none was.
+// Calls bound(begin, end) for ranges of the documents in [first, n_docs) that have codes, or are between
+// documents with codes, each within one block of rows; the other documents get kNothing. A block extends only
+// as far as codes were stored in it, and does not exist without codes.
 template <class Bound>
 void for_coded(const CodeError* errors, uint32_t first, uint32_t n_docs, uint32_t* bounds, Bound&& bound) {
   for (uint32_t next = first; next < n_docs;) {
@@ -49,12 +51,12 @@ void for_coded(const CodeError* errors, uint32_t first, uint32_t n_docs, uint32_
   }
 }
 
-// Documents that will likely be scored, found while codes are still compared: their originals are asked for at once, and
-// those to be scored are selected among them, not among all. A guess by the bounds of the first whole block says which
-// ones; a wrong one changes no answer.
+// Documents that will probably be scored, found while codes are still compared: their originals are
+// prefetched, and the documents to be scored are selected among them instead of among all. The guess is based
+// on the bounds of the first whole block; a wrong guess does not change the result.
 class LikelyDocuments {
  public:
-  // Of n documents from `first` on, by whose positions behind it they are known.
+  // For n documents from `first` on, which are identified by their positions after it.
   LikelyDocuments(const ChunkVectors& vectors, uint32_t first, size_t n, const base::TopK& best,
                   CodeScanScratch& scratch)
       : column_(*vectors.column), dead_(vectors.dead), first_(first), positions_(scratch.likely) {
@@ -64,7 +66,7 @@ class LikelyDocuments {
     if (n * row_bytes <= kNearRowBytes || n < 2 * kRows) return;  // near, or nothing to guess from
     const size_t n_expected = kForEach * best.k() + kFew;
     n_of_block_ = n_expected * kRows / n + 1;
-    if (n_of_block_ > kRows / 4) return;  // as well all of them
+    if (n_of_block_ > kRows / 4) return;  // as well take all
     n_to_announce_ = std::min(2 * n_expected, kNearRowBytes / 2 / row_bytes);
     while (step_ > kLeastStep && n_of_block_ * step_ > kOnTheirWay * kRows) step_ /= 2;
     make_room(positions_, n + 16);
@@ -72,34 +74,34 @@ class LikelyDocuments {
   }
 
   [[nodiscard]] bool wanted() const noexcept { return wanted_; }
-  // Bounds that are made between two looks: not more originals than can be on their way together.
+  // Number of bounds computed between two calls of see(): no more originals than can be prefetched together.
   [[nodiscard]] uint32_t step() const noexcept { return step_; }
   [[nodiscard]] bool knows() const noexcept { return least_ != kUnknown; }
-  // By the bounds of a whole block.
+  // Makes the guess from the bounds of a whole block.
   void guess(const uint32_t* bounds) noexcept {
     least_ = std::max(simd::kernels().kth_greatest(bounds, kRows, n_of_block_, kNothing), kNothing + 1);
   }
-  // The bounds of documents [from, from + n) are there. All that come later are seen, too.
+  // Takes the bounds of documents [from, from + n). All later ones must be passed, too.
   void see(uint32_t from, const uint32_t* bounds, uint32_t n) noexcept {
-    uint32_t* const found = positions_.data() + n_;
-    size_t n_found = simd::kernels().select_above(bounds, n / 16 * 16, least_ - 1, found);
+    uint32_t* const positions = positions_.data() + n_;
+    size_t n_found = simd::kernels().select_above(bounds, n / 16 * 16, least_ - 1, positions);
     for (uint32_t i = n / 16 * 16; i < n; ++i) {
-      found[n_found] = i;
+      positions[n_found] = i;
       n_found += bounds[i] >= least_ ? 1 : 0;
     }
     for (size_t i = 0; i < n_found; ++i) {
-      const uint32_t doc = from + found[i];
-      found[i] = doc - first_;
+      const uint32_t doc = from + positions[i];
+      positions[i] = doc - first_;
       if (n_to_announce_ == 0 || (dead_ && dead_->test(doc))) continue;
       --n_to_announce_;
       announce_document(column_, doc);
     }
     n_ += n_found;
   }
-  // What came before the guess.
+  // Notes that documents before the guess were missed.
   void forget() noexcept { missed_ = true; }
 
-  // Whether all with bounds from this one on are among the positions.
+  // Whether all documents with bounds from this one on are among the positions.
   [[nodiscard]] bool holds(uint32_t bound) const noexcept { return !missed_ && bound >= least_; }
   [[nodiscard]] std::span<const uint32_t> positions() const noexcept { return {positions_.data(), n_}; }
 
@@ -117,7 +119,7 @@ class LikelyDocuments {
   bool wanted_ = false, missed_ = false;
 };
 
-// Of documents [first, n_docs), whether they count or not.
+// Computes the bounds of documents [first, n_docs), whether they count or not.
 void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const PreparedQuery& query,
                     float margin, CodeScanScratch& scratch, uint32_t* bounds,
                     LikelyDocuments* likely = nullptr) {
@@ -150,7 +152,7 @@ void bound_by_codes(const Codes& codes, uint32_t first, uint32_t n_docs, const P
   });
 }
 
-// The same by the signs, which all of them must have; scratch.signs is prepared.
+// The same from the signs, which all of these documents must have; scratch.signs is prepared.
 void bound_by_signs(const Codes& codes, uint32_t first, uint32_t end_doc, const PreparedQuery& query,
                     float margin, CodeScanScratch& scratch, uint32_t* bounds) {
   const simd::Kernels& kernels = simd::kernels();
@@ -172,7 +174,7 @@ void bound_by_signs(const Codes& codes, uint32_t first, uint32_t end_doc, const 
   });
 }
 
-// The bounds of documents [first, n_docs) that do not count become kNothing.
+// Sets the bounds of deleted documents in [first, n_docs) to kNothing.
 void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32_t* bounds) {
   if (!dead) return;
   const uint32_t n = (n_docs - first + 15) / 16 * 16;
@@ -188,8 +190,9 @@ void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32
   }
 }
 
-// A bound that k documents reach, and a third more: the k-th greatest of the maxima of about 2k groups. With so many
-// originals the first threshold is nearly the last one; with more groups there are fewer, and more behind them.
+// A bound that k documents and a third more reach: the k-th greatest of the maxima of about 2k groups.
+// With so many originals the first threshold is nearly final; with more groups fewer are scored first
+// and more afterwards.
 [[nodiscard]] uint32_t seed_bound(const uint32_t* bounds, size_t n, size_t k, CodeScanScratch& scratch) {
   const size_t group = std::max<size_t>(1, n / (2 * k));
   make_room(scratch.maxima, n + 16);
@@ -197,19 +200,20 @@ void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32
   return std::max(simd::kernels().kth_greatest(scratch.maxima.data(), n_groups, k, kNothing), kNothing + 1);
 }
 
-// The least bound of a document that can get above a threshold.
+// The least bound of a document that can exceed a threshold.
 [[nodiscard]] uint32_t bound_of(uint64_t threshold) noexcept {
   return std::max(halved(base::key_score(threshold)), kNothing + 1);
 }
 
-// The bounds are there: scores what can be among the best. score(positions, n_positions) puts documents in the place
-// of positions in the bounds, and their similarities into scratch.scores. `likely`: those to look at first, or null.
+// Scores the documents that can be among the best by their bounds. score(positions, n_positions) replaces
+// positions in the bounds by documents, and writes their similarities to scratch.scores. `likely`: documents
+// to look at first, or null.
 template <class Score>
 size_t look_at(uint32_t chunk, size_t n, const LikelyDocuments* likely, CodeScanScratch& scratch,
                base::TopK& best, Score&& score) {
   const size_t padded = (n + 15) / 16 * 16;
   std::fill(scratch.bounds.data() + n, scratch.bounds.data() + padded, kNothing);
-  make_room(scratch.positions, padded + 16);  // what a kernel may write beyond
+  make_room(scratch.positions, padded + 16);  // including what a kernel may write beyond
   const auto offer = [&](const uint32_t* docs, size_t n_scored) {
     best.push_all(n_scored,
                   [&](size_t i) { return base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]); });
@@ -227,12 +231,13 @@ size_t look_at(uint32_t chunk, size_t n, const LikelyDocuments* likely, CodeScan
     return n_found;
   };
   size_t n_scored = 0;
-  uint32_t scored_from = 0xffffffffu;  // bounds from here on are done with
+  uint32_t scored_from = 0xffffffffu;  // greater bounds are done
   if (best.threshold() == 0) {
     scored_from = seed_bound(scratch.bounds.data(), padded, best.k(), scratch);
     n_scored = select(scored_from);
     score(positions, n_scored);
-    // Tighter than the threshold of many candidates, which goes by bins; and most need not be offered.
+    // Tighter than the threshold of many candidates, which is tight to a bin only; and most need
+    // not be offered.
     if (n_scored >= best.k()) {
       make_room(scratch.maxima, n_scored);
       for (size_t i = 0; i < n_scored; ++i) scratch.maxima[i] = halved(scratch.scores[i]);
@@ -256,7 +261,7 @@ size_t look_at(uint32_t chunk, size_t n, const LikelyDocuments* likely, CodeScan
   return n_scored + n_reached;
 }
 
-// The same where a document is a row of a column. `doc_of` a position in the bounds.
+// The same if a document is a row of a column. `doc_of`: the document at a position in the bounds.
 template <class DocOf>
 size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const LikelyDocuments* likely,
                          const PreparedQuery& query, CodeScanScratch& scratch, base::TopK& best,
@@ -268,8 +273,8 @@ size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const L
   });
 }
 
-// Puts documents in the place of the entries at some positions, and the similarities of their nearest passages
-// into scratch.scores. Returns how many passages that were.
+// Replaces entries at some positions by their documents, and writes the similarities of their nearest
+// passages to scratch.scores. Returns the number of passages.
 size_t score_entries(const Passages& passages, std::span<const PassageEntry> entries, uint32_t* positions,
                      size_t n, const PreparedQuery& query, CodeScanScratch& scratch) {
   scratch.rows.clear();
@@ -293,12 +298,12 @@ size_t score_entries(const Passages& passages, std::span<const PassageEntry> ent
   return scratch.rows.size();
 }
 
-// The bounds of documents here and there, by their codes.
+// Computes the bounds of scattered documents from their codes.
 template <class DocOf>
 void bound_picked(const Codes& codes, size_t n_docs, DocOf&& doc_of, const PreparedQuery& query, float margin,
                   uint32_t* bounds) {
-  // Compared sixteen at a time, while those further on are on their way: not many at once, or they wait for
-  // each other and nothing is compared meanwhile.
+  // Codes are compared sixteen at a time, while later ones are prefetched: not too many at once, or they
+  // delay each other while nothing is compared.
   constexpr size_t kAtOnce = 16, kAhead = 48, kRing = 64;
   static_assert(kAhead + kAtOnce <= kRing && kRing % kAtOnce == 0);
   const simd::Kernels& kernels = simd::kernels();
@@ -339,12 +344,12 @@ void bound_picked(const Codes& codes, size_t n_docs, DocOf&& doc_of, const Prepa
   }
 }
 
-// A bound that the best `k` of the documents [first, first + n) reach at least, by the codes of those that look near
-// by the bounds of signs.
+// A bound that the best `k` of the documents [first, first + n) reach, from the codes of those that seem near
+// by their signs.
 [[nodiscard]] uint32_t reached_bound(const Codes& codes, uint32_t first, const uint32_t* bounds, size_t n,
                                      size_t k, const PreparedQuery& query, float margin,
                                      CodeScanScratch& scratch) {
-  constexpr size_t kSeeds = 3;  // for each
+  constexpr size_t kSeeds = 3;  // per wanted document
   const simd::Kernels& kernels = simd::kernels();
   uint32_t* seeds = scratch.positions.data();
   const uint32_t seed = seed_bound(bounds, n, kSeeds * k, scratch);
@@ -355,8 +360,9 @@ void bound_picked(const Codes& codes, size_t n_docs, DocOf&& doc_of, const Prepa
   return std::max(kernels.kth_greatest(scratch.least.data(), n_seeds, k, kNothing), kNothing + 1);
 }
 
-// Leaves in scratch.sifted those of the documents [first_doc, n_docs) that can be among the best, as far as their
-// signs tell. False: it would not help, as there are few documents or too many of them can.
+// Leaves in scratch.sifted the documents of [first_doc, n_docs) that can be among the best according to
+// their signs. Returns false if that would not help, because there are few documents or too many can be
+// among the best.
 bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, uint32_t n_docs,
           const PreparedQuery& query, float margin, CodeScanScratch& scratch, const base::TopK& best) {
   constexpr uint32_t kPlane = Signs::kPlaneDocs;
@@ -374,7 +380,7 @@ bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, u
     if (best.threshold() != 0) return bound_of(best.threshold());
     return reached_bound(codes, from, bounds + (from - first_doc), n_bounds, wanted, query, margin, scratch);
   };
-  // Some of them tell whether too many will be left.
+  // A sample shows whether too many will be left.
   const uint32_t tried = (end - first) / kTriedShare / kPlane * kPlane;
   uint32_t* tried_bounds = bounds + (first - first_doc);
   bound_by_signs(codes, first, first + tried, query, margin, scratch, tried_bounds);
@@ -383,7 +389,7 @@ bool sift(const ChunkVectors& vectors, const Codes& codes, uint32_t first_doc, u
   if (kernels.select_above(tried_bounds, tried, reached_there - 1, positions) > tried / kMostTried)
     return false;
   bound_by_signs(codes, first + tried, end, query, margin, scratch, tried_bounds + tried);
-  // The codes of those that have no plane.
+  // Documents without a plane are compared by their codes.
   bound_by_codes(codes, first_doc, first, query, margin, scratch, bounds);
   bound_by_codes(codes, end, n_docs, query, margin, scratch, bounds + (end - first_doc));
   hide_dead(vectors.dead, first_doc, n_docs, bounds);
@@ -456,7 +462,8 @@ size_t scan_passage_codes(const Passages& passages, const ChunkDocuments& docs, 
   const size_t padded = (size_t{n_rows} + 15) / 16 * 16;
   make_room(scratch.bounds, padded);
   bound_by_codes(codes, 0, n_rows, query, margin, scratch, scratch.bounds.data());
-  // A document's bound is the greatest of its passages': never behind the passage that it is read from.
+  // A document's bound is the greatest of its passages' bounds; it is written at or before the passages that
+  // it is read from.
   for (size_t i = 0; i < entries.size(); ++i) {
     const bool hidden = docs.dead && docs.dead->test(entries[i].doc);
     const auto first = scratch.bounds.begin() + static_cast<ptrdiff_t>(entries[i].first);

@@ -11,10 +11,10 @@
 namespace scrubjay::vector {
 namespace {
 
-// Beyond these lengths squares and products may leave single precision; such a vector is always looked at.
+// Beyond these lengths squares and products may leave single precision; such a vector is always scored.
 constexpr double kShortest = 1e-15, kLongest = 1e15;
 
-// One random sign an element (splitmix64; Steele, Lea and Flood 2014), the same for all time.
+// One random sign per element (splitmix64; Steele, Lea and Flood 2014); must never change.
 constexpr std::array<uint16_t, kMaxDim / 16> kSigns = [] {
   std::array<uint16_t, kMaxDim / 16> signs{};
   uint64_t state = 0x5c12b7a9;
@@ -27,8 +27,8 @@ constexpr std::array<uint16_t, kMaxDim / 16> kSigns = [] {
   return signs;
 }();
 
-// `vector` is padded with zeros to a multiple of 16; the rotated one is sqrt(128) times as long. Returns its
-// greatest magnitude.
+// `vector` is padded with zeros to a multiple of 16; the rotated vector is sqrt(128) times as long. Returns
+// its greatest magnitude.
 [[nodiscard]] float rotate(std::span<const float> vector, uint32_t n_blocks, std::vector<float>& rotated) {
   rotated.resize(size_t{n_blocks} * kBlockDims);
   return simd::kernels().rotate(vector.data(), vector.size() / 16, kSigns.data(), n_blocks, rotated.data());
@@ -65,7 +65,7 @@ CodeScale Codes::encode(std::span<const float> row, const RowScale& scale, uint8
   uint32_t square = 0;
   const float along =
       simd::kernels().encode(rotated_.data(), n_blocks_, 7.5f / (0.9f * largest), code, &square);
-  // For u: <h, 2c - 15> = along / row_length. Where the rows' elements are as they come, so is `along`.
+  // For u: <h, 2c - 15> = along / row_length. If the rows are not normalised, neither is `along`.
   const double factor = row_length / static_cast<double>(along);
   const double variance =
       (kBlockDims * factor * factor * static_cast<double>(square) - 1.0) / (kBlockDims * n_blocks_);
@@ -97,7 +97,7 @@ bool prepare_code_query(const ColumnOptions& options, std::span<const float> que
 }
 
 float margin_for(double miss_probability) noexcept {
-  const double p = std::clamp(miss_probability, 1e-12, 0.4);  // above zero, as errors may be infinite
+  const double p = std::clamp(miss_probability, 1e-12, 0.4);  // above zero, since errors may be infinite
   const double t = std::sqrt(-2.0 * std::log(p));
   return static_cast<float>(t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                                     (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))));

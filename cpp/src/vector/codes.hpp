@@ -1,20 +1,20 @@
-// Codes: an estimate of similarity with a known error, at an eighth of the bytes.
+// Codes: estimates of similarities with a known error, at an eighth of the bytes.
 //
-// Beside its stored row a vector has a code of four bits an element, made for the first pass of a search:
+// Beside its stored row a vector has a code of four bits per element, for the first pass of a search:
 //     u       the stored vector, normalised
-//     h       H S u: random signs, groups of 16 elements dealt to blocks of 128, each block through
-//             the Walsh-Hadamard transform. A rotation: outlying elements are spread over a block, so one
+//     h       H S u: random signs, groups of 16 elements distributed over blocks of 128, and the
+//             Walsh-Hadamard transform of each block. A rotation: outliers are spread over a block, so one
 //             step fits all.
 //     c       clamp(floor(h / step + 8), 0, 15), step = 0.9 max|h| / 7.5
 // The inner product of a query with u is estimated, without bias in the direction of u, by
 //     <H S q, 2c - 15> / <h, 2c - 15>        (Gao and Long 2024, RaBitQ, section 3.2, for a scalar grid)
-// whose error is close to normal with a standard deviation of |q| times `error` (measured on real embeddings:
-// 0.89 to 1.00 of it). So `estimate + z * error` bounds the similarity with a known probability, and a search
-// that scores every vector whose bound reaches the k-th best exact similarity misses few: that is the recall
-// setting.
+// whose error is close to normal with a standard deviation of |q| times `error` (measured on real
+// embeddings: 0.89 to 1.00 of it). So `estimate + z * error` bounds the similarity with a known probability,
+// and a search that scores every vector whose bound reaches the k-th best exact similarity misses few: that
+// is the recall setting.
 //
-// The query is rotated likewise and rounded to eight bits, so the first pass is a sum of whole numbers: the
-// same on every CPU. One writer, any number of readers under an epoch guard, as the column.
+// The query is rotated likewise and rounded to eight bits, so the first pass sums integers and is the same on
+// every CPU. One writer, any number of readers under an epoch guard, like the column.
 #pragma once
 
 #include <atomic>
@@ -35,19 +35,19 @@ struct ColumnOptions;
 struct RowScale;
 
 inline constexpr uint32_t kBlockDims = 128;
-// Vectors of fewer elements are as fast to compare whole.
+// Shorter vectors are compared as fast without codes.
 inline constexpr uint32_t kLeastCodedDim = 64;
 
 [[nodiscard]] constexpr uint32_t n_code_blocks(uint32_t dim) noexcept {
   return (dim + kBlockDims - 1) / kBlockDims;
 }
-// Whether codes of this dimension have signs beside them.
+// Whether codes of this dimension have signs, too.
 [[nodiscard]] constexpr bool has_signs(uint32_t dim) noexcept {
   return n_code_blocks(dim) >= kLeastSignedBlocks;
 }
 [[nodiscard]] constexpr size_t code_bytes(uint32_t dim) noexcept { return 64 * n_code_blocks(dim); }
 
-// A rotated query of eight bits an element.
+// A rotated query with eight bits per element.
 struct CodeQuery {
   std::vector<float> rotated;
   std::vector<int8_t> elements;
@@ -57,7 +57,8 @@ struct CodeQuery {
   float shift = 0.0f;   // l2: -|q|^2
 };
 
-// What an image has of codes: of each document a factor, for l2 a bias, and an error; the codes of those that have one.
+// The stored form of codes in an image: per document a factor, for l2 a bias, and an error; the codes of
+// documents that have one.
 struct StoredCodes {
   std::string_view factors, biases, errors, codes;
 };
@@ -66,22 +67,23 @@ class Codes {
  public:
   explicit Codes(const ColumnOptions& options);
 
-  // The writer: the code of document `doc` (the next one or later, those between have none; or the last once
-  // more). `row`: the stored row with its padding, any length but zero; empty: no vector.
+  // For the writer: appends the code of document `doc` (the next one or a later one, where skipped documents
+  // have no code; or the last one again). `row`: the stored row with its padding, of non-zero length; empty:
+  // no vector.
   void append(uint32_t doc, std::span<const float> row, const RowScale& scale);
 
-  // Fills empty codes with those of n documents. False, and they are good for nothing, if they cannot be what was
-  // stored. Cost: a copy, and for vectors long enough the signs.
+  // Fills empty codes with those of n documents. Returns false, leaving the codes unusable, if they cannot be
+  // what was stored. Cost: a copy, and the signs if the vectors have them.
   [[nodiscard]] bool adopt(uint32_t n_docs, const StoredCodes& stored);
 
-  // Readers: documents below size() have codes.
+  // For readers: documents below size() have codes.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const float* factors() const noexcept { return factors_.read(); }
-  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // null but for l2
+  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // null except for l2
   [[nodiscard]] const CodeError* errors() const noexcept { return errors_.read(); }
   [[nodiscard]] uint32_t n_blocks() const noexcept { return n_blocks_; }
-  [[nodiscard]] const Signs* signs() const noexcept { return signs_.get(); }  // null: of few elements
+  [[nodiscard]] const Signs* signs() const noexcept { return signs_.get(); }  // null for short vectors
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
     return rows_.memory_bytes() + factors_.memory_bytes() + biases_.memory_bytes() + errors_.memory_bytes() +
@@ -101,14 +103,14 @@ class Codes {
   std::vector<float> rotated_;  // writer's scratch
 };
 
-// `query` are the prepared elements with their padding (cosine: normalised), `square` the square of their
-// length before that. False if the query is too long or too short for bounds in single precision; then the
-// rows must be scanned.
+// `query`: the prepared elements with their padding (cosine: normalised); `square`: the squared length before
+// normalisation. Returns false if the query is too long or too short for bounds in single precision; the rows
+// must then be scanned.
 [[nodiscard]] bool prepare_code_query(const ColumnOptions& options, std::span<const float> query,
                                       float square, CodeQuery& out);
 
-// The upper bound's distance from the estimate, in errors, at which a vector that belongs among the nearest
-// is missed with at most this probability: the normal quantile (Abramowitz and Stegun 26.2.23).
+// The margin in errors with which a vector that belongs among the nearest is missed with at most this
+// probability: the normal quantile (Abramowitz and Stegun 26.2.23).
 [[nodiscard]] float margin_for(double miss_probability) noexcept;
 
 }  // namespace scrubjay::vector

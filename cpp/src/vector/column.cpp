@@ -9,10 +9,10 @@
 namespace scrubjay::vector {
 namespace {
 
-// Powers of two that a float can hold.
+// Powers of two that a float can represent.
 constexpr int kLeastExponent = -148, kGreatestExponent = 127;
 
-// The writer's scratch: a padded row. Not the column's own: there may be a million columns.
+// The writer's scratch for a padded row. Not a member of the column: there may be a million columns.
 std::vector<float>& scratch_row() {
   thread_local std::vector<float> row;
   return row;
@@ -21,7 +21,7 @@ std::vector<float>& scratch_row() {
 }  // namespace
 
 double norm(std::span<const float> vector) noexcept {
-  double sums[8] = {};  // independent of each other, so they run side by side
+  double sums[8] = {};  // independent sums, which run in parallel
   size_t i = 0;
   for (; i + 8 <= vector.size(); i += 8) {
     for (size_t lane = 0; lane < 8; ++lane) {
@@ -60,7 +60,7 @@ void Column::append_stored(uint32_t doc, const RowScale& scale, const char* row)
   size_.store(doc + 1, std::memory_order_release);
 }
 
-// Its row and scale are in place, but the size does not tell yet.
+// The document's row and scale are stored already; size() does not include it yet.
 void Column::append_code(uint32_t doc) {
   if (options_.dim < kLeastCodedDim) return;
   std::vector<float>& row = scratch_row();
@@ -70,7 +70,7 @@ void Column::append_code(uint32_t doc) {
     read_row(of, row);
     codes.append(of, row, scales()[of]);
   };
-  // Also of few documents: a failed write of many may have left codes of its own at their places.
+  // Also for few documents: a failed write of many may have left codes at their positions.
   if (Codes* codes = codes_.load(std::memory_order_relaxed)) return append(*codes, doc);
   if (doc + 1 < kCodedDocs) return;
   auto codes = std::make_unique<Codes>(options_);
@@ -96,14 +96,14 @@ RowScale encode_row(const ColumnOptions& options, std::span<const float> vector,
   exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
   std::vector<float>& row = scratch_row();
   row.assign(padded, 0.0f);
-  // In double precision the product is exact, so each element is rounded once, as ldexp rounds it.
+  // In double precision the product is exact, so each element is rounded once, like by ldexp.
   const double down = std::ldexp(1.0, -exponent);
   for (size_t i = 0; i < vector.size(); ++i)
     row[i] = static_cast<float>(static_cast<double>(vector[i]) * down);
   if (options.storage == Storage::f16) {
     auto* halves = reinterpret_cast<uint16_t*>(place);
     simd::kernels().to_f16(row.data(), padded, halves);
-    simd::kernels().from_f16(halves, padded, row.data());  // what is stored decides the scale
+    simd::kernels().from_f16(halves, padded, row.data());  // the stored elements determine the scale
   } else {
     std::memcpy(place, row.data(), padded * sizeof(float));
   }

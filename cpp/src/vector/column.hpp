@@ -1,17 +1,17 @@
 // Vector column: the vectors of a chunk's documents.
 //
-// A vector is kept as a row (half or single precision, padded with zeros to a multiple of 16 elements) and a
-// power of two, chosen so that the row's largest element lies in [0.5, 1): no magnitude overflows, and what
-// half precision can hold comes back exactly. The stored vector is `scale * row`, and similarities are exact
+// A vector is stored as a row (half or single precision, padded with zeros to a multiple of 16 elements) and
+// a power of two, chosen so that the row's largest element is in [0.5, 1): no magnitude overflows, and values
+// that half precision can represent are exact. The stored vector is `scale * row`, and similarities are exact
 // for the stored vectors:
 //     cosine          <q, row> / (|q| |row|)
 //     inner product   <q, row> * scale
 //     l2              -max(0, |q|^2 + |scale row|^2 - 2 scale <q, row>)
 // up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for
-// the *stored* vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given
-// one.
+// the *stored* vector. Half precision moves a stored vector by at most 5e-4 of its norm from the given one.
 //
-// One writer, any number of readers under an epoch guard; rows below the published document count never
+// One writer, any number of readers under an epoch guard; rows below the published document
+// count never change.
 // change.
 #pragma once
 
@@ -40,22 +40,22 @@ struct ColumnOptions {
   }
 };
 
-// Whether these bytes can be a row as encode_row() writes it.
+// Whether these bytes can be the output of encode_row().
 [[nodiscard]] bool stored_row_in_range(const ColumnOptions& options, const char* row) noexcept;
 
-// What turns <q, row> into a similarity. scale is zero where the document has no vector.
+// The factors that turn <q, row> into a similarity. scale is zero if the document has no vector.
 struct RowScale {
   float scale = 0.0f;
   float factor = 0.0f;  // cosine: 1 / |row|; otherwise scale
   float square = 0.0f;  // l2: |scale row|^2; otherwise zero
 };
 
-// Writes the row of a vector (options.row_bytes() of them) and returns its scale: what append() stores of it.
+// Writes the row of a vector (options.row_bytes() bytes) and returns its scale, as append() stores them.
 // `vector` has dim finite elements, not all zero.
 [[nodiscard]] RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* row);
 
-// The scales of a column's documents, kept as the exponent of the power of two and, where the metric needs
-// one, one number more: half the bytes, and each search of codes reads some of them.
+// The scales of a column's documents, stored as the exponent of the power of two and one more number where
+// the metric needs it: half the bytes of RowScale, some of which each search of codes reads.
 class RowScales {
  public:
   static constexpr int16_t kNoVector = std::numeric_limits<int16_t>::min();
@@ -77,19 +77,19 @@ class RowScales {
     }
     return {scale, scale, values_[doc]};
   }
-  // As they are stored.
+  // The stored form.
   [[nodiscard]] int16_t exponent(uint32_t doc) const noexcept { return exponents_[doc]; }
   [[nodiscard]] float value(uint32_t doc) const noexcept { return values_ ? values_[doc] : 0.0f; }
   // 1 / |row| of a document that has a vector, for the cosine.
   [[nodiscard]] float factor(uint32_t doc) const noexcept { return values_[doc]; }
-  // Asks for what operator[] reads.
+  // Prefetches what operator[] reads.
   void prefetch(uint32_t doc) const noexcept {
     __builtin_prefetch(exponents_ + doc);
     if (values_) __builtin_prefetch(values_ + doc);
   }
 
  private:
-  // Of those a float can hold, the smallest of which are subnormal.
+  // For exponents of floats, including subnormal ones.
   [[nodiscard]] static float power_of_two(int exponent) noexcept {
     const uint32_t normal = static_cast<uint32_t>(exponent + 127) << 23;
     return std::bit_cast<float>(exponent >= -126 ? normal : uint32_t{1} << ((exponent + 149) & 31));
@@ -104,21 +104,21 @@ class RowScales {
 struct PreparedQuery {
   std::vector<float> elements;  // padded
   float square = 0.0f;          // |q|^2
-  CodeQuery code;               // once prepare_code_query() was asked for it
+  CodeQuery code;               // after prepare_code_query()
 };
 
-// The parts of an image that make a column; see Column for what they are. Of each document: exponents of 16 bits and,
-// but for the inner product, values of 32. Rows and codes: of those that have a vector, one behind the other.
+// The sections of an image that make a column (see Column). Per document: a 16-bit exponent and, except for
+// the inner product, a 32-bit value. Rows and codes: of the documents that have a vector, concatenated.
 struct StoredColumn {
   uint32_t n_docs = 0;
   std::string_view exponents, values, rows;
-  bool coded = false;  // what follows is there
+  bool coded = false;  // whether `codes` is present
   StoredCodes codes;
 };
 
 class Column {
  public:
-  // A column of this many documents, of a dimension worth it, has codes beside its rows.
+  // A column of at least this many documents, of a dimension worth coding, has codes beside its rows.
   static constexpr uint32_t kCodedDocs = 64;
 
   explicit Column(const ColumnOptions& options) : options_(options), rows_(options.row_bytes()) {}
@@ -126,22 +126,21 @@ class Column {
   Column(const Column&) = delete;
   Column& operator=(const Column&) = delete;
 
-  // The writer: stores the vector of document `doc` (the next one, or later: those between have none).
-  // `vector` has dim finite elements, not all zero; an empty span stores "no vector".
+  // For the writer: stores the vector of document `doc` (the next one or a later one; skipped documents have
+  // no vector). `vector` has dim finite elements, not all zero; an empty span stores "no vector".
   void append(uint32_t doc, std::span<const float> vector);
 
-  // The same with the vector that a column of the same options stores for document `from_doc`, bit for bit.
+  // The same with the vector that a column with the same options stores for document `from_doc`, bit for bit.
   void append_copy(uint32_t doc, const Column& from, uint32_t from_doc);
 
-  // The same with a row (of the options' row_bytes) and its scale that were taken from such a column earlier.
+  // The same with a row (of row_bytes() bytes) and its scale, taken earlier from such a column.
   void append_stored(uint32_t doc, const RowScale& scale, const char* row);
 
-  // Fills an empty column with what an image has of n documents. False, and the column is good for nothing, if that
-  // cannot be what was stored.
+  // Fills an empty column with the n documents of an image. Returns false, leaving the column unusable, if
+  // they cannot be what was stored.
   [[nodiscard]] bool adopt(const StoredColumn& stored);
 
-  // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
-  // count.
+  // For readers: documents from size() on have no vector; size() may lag behind the chunk's document count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] RowScales scales() const noexcept {
     return {options_.metric, exponents_.read(), values_.read()};
@@ -150,12 +149,12 @@ class Column {
   [[nodiscard]] const ColumnOptions& options() const noexcept { return options_; }
   [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales().has(doc); }
 
-  // The stored vector of a document that has one.
+  // Reads the stored vector of a document that has one.
   void read(uint32_t doc, std::span<float> out) const;
-  // Its similarity to a query.
+  // Similarity of the document to a query.
   [[nodiscard]] float similarity(uint32_t doc, const PreparedQuery& query) const;
 
-  // Null while the column is small; otherwise of the same documents, but like size() it may lag or lead.
+  // Null while the column is small; otherwise codes of the same documents, whose size() may lag or lead.
   [[nodiscard]] const Codes* codes() const noexcept { return codes_.load(std::memory_order_acquire); }
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
@@ -179,13 +178,13 @@ class Column {
   std::atomic<Codes*> codes_{nullptr};
 };
 
-// `query` has dim finite elements, not all zero for the cosine.
+// `query` has dim finite elements, for the cosine not all zero.
 void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out);
 // The same for a query whose norm is known.
 void prepare_query(const ColumnOptions& options, std::span<const float> query, double length,
                    PreparedQuery& out);
 
-// The similarity from the inner product with a row.
+// The similarity for an inner product with a row.
 [[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale,
                                              float query_square) noexcept {
   if (metric != Metric::l2) return dot * scale.factor;

@@ -1,4 +1,4 @@
-// Columns and codes as images have them: copied as they lie, each value checked.
+// Columns and codes in images: copied in their stored layout, with every value checked.
 
 #include <algorithm>
 #include <bit>
@@ -18,8 +18,8 @@ void copy_to(base::GrowingArray<T>& array, std::string_view bytes) {
   if (!bytes.empty()) std::memcpy(array.data(), bytes.data(), bytes.size());
 }
 
-// Copies rows, one behind the other, to the places of the documents that have one: a run at a time. False if these are
-// not as many.
+// Copies concatenated rows to the documents that have one, a run at a time. Returns false if
+// their numbers differ.
 template <class Has>
 [[nodiscard]] bool copy_rows(base::RowBlocks& rows, uint32_t n_docs, std::string_view bytes, Has&& has) {
   constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
@@ -36,7 +36,7 @@ template <class Has>
       while (doc < end && has(doc)) ++doc;
       const size_t n_bytes = (doc - first) * row_bytes;
       if (n_bytes > bytes.size()) return false;
-      (void)rows.place(end - 1, 0);  // so that the first block is whole before anything is in it
+      (void)rows.place(end - 1, 0);  // allocates the whole first block before it is written
       std::memcpy(rows.place(first, 0), bytes.data(), n_bytes);
       bytes.remove_prefix(n_bytes);
     }
@@ -44,9 +44,9 @@ template <class Has>
   return bytes.empty();
 }
 
-// Every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
-// infinity, and one is not zero. `Signed` has the elements' width: without the sign bit IEEE numbers order
-// like integers, and the greatest of signed ones is what the baseline's vector instructions can find.
+// Whether every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
+// infinity, and one is not zero. `Signed` has the elements' width: without the sign bit IEEE numbers are
+// ordered like integers, and the baseline's vector instructions can compute maxima of signed ones.
 template <class Signed>
 [[nodiscard]] bool in_range(const char* row, uint32_t n, Signed magnitude_mask, Signed one) noexcept {
   Signed greatest = 0;
@@ -68,7 +68,7 @@ bool stored_row_in_range(const ColumnOptions& options, const char* row) noexcept
 }
 
 bool Column::scales_in_range(uint32_t n_docs) const noexcept {
-  constexpr int16_t kLeast = -149, kGreatest = 127;  // powers of two that a float can hold
+  constexpr int16_t kLeast = -149, kGreatest = 127;  // powers of two that a float can represent
   bool in_range = true;
   const int16_t* exponents = exponents_.read();
   const float* values = values_.read();

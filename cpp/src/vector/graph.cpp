@@ -29,7 +29,7 @@ struct Lists {
   }
 };
 
-// So many of those found first tell what share of those about the query is visible.
+// The number of nodes after which the visible share near the query is estimated.
 constexpr size_t kLookedAbout = 64;
 
 }  // namespace
@@ -74,10 +74,10 @@ GraphAnswer Graph::search_by(const Nodes& nodes, const Distance& distance, const
   WalkLimits limits{ask.most_measured, ~size_t{0}};
   if (ask.least_visible > 0.0) limits.look_after = std::min(kLookedAbout, ask.expansion);
   const uint32_t start = walk.descend(state_->entry, state_->highest_level);
-  const WalkEnd end = walk.ground(start, n_nodes, ask.expansion, limits, [&](const auto& found) {
-    const auto n = std::count_if(found.begin(), found.end(),
+  const WalkEnd end = walk.ground(start, n_nodes, ask.expansion, limits, [&](const auto& nodes) {
+    const auto n = std::count_if(nodes.begin(), nodes.end(),
                                  [&](uint64_t key) { return shown(static_cast<uint32_t>(key)); });
-    return static_cast<double>(n) >= ask.least_visible * static_cast<double>(found.size());
+    return static_cast<double>(n) >= ask.least_visible * static_cast<double>(nodes.size());
   });
   if (end == WalkEnd::too_long) return {End::too_long};
   if (end == WalkEnd::not_wanted) return {End::hidden};
@@ -112,7 +112,7 @@ size_t Graph::use_huge_pages(std::span<const Column* const> columns) const noexc
     }
     return pages.use();
   } catch (const std::bad_alloc&) {
-    return 0;  // it was but a wish
+    return 0;  // best effort
   }
 }
 

@@ -1,4 +1,4 @@
-// Building and extending graphs: usearch inserts vector by vector; then its lists are taken over.
+// Building and extending graphs: usearch inserts vector by vector; then its lists are copied.
 
 #include <new>
 #include <optional>
@@ -15,7 +15,7 @@
 namespace scrubjay::vector {
 namespace {
 
-// Documents as the graph numbers them, column << 16 | document, from the first that is not covered.
+// The documents from the first that is not covered, as numbered by the graph: column << 16 | document.
 [[nodiscard]] std::vector<uint32_t> documents_of(std::span<const Column* const> columns,
                                                  std::span<const uint32_t> n_covered,
                                                  std::span<const uint32_t> n_docs,
@@ -33,8 +33,8 @@ namespace {
 
 enum class Inserted : uint8_t { all, cancelled, not_coded };
 
-// Inserts the documents, whose vectors are noted in the state. `guard` is renewed now and then: a build is
-// long, let what was retired meanwhile be freed.
+// Inserts the documents, whose vectors are registered in the state. `guard` is renewed occasionally: a build
+// takes long, and retired memory should be freed meanwhile.
 [[nodiscard]] Inserted insert(const Graph::State& state, Index& index, std::span<const Column* const> columns,
                               std::span<const uint32_t> docs, std::optional<base::EpochGuard>& guard,
                               const std::function<bool()>& cancelled) {
@@ -52,7 +52,7 @@ enum class Inserted : uint8_t { all, cancelled, not_coded };
       prepare_query(state.options, vector, inserted);
       if (state.coded() &&
           !prepare_code_query(state.options, inserted.elements, inserted.square, inserted.code))
-        return Inserted::not_coded;  // its length is at the very border of what codes can be compared for
+        return Inserted::not_coded;  // its length is at the limit of what codes can compare
       auto added =
           index.add(docs[i], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
       if (added.error) {

@@ -1,4 +1,5 @@
-// Graph distance: between two vectors of a graph, or a query and one of them. Private to the graph's files.
+// Graph distance: the distance between two vectors of a graph, or between a query and one of them. Private to
+// the graph's source files.
 #pragma once
 
 #include "simd/kernels.hpp"
@@ -6,7 +7,7 @@
 
 namespace scrubjay::vector {
 
-// Of a node or of an iterator over nodes.
+// The slot of a node or of an iterator over nodes.
 template <class Entry>
 [[nodiscard]] uint32_t slot_of(const Entry& entry) noexcept {
   if constexpr (requires { entry.slot; }) {
@@ -16,7 +17,7 @@ template <class Entry>
   }
 }
 
-// Distances between nodes, and from a query or a vector that is being inserted to nodes: smaller is nearer.
+// Distances between nodes, and from a query or a vector being inserted to nodes: smaller is nearer.
 class RowDistance {
  public:
   RowDistance(const std::vector<RowNode>& nodes, const ColumnOptions& options) noexcept
@@ -66,14 +67,14 @@ class RowDistance {
   const simd::Kernels& kernels_;
 };
 
-// `dot`: of a node's code and a query's.
+// `dot`: the product of a node's code and a query.
 [[nodiscard]] inline float distance_by_code(int32_t dot, const CodeNodes& nodes, uint32_t slot,
                                             const CodeQuery& query) noexcept {
   return -(static_cast<float>(2 * dot - query.offset) * (nodes[slot].factor * query.scale) +
            nodes.bias(slot));
 }
 
-// The same as the codes estimate it (codes.hpp), at an eighth of the bytes.
+// The same as estimated by codes (codes.hpp), at an eighth of the bytes.
 class CodeDistance {
  public:
   CodeDistance(const CodeNodes& nodes, const ColumnOptions& options) noexcept
@@ -89,14 +90,14 @@ class CodeDistance {
     kernels_.dot_codes(nodes_.code(nodes_[slot]), 1, n_blocks_, query.code.elements.data(), &dot);
     return distance_by_code(dot, nodes_, slot, query.code);
   }
-  // A code stands for 128 factor (2c - 15) of the rotated vector, up to the error.
+  // A code represents 128 factor (2c - 15) of the rotated vector, up to the error.
   template <class Entry>
   [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
-    const CodeNode& one = nodes_[slot_of(a)];
+    const CodeNode& first = nodes_[slot_of(a)];
     const CodeNode& other = nodes_[slot_of(b)];
     const auto dot =
-        static_cast<float>(kernels_.dot_code_pair(nodes_.code(one), nodes_.code(other), n_blocks_));
-    const float product = static_cast<float>(kBlockDims) * (one.factor * other.factor) * dot;
+        static_cast<float>(kernels_.dot_code_pair(nodes_.code(first), nodes_.code(other), n_blocks_));
+    const float product = static_cast<float>(kBlockDims) * (first.factor * other.factor) * dot;
     return l2_ ? -0.5f * product - nodes_.bias(slot_of(a)) - nodes_.bias(slot_of(b)) : -product;
   }
 
@@ -120,7 +121,7 @@ void prefetch_bytes(const Nodes& nodes, uint32_t slot, size_t n_bytes) noexcept 
   for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(bytes + byte);
 }
 
-// From one query to many nodes at once, for walk(). A similarity is shift() less the distance.
+// Distances from one query to many nodes at once, for Walk. A similarity is shift() minus the distance.
 class RowsFromQuery {
  public:
   RowsFromQuery(const std::vector<RowNode>& nodes, const ColumnOptions& options,
@@ -169,13 +170,13 @@ class CodesFromQuery {
   GraphScratch& scratch_;
 };
 
-// Asks for the vectors that the graph will visit next.
+// Prefetches the vectors that usearch will visit next.
 template <class Nodes>
 struct Prefetch {
   const Nodes& nodes;
   size_t n_bytes;
 
-  // `end` is const: usearch's comparisons are not, and C++20 would try them both ways round.
+  // `end` is const: usearch's comparisons are not, and C++20 would try them in both directions.
   template <class Iterator>
   void operator()(Iterator begin, const Iterator end) const noexcept {
     for (; begin != end; ++begin) prefetch_bytes(nodes, get_slot(begin), n_bytes);

@@ -1,4 +1,4 @@
-// Graph index: usearch's HNSW with memory of our own. Private to the graph's files.
+// Graph index: usearch's HNSW index with our own memory. Private to the graph's source files.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace scrubjay::vector {
 
-// usearch checks for null and must not be thrown through.
+// usearch checks for null and is not exception-safe.
 template <class T>
 struct NullAllocator {
   using value_type = T;
@@ -28,9 +28,9 @@ struct NullAllocator {
   bool operator==(const NullAllocator&) const noexcept { return true; }
 };
 
-// Where nodes lie: large blocks, given back together. No node is freed by itself, so an index that found no
-// memory for one of its nodes can still be destroyed (usearch would read the level of a node that is not
-// there). A copy is an empty one: usearch copies the allocator first and the nodes after it.
+// Memory of nodes: large blocks that are freed together. Nodes are not freed individually, so an index that
+// ran out of memory for a node can still be destroyed (usearch would read the level of the missing node). A
+// copy is empty: usearch copies the allocator first and the nodes afterwards.
 class NodeTape {
  public:
   using value_type = char;
@@ -53,7 +53,7 @@ class NodeTape {
     left_ -= n_bytes;
     return place;
   }
-  // usearch's way to say "all of it".
+  // usearch passes null to free everything.
   void deallocate(char* memory, size_t) noexcept {
     if (!memory) reset();
   }
@@ -99,21 +99,21 @@ using Index = unum::usearch::index_gt<float, uint32_t, uint32_t, NullAllocator<c
 
 static_assert(unum::usearch::has_reset<NodeTape>(), "nodes would be freed one by one");
 
-// An index without nodes. Throws std::bad_alloc.
+// Returns an index without nodes. Throws std::bad_alloc.
 [[nodiscard]] inline Index make_index(uint32_t connectivity) {
-  auto made = Index::make({connectivity, connectivity * 2});
-  if (made.error) {
-    (void)made.error.release();
+  auto result = Index::make({connectivity, connectivity * 2});
+  if (result.error) {
+    (void)result.error.release();
     throw std::bad_alloc();
   }
-  return std::move(made.index);
+  return std::move(result.index);
 }
-// Room for so many nodes, added by one writer: adding never grows. Throws std::bad_alloc.
+// Reserves room for that many nodes, added by one writer: adding then never allocates. Throws std::bad_alloc.
 inline void reserve(Index& index, size_t n_nodes) {
   if (!index.try_reserve(unum::usearch::index_limits_t(std::max<size_t>(n_nodes, 1), 1)))
     throw std::bad_alloc();
 }
-// An index with these nodes, to be extended (graph_links.cpp). Throws std::bad_alloc.
+// Returns an index with these nodes, to be extended (graph_links.cpp). Throws std::bad_alloc.
 [[nodiscard]] Index index_of(const GraphLinks& links);
 
 }  // namespace scrubjay::vector

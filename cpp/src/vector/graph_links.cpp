@@ -1,5 +1,5 @@
-// Graphs that are kept or extended: their lists taken out without what is gone, put over columns again if
-// they can be trusted, or given to usearch.
+// Stored and extended graphs: their lists are extracted without deleted documents, restored over columns
+// after validation, or passed to usearch.
 
 #include "vector/graph_links.hpp"
 
@@ -15,18 +15,18 @@
 namespace scrubjay::vector {
 namespace {
 
-// On a level of their own are one in M of the vectors of the level below.
+// One in M vectors of a level is also on the next level.
 constexpr uint8_t kMaxLevel = 32;
 constexpr uint32_t kLeastConnectivity = 4, kMostConnectivity = 64;
 static_assert(2 * kMostConnectivity <= PackedLists::kLongest);
-// A node of usearch: its key and its level, then for each level a count and so many places.
+// A usearch node: its key and its level, then for each level a count and a fixed number of slots.
 constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
 
 [[nodiscard]] constexpr uint32_t most_links(uint32_t connectivity, uint32_t level) noexcept {
   return level == 0 ? 2 * connectivity : connectivity;
 }
 
-// Whether each vector that is covered is in the graph once, and nothing else.
+// Whether each covered vector is in the graph exactly once, and nothing else is.
 [[nodiscard]] bool holds_what_is_covered(std::span<const Column* const> columns, const GraphLinks& links) {
   if (links.n_covered.size() != columns.size()) return false;
   size_t n_vectors = 0;
@@ -47,7 +47,7 @@ constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
   return true;
 }
 
-// Whether every list is of the right size and links only to others that are on its level, too.
+// Whether every list has a valid size and links only to other nodes on its level.
 [[nodiscard]] bool well_linked(const GraphLinks& links) {
   const size_t n = links.docs.size();
   if (n == 0 || links.levels.size() != n || links.entry >= n) return false;
@@ -68,13 +68,13 @@ constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
   return list == links.list_sizes.size() && link == links.links.size();
 }
 
-// Gives usearch the nodes as it would have written them itself.
+// Streams the nodes to usearch in its own format.
 class NodeStream {
  public:
   explicit NodeStream(const GraphLinks& links) noexcept : links_(links) {}
 
   [[nodiscard]] bool operator()(void* out, size_t n_bytes) noexcept {
-    if (!out) return false;  // there was no memory for a node
+    if (!out) return false;  // no memory for a node
     switch (part_++) {
       case 0: {
         unum::usearch::index_serialized_header_t header;
@@ -108,7 +108,7 @@ class NodeStream {
     for (uint32_t l = 0; l <= links_.levels[slot]; ++l, ++list_) {
       const uint32_t n = links_.list_sizes[list_];
       const size_t places = sizeof n * (1 + most_links(links_.connectivity, l));
-      if (at + places > n_bytes) return false;  // usearch lays its nodes out differently from what we know
+      if (at + places > n_bytes) return false;  // unexpected node layout of usearch
       std::memcpy(out + at, &n, sizeof n);
       if (n != 0) std::memcpy(out + at + sizeof n, links_.links.data() + link_, n * sizeof(uint32_t));
       at += places;
@@ -126,7 +126,7 @@ class NodeStream {
 Index index_of(const GraphLinks& links) {
   Index index = make_index(links.connectivity);
   auto loaded = index.load_from_stream(NodeStream(links));
-  if (loaded.error) {  // what was given is as it must be, so it was memory
+  if (loaded.error) {  // the input is valid, so memory was lacking
     (void)loaded.error.release();
     throw std::bad_alloc();
   }
@@ -138,7 +138,7 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
   const auto n = static_cast<uint32_t>(size());
   GraphLinks out;
   out.connectivity = state.build.connectivity;
-  std::vector<uint32_t> slots(n, GraphLinks::kGone);  // the new ones
+  std::vector<uint32_t> slots(n, GraphLinks::kGone);  // the new slots
   for (uint32_t slot = 0; slot < n; ++slot) {
     const uint32_t doc = renumbered(state.doc_of(slot));
     if (doc == GraphLinks::kGone) continue;
@@ -147,7 +147,7 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
     out.levels.push_back(static_cast<uint8_t>(state.level_of(slot)));
   }
   if (out.docs.empty()) return out;
-  // The first on the highest level, as usearch has it.
+  // The first on the highest level, as in usearch.
   out.entry =
       static_cast<uint32_t>(std::max_element(out.levels.begin(), out.levels.end()) - out.levels.begin());
   std::vector<uint32_t> list, neighbours;
@@ -160,8 +160,9 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
         neighbours.push_back(other);
         if (slots[other] != GraphLinks::kGone) list.push_back(slots[other]);
       });
-      // The place of one that is gone goes to that of its own neighbours not linked yet which lies nearest
-      // (as nodes near each other do, graph_order.hpp), so that what was reached through it still is.
+      // A deleted neighbour is replaced by the nearest of its own neighbours that is not linked yet (nearest
+      // by number, since near nodes have near numbers, graph_order.hpp), so that nodes reached through it
+      // remain reachable.
       for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
         if (slots[neighbours[i]] != GraphLinks::kGone) continue;
         uint32_t nearest = GraphLinks::kGone, nearest_by = GraphLinks::kGone;
@@ -190,7 +191,7 @@ std::unique_ptr<Graph> Graph::restore(std::span<const Column* const> columns, co
     return nullptr;
   auto state = std::make_unique<State>();
   state->build = options;
-  state->build.connectivity = links.connectivity;  // it is extended as it was built
+  state->build.connectivity = links.connectivity;  // extensions use the original parameters
   state->n_covered = links.n_covered;
   state->note(columns, links.docs, all_coded(columns, links.docs));
   std::vector<size_t> first_list, first_link;  // by slot, and by list

@@ -7,15 +7,15 @@
 namespace scrubjay::vector {
 
 struct GraphLinks {
-  static constexpr uint32_t kGone = 0xffffffffu;  // for a document that is not kept
+  static constexpr uint32_t kGone = 0xffffffffu;  // a document that is not stored
 
   uint32_t connectivity = 0;        // M of the paper; twice as many on the ground level
-  uint32_t entry = 0;               // the slot where searches begin, one on the highest level
+  uint32_t entry = 0;               // the slot where searches begin, on the highest level
   std::vector<uint32_t> n_covered;  // by column
   std::vector<uint32_t> docs;       // by slot: column << 16 | document
-  std::vector<uint8_t> levels;      // by slot: the highest that it is on
-  std::vector<uint8_t> list_sizes;  // slot after slot, of each from the ground up
-  std::vector<uint32_t> links;      // slots, list after list
+  std::vector<uint8_t> levels;      // by slot: its highest level
+  std::vector<uint8_t> list_sizes;  // by slot, then by level from the ground up
+  std::vector<uint32_t> links;      // slots, list by list
 };
 
 }  // namespace scrubjay::vector

@@ -1,9 +1,9 @@
-// Graph order: the order in memory of a graph's nodes.
+// Graph order: the order of a graph's nodes in memory.
 //
-// A search goes from a node to those that it links to, and a list keeps distances between the numbers of
-// nodes (packed_lists.hpp): nodes that are linked to the same ones should lie side by side. So each place
-// goes to the node to which most links lead from the nodes at the places just before it (after Wei, Yu, Lu
-// and Lin 2016, Gorder; here without what two nodes have in common). Private to the graph's files.
+// A search moves from a node to its neighbours, and a list stores differences of node numbers
+// (packed_lists.hpp), so nodes with links to the same nodes should be adjacent. Each position goes to the
+// node that has the most links from the nodes at the preceding positions (after Wei, Yu, Lu and Lin 2016,
+// Gorder; without their term for common neighbours). Private to the graph's source files.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace scrubjay::vector {
 
-// Nodes that are waited for, by how many links lead to them: the most first, of as many the last that
-// changed.
+// Queue of nodes by the number of links to them: the greatest number first, of equal numbers the one that
+// changed last.
 class LinkQueue {
  public:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
@@ -22,7 +22,7 @@ class LinkQueue {
   LinkQueue(uint32_t n_nodes, uint32_t most_links) : nodes_(n_nodes), first_(most_links + size_t{1}, kNone) {}
 
   [[nodiscard]] bool taken(uint32_t node) const noexcept { return nodes_[node].n_links == kTaken; }
-  // The node to which most links lead; kNone if none does.
+  // The node with the most links; kNone if no node has any.
   [[nodiscard]] uint32_t top() noexcept {
     while (most_ > 0 && first_[most_] == kNone) --most_;
     return most_ > 0 ? first_[most_] : kNone;
@@ -61,12 +61,12 @@ class LinkQueue {
   }
 
   std::vector<Node> nodes_;
-  std::vector<uint32_t> first_;  // by links
+  std::vector<uint32_t> first_;  // by number of links
   uint32_t most_ = 0;
 };
 
-// The nodes in their order. for_each_link(node, visit) calls visit(node that it is linked to) for each, which
-// differ.
+// Returns the nodes in order. for_each_link(node, visit) calls visit(neighbour) for each of
+// its distinct neighbours.
 template <class ForEachLink>
 [[nodiscard]] std::vector<uint32_t> order_by_links(uint32_t n_nodes, ForEachLink&& for_each_link) {
   constexpr size_t kWindow = 100;  // nodes; 20 save nine tenths as much, 200 no more
@@ -80,7 +80,8 @@ template <class ForEachLink>
       node = next;
     }
     queue.take(node);
-    // One leaves the window before the next comes in: no node is ever linked from more than fit in it.
+    // A node leaves the window before the next one enters: no node has links from more nodes than fit into
+    // the window.
     if (order.size() >= kWindow) {
       for_each_link(order[order.size() - kWindow], [&](uint32_t other) { queue.drop_link(other); });
     }

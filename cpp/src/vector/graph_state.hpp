@@ -1,4 +1,4 @@
-// Graph state: what a graph is made of. Private to the graph's files.
+// Graph state: the data of a graph. Private to the graph's source files.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace scrubjay::vector {
 
-// Where a vector lies, what makes a similarity of it, and where its neighbours on the ground level are. What
-// is published never changes, so a copy is as good.
+// Address of a vector, the scale of its similarity, and the location of its neighbours on the ground level.
+// Published data never changes, so it may be copied.
 struct RowNode {
   const char* row;
   RowScale scale;
@@ -27,12 +27,12 @@ struct CodeNode {
   uint32_t neighbours = 0;
 };
 
-// By slot: as few bytes as possible, so that many nodes are in the caches; the code's place follows from the
-// document.
+// By slot, with as few bytes as possible, so that many nodes are cached; the address of a code follows from
+// its document.
 struct CodeNodes {
   std::vector<CodeNode> nodes;
   std::vector<float> biases;           // l2; otherwise empty
-  std::vector<const uint8_t*> blocks;  // of base::RowBlocks, those of each column behind the others'
+  std::vector<const uint8_t*> blocks;  // of base::RowBlocks, column by column
   size_t code_bytes = 0;
 
   [[nodiscard]] size_t size() const noexcept { return nodes.size(); }
@@ -57,22 +57,22 @@ struct CodeNodes {
            blocks.capacity() * sizeof(const uint8_t*);
   }
 };
-// Documents are numbered column << 16 | offset, so one number tells column and block.
+// Documents are numbered column << 16 | offset, so the number gives column and block.
 static_assert(base::RowBlocks::kRowsPerBlock * base::RowBlocks::kMaxBlocks == 0x10000);
 
-// A node that is on upper levels, and where its lists begin: one for each level from the first on.
+// A node on upper levels, and the location of its lists: one per level from the first on.
 struct UpperNode {
   uint32_t slot;
   uint32_t neighbours;
   uint32_t level;
 };
 
-// The lists lie packed one behind the other: what usearch, which builds them, needs for a node (room for the
-// longest list, four bytes a slot, its number, its level, its address) is more than four times as much.
+// The lists are packed consecutively: usearch, which builds them, needs more than four times as much per node
+// (room for the longest list, four bytes per slot, its number, its level, its address).
 struct Graph::State {
   GraphOptions build;
   ColumnOptions options;
-  std::vector<RowNode> rows;  // by slot; one of these two is empty
+  std::vector<RowNode> rows;  // by slot; either rows or codes is empty
   CodeNodes codes;
   std::vector<uint32_t> n_covered;
   PackedLists ground;            // by slot
@@ -87,10 +87,10 @@ struct Graph::State {
     return coded() ? codes[slot].doc : rows[slot].doc;
   }
   [[nodiscard]] uint32_t level_of(uint32_t slot) const noexcept {
-    const auto found = find_upper(slot);
-    return found == upper.end() || found->slot != slot ? 0 : found->level;
+    const auto node = find_upper(slot);
+    return node == upper.end() || node->slot != slot ? 0 : node->level;
   }
-  // Calls visit(slot) for those that a node is linked to on a level that it is on, ascending.
+  // Calls visit(slot) for the neighbours of a node on one of its levels, ascending.
   template <class Visit>
   void for_each_neighbour(uint32_t slot, uint32_t level, Visit&& visit) const {
     if (level == 0) {
@@ -103,11 +103,10 @@ struct Graph::State {
   }
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
-  // Notes where the vectors of these documents lie, behind those that are noted.
+  // Appends the locations of the vectors of these documents.
   void note(std::span<const Column* const> columns, std::span<const uint32_t> docs, bool by_codes);
-  // Takes over the edges: level_of(slot), and list_of(slot, level) as a range of slots, which may
-  // be one and the same object each time. `order`: of the slots by those numbers, first to last; empty: as
-  // they are.
+  // Copies the edges: level_of(slot), and list_of(slot, level) as a range of slots, which may be the same
+  // object each time. `order`: the slots in their new order, by those numbers; empty: unchanged.
   template <class LevelOf, class ListOf>
   void take_lists(LevelOf&& level_of, ListOf&& list_of, std::span<const uint32_t> order = {});
 
@@ -127,7 +126,7 @@ void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of, std::span<co
   put_in_order(order);
   const auto old_slot = [&](uint32_t slot) { return order.empty() ? slot : order[slot]; };
   std::vector<uint32_t> list;
-  // Ascending, each once: what was read from a file may hold one twice.
+  // Ascending, without duplicates: lists read from a file may have some.
   const auto sorted = [&](uint32_t slot, uint32_t level) -> std::span<const uint32_t> {
     const auto& links = list_of(old_slot(slot), level);
     list.resize(links.size());
@@ -162,7 +161,7 @@ void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of, std::span<co
   upper_lists.close();
 }
 
-// Whether every one of the documents has a code that can be compared (not one that is always looked at).
+// Whether every document has a comparable code (not one that is always scored).
 [[nodiscard]] inline bool all_coded(std::span<const Column* const> columns,
                                     std::span<const uint32_t> docs) noexcept {
   for (const uint32_t doc : docs) {

@@ -1,11 +1,11 @@
-// Graph walk: the HNSW search for nodes near a query. Private to the graph's files.
+// Graph walk: the HNSW search for nodes near a query. Private to the graph's source files.
 //
-// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5) over immutable lists: greedily
-// down the upper levels, then on the ground level always on from the nearest node whose neighbours were not
-// looked at, until that is farther than all of the `expansion` nearest admitted ones. usearch, which builds
-// the lists, searches them too; it locks each node, keeps a hash set of visited nodes and measures one
-// distance at a time. Here a step marks bits, asks for all the bytes that it will need and measures all
-// distances at once: two thirds of the time at 60,000 vectors.
+// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5) over immutable lists: greedy descent on
+// the upper levels; then on the ground level, repeatedly expand the nearest node that has not been expanded,
+// until it is farther than all of the `expansion` nearest admitted nodes. usearch, which builds the lists,
+// can search them, too, but it locks each node, keeps a hash set of visited nodes and computes one distance
+// at a time. Here a step marks bits, prefetches all the bytes that it needs and computes all distances at
+// once: two thirds of the time at 60,000 vectors.
 #pragma once
 
 #include <algorithm>
@@ -18,21 +18,21 @@
 
 namespace scrubjay::vector {
 
-// A node with its distance as one number of the order (distance, slot).
+// A node with its distance as one number, in the order (distance, slot).
 [[nodiscard]] inline uint64_t walk_key(float distance, uint32_t slot) noexcept {
   return (uint64_t{base::sortable_float(distance)} << 32) | slot;
 }
 
-// Where a search is given up.
+// When a search is abandoned.
 struct WalkLimits {
   size_t most_measured;  // distances
-  size_t look_after;     // so many found, those that lie about the query are looked at
+  size_t look_after;     // once this many are found, ask whether to continue
 };
 
 enum class WalkEnd : uint8_t { found, too_long, not_wanted };
 
-// Lists: neighbours(slot, level, visit) calls visit(slot of a neighbour) for each; prefetch(slot) asks for
-// the ground list of a node. Distance: announce(slot) and, some time later, prefetch(slot) ask for what
+// Lists: neighbours(slot, level, visit) calls visit(slot) for each neighbour; prefetch(slot) prefetches the
+// ground list of a node. Distance: announce(slot) and, some time later, prefetch(slot) prefetch what
 // measure(slots, n, out) reads.
 template <class Lists, class Distance>
 class Walk {
@@ -40,7 +40,7 @@ class Walk {
   Walk(const Lists& lists, const Distance& distance, GraphScratch& scratch) noexcept
       : lists_(lists), distance_(distance), scratch_(scratch) {}
 
-  // The node of the ground level at which greed arrives from `entry` on the highest.
+  // The node of the ground level that greedy descent reaches from `entry` on the highest level.
   [[nodiscard]] uint32_t descend(uint32_t entry, uint32_t highest_level) {
     scratch_.slots.assign(1, entry);
     measure();
@@ -65,8 +65,9 @@ class Walk {
     return static_cast<uint32_t>(nearest);
   }
 
-  // From `start` on the ground level. Leaves in scratch.found the `expansion` nearest that it came by,
-  // nearest first. `wanted` is asked once whether those found so far (unordered) are worth going on.
+  // Searches from `start` on the ground level. Leaves in scratch.found the `expansion` nearest nodes that it
+  // encountered, nearest first. Calls `wanted` once to ask whether the nodes found so far (unordered) are
+  // worth continuing.
   template <class Wanted>
   [[nodiscard]] WalkEnd ground(uint32_t start, uint32_t n_nodes, size_t expansion, const WalkLimits& limits,
                                const Wanted& wanted) {
@@ -75,7 +76,7 @@ class Walk {
     scratch_.seen.assign((size_t{n_nodes} + 63) / 64, 0);
     frontier.clear();
     found.clear();
-    uint64_t farthest = ~uint64_t{0};  // of those found, once there are enough
+    uint64_t farthest = ~uint64_t{0};  // of the nodes found, once there are enough
     const auto consider = [&](uint64_t key) {
       if (key >= farthest) return;
       frontier.push_back(key);

@@ -8,7 +8,7 @@ namespace scrubjay::vector {
 // Similarities grow with nearness: the cosine, the inner product, the negated squared Euclidean distance.
 enum class Metric : uint8_t { cosine, inner_product, l2 };
 
-// How the originals are kept.
+// Storage format of the originals.
 enum class Storage : uint8_t { f16, f32 };
 
 inline constexpr uint32_t kMaxDim = 4096;

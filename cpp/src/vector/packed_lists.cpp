@@ -16,7 +16,7 @@ PackedLists::PackedLists(const Counts& counts) {
   constexpr size_t kWidths = std::tuple_size_v<decltype(counts.n_of_width_)>;
   size_t widest = kWidths - 1;
   while (widest > 0 && counts.n_of_width_[widest] == 0) --widest;
-  // best[c][w]: the fewest bits for the distances of up to w bits by c + 1 classes, the widest being w.
+  // best[c][w]: the fewest bits for the differences of up to w bits with c + 1 classes, the widest being w.
   std::array<uint64_t, kWidths> up_to{};
   for (size_t w = 0, n = 0; w < kWidths; ++w) up_to[w] = n += counts.n_of_width_[w];
   std::array<std::array<uint64_t, kWidths>, kClasses> best{};
@@ -39,7 +39,7 @@ PackedLists::PackedLists(const Counts& counts) {
     classes_[c].width = static_cast<uint32_t>(width);
     classes_[c].mask = static_cast<uint32_t>((uint64_t{1} << width) - 1);
   }
-  // A byte for the number, and up to two that are not full.
+  // One byte for the count, and up to two that are not full.
   const uint64_t n_bytes = n_bits / 8 + 3 * counts.n_lists_ + kReadBeyond;
   if (n_bytes > std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
   bytes_.reserve(n_bytes);

@@ -1,13 +1,13 @@
-// Packed lists: the neighbour lists of a graph, in as few bits as they need.
+// Packed lists: the neighbour lists of a graph in few bits.
 //
-// A list is kept in ascending order: the first slot as its distance from the node's own, each other as its
-// distance from the one before. A distance takes two bits that name its class and the class's bits; the four
-// widths are the best for the lists at hand. On the ground level of 100,000 nodes that lie as graph_order.hpp
-// puts them a slot takes 11 bits, where its number has 17.
+// A list is stored in ascending order: the first slot as its difference from the node's own slot, each other
+// one as its difference from its predecessor. A difference takes two bits for its class, and the bits of that
+// class; the four widths are the best ones for the lists of a graph. On the ground level of 100,000 nodes in
+// the order of graph_order.hpp a slot takes 11 bits, while its number has 17.
 //
-//     n        a byte
-//     classes  two bits each, up to the next byte
-//     bits     of the distances, up to the next byte
+//     n        one byte
+//     classes  two bits each, rounded up to bytes
+//     bits     of the differences, rounded up to bytes
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ class PackedLists {
   static constexpr size_t kLongest = std::numeric_limits<uint8_t>::max();
   static constexpr size_t kClasses = 4;
 
-  // What lists hold, counted before the first is kept.
+  // Statistics of the lists, collected before the first list is stored.
   class Counts {
    public:
     // `slots` ascending.
@@ -38,17 +38,17 @@ class PackedLists {
   };
 
   PackedLists() = default;
-  // For the lists that were counted, with room for them. Throws std::bad_alloc.
+  // Chooses the widths for the counted lists and reserves room for them. Throws std::bad_alloc.
   explicit PackedLists(const Counts& counts);
 
-  // Where the next list will be.
+  // Location of the next list.
   [[nodiscard]] uint32_t end() const noexcept { return static_cast<uint32_t>(bytes_.size() - kReadBeyond); }
-  // One of those counted.
+  // Appends one of the counted lists.
   void append(uint32_t own, std::span<const uint32_t> slots);
-  // Gives back the room that was not needed.
+  // Releases the room that was not needed.
   void close() { bytes_.shrink_to_fit(); }
 
-  // Calls visit(slot) for each slot of the list that is kept at `place` for the node `own`, ascending.
+  // Calls visit(slot) for each slot of the list at `place`, which belongs to the node `own`, ascending.
   template <class Visit>
   void for_each(uint32_t place, uint32_t own, Visit&& visit) const {
     const uint8_t* classes = bytes_.data() + place + 1;
@@ -59,15 +59,15 @@ class PackedLists {
     for (size_t first = 0; first < n; first += kClassesAWord, classes += sizeof(uint64_t)) {
       uint64_t word = load(classes);
       for (size_t i = first, end = std::min(n, first + kClassesAWord); i < end; ++i, word >>= 2) {
-        const Class& one = classes_[word & 3u];
-        const auto distance = static_cast<uint32_t>(load(bits + at / 8) >> (at % 8)) & one.mask;
-        at += one.width;
+        const Class& slot_class = classes_[word & 3u];
+        const auto distance = static_cast<uint32_t>(load(bits + at / 8) >> (at % 8)) & slot_class.mask;
+        at += slot_class.width;
         slot = i == 0 ? own + unfolded(distance) : slot + distance;
         visit(slot);
       }
     }
   }
-  // Where the list behind that at `place` is.
+  // Location of the list after the one at `place`.
   [[nodiscard]] uint32_t next(uint32_t place) const noexcept;
 
   [[nodiscard]] const uint8_t* at(uint32_t place) const noexcept { return bytes_.data() + place; }
@@ -86,14 +86,14 @@ class PackedLists {
     std::memcpy(&word, from, sizeof word);
     return word;
   }
-  // A number of either sign as a small one without: 0, -1, 1, -2, ...
+  // Zigzag encoding: maps 0, -1, 1, -2, ... to 0, 1, 2, 3, ...
   [[nodiscard]] static uint32_t folded(uint32_t difference) noexcept {
     return (difference << 1) ^ (difference >> 31 != 0 ? ~uint32_t{0} : 0);
   }
   [[nodiscard]] static uint32_t unfolded(uint32_t number) noexcept {
     return (number >> 1) ^ ((number & 1) != 0 ? ~uint32_t{0} : 0);
   }
-  // distance(i) of the i-th slot.
+  // The stored difference of the i-th slot.
   [[nodiscard]] static uint32_t distance(uint32_t own, std::span<const uint32_t> slots, size_t i) noexcept {
     return i == 0 ? folded(slots[0] - own) : slots[i] - slots[i - 1];
   }

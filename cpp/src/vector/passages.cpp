@@ -50,9 +50,9 @@ std::span<const PassageEntry> Passages::entries(uint32_t n_docs) const noexcept 
 
 const PassageEntry* Passages::find(uint32_t doc) const noexcept {
   const std::span<const PassageEntry> all = entries();
-  const auto found = std::partition_point(all.begin(), all.end(),
-                                          [&](const PassageEntry& entry) { return entry.doc < doc; });
-  return found != all.end() && found->doc == doc ? &*found : nullptr;
+  const auto position = std::partition_point(all.begin(), all.end(),
+                                             [&](const PassageEntry& entry) { return entry.doc < doc; });
+  return position != all.end() && position->doc == doc ? &*position : nullptr;
 }
 
 NearestPassage Passages::nearest(const PassageEntry& entry, const PreparedQuery& query) const {

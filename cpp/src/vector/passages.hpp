@@ -1,11 +1,12 @@
 // Passages: the documents of a chunk that have several vectors, one for each part of their text.
 //
-// Such a document has no row in the chunk's column; its vectors are rows of a column of their own, one behind the
-// other, and its similarity to a query is that of the nearest of them. So what knows one vector a document (codes,
-// graphs, scans) is as it would be without such documents, and a chunk that has none has no object of this class.
+// Such a document has no row in the chunk's column; its vectors are consecutive rows of a separate column,
+// and its similarity to a query is that of the nearest of them. Components that expect one vector per
+// document (codes, graphs, scans) are thus unaffected, and a chunk without such documents has no object of
+// this class.
 //
-// One writer, any number of readers under an epoch guard. Entries become visible by publish(), before the chunk's
-// documents do; what a failed write left behind them is dropped by the next one (drop_from()).
+// One writer, any number of readers under an epoch guard. Entries become visible with publish(), before the
+// chunk's documents do; entries left by a failed write are dropped by the next write (drop_from()).
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 
 namespace scrubjay::vector {
 
-// Where a passage is in its text, in the caller's unit; 0, 0: not known.
+// Position of a passage in its text, in the caller's unit; 0, 0: unknown.
 struct PassageSpan {
   uint32_t start = 0, end = 0;
 };
@@ -45,34 +46,34 @@ class Passages {
   Passages(const Passages&) = delete;
   Passages& operator=(const Passages&) = delete;
 
-  // --- the writer ---
-  // Of all entries, published or not.
+  // --- for the writer ---
+  // Rows of all entries, published or not.
   [[nodiscard]] uint32_t n_rows() const noexcept { return n_rows_; }
-  // Whether any document's passages would find room.
+  // Whether the passages of some document may not fit.
   [[nodiscard]] bool full() const noexcept { return n_rows_ + kMaxPerDocument > kMaxRows; }
-  // Forgets the entries of documents from `doc` on, none of which is published.
+  // Drops the entries of documents from `doc` on, none of which is published.
   void drop_from(uint32_t doc) noexcept;
-  // The passages of document `doc`, greater than that of every entry: one row of the column's options and one scale
-  // for each span, at least one. Strong exception guarantee.
+  // Appends the passages of document `doc`, which is greater than those of all entries: for each span, of
+  // which there is at least one, a row with the column's options and a scale. Strong exception guarantee.
   void append(uint32_t doc, std::span<const RowScale> scales, const char* rows,
               std::span<const PassageSpan> spans);
-  // The same with those that `from`, of the same options, has of an entry.
+  // The same with the passages of an entry of `from`, which has the same options.
   void append_copy(uint32_t doc, const Passages& from, const PassageEntry& entry);
-  void publish(uint32_t n_docs) noexcept;  // the entries of documents below this
+  void publish(uint32_t n_docs) noexcept;  // the entries of documents below n_docs
 
-  // --- readers ---
-  // Published; ascending by document.
+  // --- for readers ---
+  // Published entries, ascending by document.
   [[nodiscard]] std::span<const PassageEntry> entries() const noexcept {
     const uint32_t n = n_published_.load(std::memory_order_acquire);
     return {entries_.read(), n};
   }
-  // Those of the first n_docs documents of the chunk.
+  // The entries of the first n_docs documents of the chunk.
   [[nodiscard]] std::span<const PassageEntry> entries(uint32_t n_docs) const noexcept;
-  // Null: the document has no passages.
+  // Null if the document has no passages.
   [[nodiscard]] const PassageEntry* find(uint32_t doc) const noexcept;
   [[nodiscard]] const Column& rows() const noexcept { return rows_; }
   [[nodiscard]] PassageSpan span(uint32_t row) const noexcept { return spans_.read()[row]; }
-  // The first of equally near ones.
+  // The nearest passage; the first one of equals.
   [[nodiscard]] NearestPassage nearest(const PassageEntry& entry, const PreparedQuery& query) const;
 
   [[nodiscard]] size_t memory_bytes() const noexcept {

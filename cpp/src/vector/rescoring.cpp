@@ -10,7 +10,7 @@
 namespace scrubjay::vector {
 namespace {
 
-// All lines of a row; four to a step, as most rows have eight or more.
+// All cache lines of a row; four per step, as most rows have eight or more.
 inline void prefetch_row(const char* row, size_t row_bytes) noexcept {
   constexpr size_t kLine = base::kCacheLineBytes;
   size_t byte = 0;
@@ -23,7 +23,7 @@ inline void prefetch_row(const char* row, size_t row_bytes) noexcept {
   for (; byte < row_bytes; byte += kLine) __builtin_prefetch(row + byte);
 }
 
-// row_of(i) is the row of the i-th document, scales_of(i) its column's scales and its number there.
+// row_of(i): the row of the i-th document; scales_of(i): its column's scales and its number there.
 template <class Element, class RowOf, class ScalesOf, class DotRows>
 void score_rows(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
                 RowOf&& row_of, ScalesOf&& scales_of, DotRows dot_picked_rows) {

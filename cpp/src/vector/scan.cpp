@@ -7,17 +7,17 @@
 namespace scrubjay::vector {
 namespace {
 
-// Candidates on their way to the best: offered some hundred at a time, so that a first threshold is found by
-// counting and most of them never get as far as a heap.
+// Buffers candidates for the best: they are offered some hundred at a time, so that the first threshold is
+// found by counting and most of them never reach a heap.
 class Offers {
  public:
   Offers(base::TopK& best, const simd::Kernels& kernels) noexcept : best_(best), kernels_(kernels) {}
 
-  // Room for `n` more at most, of which the caller adds some.
+  // Makes room for at most `n` more, of which the caller adds some.
   void make_room(size_t n) {
     if (n_ + n > kRoom) flush();
   }
-  // Without branches: what does not count is overwritten.
+  // Without branches: a candidate that does not count is overwritten.
   void add_if(bool counts, uint32_t score, uint32_t doc) noexcept {
     keys_[n_] = base::candidate_key(score, doc);
     halves_[n_] = score >> 1;
@@ -58,8 +58,8 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
         std::min({n_docs, (begin / kBatch + 1) * kBatch,
                   (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
     const RowScales scales = column.scales();
-    // Rows of a block are consecutive, but only as far as a vector was stored: keep to the first and the last
-    // of the run.
+    // Rows of a block are consecutive, but only as far as a vector was stored: restrict the run to its first
+    // and last stored row.
     uint32_t first = begin, last = end;
     while (first < last && !scales.has(first)) ++first;
     while (last > first && !scales.has(last - 1)) --last;
@@ -90,7 +90,7 @@ void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const u
   const Column& column = *vectors.column;
   const uint32_t n_docs = std::min(vectors.n_docs, column.size());
   const size_t row_bytes = column.options().row_bytes();
-  constexpr size_t kAhead = 4;  // rows on their way while one is worked on
+  constexpr size_t kAhead = 4;  // rows prefetched while one is processed
   for (size_t i = 0; i < offsets.size(); ++i) {
     if (i + kAhead < offsets.size() && column.has(offsets[i + kAhead])) {
       const char* next = column.rows().row(offsets[i + kAhead]);

@@ -16,12 +16,12 @@ struct ChunkVectors {
   const Column* column = nullptr;  // null: no document of the chunk has a vector
 };
 
-// Scores every live vector of chunk number `chunk` in documents [first_doc, n_docs) from the stored
+// Scores every live vector of documents [first_doc, n_docs) of chunk number `chunk` from the stored
 // originals. `best` receives base::candidate_key(sortable similarity, chunk << 16 | offset).
 void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
                 base::TopK& best);
 
-// The same for the documents at the given offsets, ascending, all of them live and below n_docs.
+// The same for the documents at the given offsets, which are ascending, live and below n_docs.
 void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
                   const PreparedQuery& query, base::TopK& best);
 

@@ -11,10 +11,10 @@ namespace scrubjay::vector {
 namespace {
 
 constexpr uint32_t kPlanesAtOnce = 2;
-// Elements of a query are rounded to whole numbers up to this: four of them, twice, fit a byte.
+// Query elements are rounded to integers up to this: twice the sum of four of them fits into a byte.
 constexpr float kQueryLimit = 31.0f;
 
-// The uppermost bits of the codes of four elements that lie in one half (0: the lower) of four bytes.
+// The highest bits of the codes of four elements in one half (0: the lower) of four bytes.
 [[nodiscard]] uint32_t signs_of_four(const uint8_t* codes, uint32_t half) noexcept {
   uint32_t bits = 0;
   for (uint32_t i = 0; i < 4; ++i) bits |= ((uint32_t{codes[i]} >> (4 * half + 3)) & 1u) << i;
@@ -48,8 +48,8 @@ void Signs::follow(const Source& source, uint32_t changed, uint32_t n_docs) {
   size_.store(std::max(first, end), std::memory_order_release);
 }
 
-// A code stands for what it was made from but for its step, t (2c - 15): so <h, s> is about t |2c - 15|_1, where
-// <h, 2c - 15> is about t |2c - 15|^2.
+// A code represents its vector up to the step, t (2c - 15): so <h, s> is about t |2c - 15|_1, where <h, 2c -
+// 15> is about t |2c - 15|^2.
 void Signs::measure(const Source& source, uint32_t doc) {
   const CodeError code_error = source.errors[doc];
   factors_.data()[doc] = 0.0f;
@@ -65,7 +65,7 @@ void Signs::measure(const Source& source, uint32_t doc) {
   }
   const double n_elements = kBlockDims * n_blocks_, code_factor = static_cast<double>(source.factors[doc]);
   const double factor = code_factor * square / sum;
-  // What the error of the code leaves of its square is that of the unit of similarities.
+  // The square of the code minus that of its error is the square of the unit of similarities.
   const double width = static_cast<double>(code_error.value());
   const double unit = kBlockDims * code_factor * code_factor * square - n_elements * width * width;
   const double variance = kBlockDims * factor * factor - unit / n_elements;

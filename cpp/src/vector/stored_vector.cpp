@@ -25,9 +25,9 @@ std::vector<char> store_vector(Storage storage, std::span<float> vector) {
   int exponent = 0;
   (void)std::frexp(largest, &exponent);
   exponent = std::clamp(exponent, kLeastStoredExponent, kGreatestStoredExponent);
-  // In double precision both products are exact, so each element is rounded once, as ldexp rounds it.
+  // In double precision both products are exact, so each element is rounded once, like by ldexp.
   const double down = std::ldexp(1.0, -exponent), up = std::ldexp(1.0, exponent);
-  const size_t padded = (vector.size() + 15) / 16 * 16;  // what the kernels take
+  const size_t padded = (vector.size() + 15) / 16 * 16;  // required by the kernels
   std::vector<float> row(padded, 0.0f);
   for (size_t i = 0; i < vector.size(); ++i)
     row[i] = static_cast<float>(static_cast<double>(vector[i]) * down);

@@ -1,8 +1,9 @@
-"""Scrubjay behind the interfaces of other projects: one module each, an optional extra, imported only when used.
+"""Adapters: Scrubjay behind the interfaces of other projects.
 
-An adapter translates and decides nothing. A framework's id is the document's id in the framework's scope: adapters
-that share a collection share its memories, and an id in another scope is another document. Reading sees what the scope
-sees, writing changes only what is exactly the scope's. ``import scrubjay.adapters.langgraph`` without LangGraph raises
+Each module is an optional extra and is imported only when used. An adapter translates and decides nothing. A
+framework's id is the document's id in the framework's scope: adapters that share a collection share its memories, and
+the same id in another scope is another document. Reads return what the scope sees; writes change only documents of
+exactly that scope. ``import scrubjay.adapters.langgraph`` without LangGraph raises
 :class:`scrubjay.MissingExtraError`, which names the extra to install.
 """
 

@@ -1,6 +1,6 @@
-"""Models of requests and answers made from dataclasses: a field that a record gains is in the interface, too.
+"""Pydantic models of requests and answers, derived from dataclasses.
 
-What a dataclass's documentation says of a field describes it in the interface.
+A field added to a dataclass appears in the interface too; its docstring there describes it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def request_of(
     """Return the model of a request with the fields of a dataclass.
 
     Args:
-        candidate: the dataclass; its first paragraph of documentation is the model's.
-        name: of the model.
+        candidate: the dataclass; the first paragraph of its docstring is the model's description.
+        name: the name of the model.
         base: the model that it inherits from.
-        leaves: what str, int, float, bool, datetime, timedelta, Mapping and Any are in a request.
-        kind: the value of a further field `kind`, which must be given if `kind_required`.
-        without: fields that are left out.
-        optional: no field must be given.
+        leaves: maps str, int, float, bool, datetime, timedelta, Mapping and Any to their types in a request.
+        kind: the value of an additional field `kind`, which is mandatory if `kind_required`.
+        without: names of fields to leave out.
+        optional: make all fields optional.
     """
     hints, said = typing.get_type_hints(candidate), _documented(candidate)
     fields: dict[str, Any] = {}
@@ -60,12 +60,12 @@ def request_of(
 
 
 def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any]) -> Any:
-    """Return the model of what :func:`scrubjay.memory.exchange.plain.plain` makes of a dataclass.
+    """Return the model of a dataclass as :func:`scrubjay.memory.exchange.json_types.plain` converts it.
 
     Args:
         record: the dataclass.
-        leaves: as for :func:`request_of`, and what a Scope is in an answer.
-        known: the models that were made; further ones are added.
+        leaves: as for :func:`request_of`, with an entry for Scope.
+        known: models made so far, by dataclass; new ones are added.
     """
     if record not in known:
         hints = typing.get_type_hints(record)
@@ -84,7 +84,7 @@ def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any
 
 
 def list_of(item: Any) -> Any:
-    """Return the type of a list of a type that is made at run time."""
+    """Return the type of a list whose item type is known only at run time."""
     return types.GenericAlias(list, (item,))
 
 
@@ -98,7 +98,7 @@ def _mapped(
     make_list: Callable[[Any], Any],
     nested: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Return what a type is in a request or an answer; what is not known there is Any."""
+    """Return the type of a field in a request or an answer; Any for an unknown type."""
     if hint is type(None):
         return None
     if hint in leaves:
@@ -124,7 +124,7 @@ def _first_paragraph(cls: type[Any]) -> str:
 
 
 def _documented(cls: type[Any]) -> dict[str, str]:
-    """What the documentation of a dataclass says of each field, below Args or Attributes."""
+    """Return the description of each field from the Args or Attributes section of a dataclass docstring."""
     said: dict[str, str] = {}
     names: list[str] = []
     is_inside = False
@@ -153,4 +153,4 @@ LEAVES_OF_ANSWERS: dict[Any, Any] = {
     Mapping: dict[str, Any],
     Any: Any,
 }
-"""What values are in the answers of every server."""
+"""The types of the values in the answers of every server."""

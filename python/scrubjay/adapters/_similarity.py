@@ -1,7 +1,7 @@
-"""How similar a hit is, from 0 to 1, for frameworks whose scores are similarities and that know no words.
+"""Similarity of a hit, from 0 to 1, for frameworks whose scores are similarities and that do not rank by keywords.
 
-An index ranks by words and meaning; a framework that weighs or cuts off by similarity would lose what only has the
-words. So words are worth a similarity as well.
+An index ranks by words and meaning; a framework that weighs or cuts off by similarity would lose memories that match
+by words only. So matching words count as a similarity as well.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import math
 
 from scrubjay.index import Hit
 
-# At a BM25 of this a match is worth half: two documents in three have the word where it is near 1.
+# The BM25 at which a match is worth half: a word that two documents in three have scores near 1.
 _HALF_BM25 = 2.0
 
 
 def similarity(hit: Hit, metric: str) -> float:
-    """Return the similarity of the vectors: the cosine or inner product within 0 and 1, or for l2 1 / (1 + distance);
+    """Return the similarity of the vectors: cosine or inner product clamped to [0, 1], or for l2 1 / (1 + distance);
     0 without a vector."""
     value = hit.similarity
     if value is None:
@@ -24,7 +24,7 @@ def similarity(hit: Hit, metric: str) -> float:
 
 
 def worth(hit: Hit) -> float:
-    """Return what the matching words of a hit of an explained search are worth: 1 for a verbatim identifier, otherwise
+    """Return the similarity that the matching words of an explained hit are worth: 1 for a verbatim identifier, else
     sqrt(share of the query's terms) * BM25 / (BM25 + 2)."""
     bm25 = hit.bm25
     if not bm25:

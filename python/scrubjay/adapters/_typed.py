@@ -1,4 +1,4 @@
-"""The typed memory in the file of an index that a server holds: opened when it is first needed."""
+"""The typed memory in the file of a server's index, opened on first use."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.read.lookup import Place, created_at
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 
 T = TypeVar("T")
 
 
 class UnknownRecordError(Error, KeyError):
-    """There is no record or run of this name that the scope may see, or may change."""
+    """The record or run does not exist, or the scope may not see or change it."""
 
     __str__ = Exception.__str__  # KeyError shows its argument's repr
 
 
 def known_record(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Return what a call of a memory returns.
+    """Call a memory and return its result.
 
     Raises:
-        UnknownRecordError: where the memory raises KeyError.
+        UnknownRecordError: the memory raised KeyError.
     """
     try:
         return call(*arguments, **options)
@@ -46,11 +46,11 @@ def known_record(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
 
 
 class LazyMemory:
-    """A memory over an index that is open. Thread-safe; the file gets memory's tables when something is to be written.
+    """A memory over an open index. Thread-safe; memory's tables are created by the first write.
 
     Args:
-        index: with a file or a database; it stays open.
-        read_only: never write to the file, not even what Memory would keep ready.
+        index: an index with a file or a database; it stays open.
+        read_only: never write to the file, not even the tables and collections that Memory prepares.
     """
 
     def __init__(self, index: Index, *, read_only: bool = False) -> None:
@@ -60,28 +60,28 @@ class LazyMemory:
         self._opened: Memory | None = None
 
     def find(self) -> Memory | None:
-        """Return the memory; None if the file has none yet, or is read only and was not finished."""
+        """Return the memory; None if the file has none yet, or is read-only with an incomplete one."""
         with self._lock:
             if self._opened is None and is_prepared(Backend.of(self._index).rows):
                 if self._read_only and COLLECTION not in self._index.admin.collections():
-                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
+                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader cannot create it")
                 self._opened = Memory(self._index)
             return self._opened
 
     def make(self) -> Memory:
-        """Return the memory, made if the file has none yet."""
+        """Return the memory, creating its tables if the file has none."""
         memory = self.find()
         if memory is not None:
             return memory
         if self._read_only:
-            raise StoreError("there is no memory in this file, and a reader makes none")
+            raise StoreError("there is no memory in this file, and a reader cannot create one")
         with self._lock:
             if self._opened is None:
                 self._opened = Memory(self._index)
             return self._opened
 
     def close(self) -> None:
-        """Give the memory up; the index stays open."""
+        """Release the memory; the index stays open."""
         with self._lock:
             opened, self._opened = self._opened, None
         if opened is not None:
@@ -98,14 +98,14 @@ def page(
     statuses: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[list[Record], str | None]:
-    """Return `limit` records of :meth:`Memory.list`, and the cursor of the next page (None: it was the last one).
+    """Return `limit` records of :meth:`Memory.list`, and the cursor of the next page (None after the last page).
 
-    A page begins behind the last record of the page before, whether that is still there or not, and costs what is read
-    for it. `statuses` leaves out records of other statuses; None: none. Whoever names statuses, and no time, is given
-    records that are not in force as well.
+    A page begins after the last record of the previous page, even if that was deleted meanwhile, and costs only the
+    records read for it. `statuses` restricts the statuses; None keeps all. With `statuses` and without a time, records
+    that are not in force are included.
 
     Raises:
-        CursorError: the cursor was made for other kinds, or is damaged.
+        CursorError: the cursor is damaged, or was made for other kinds.
     """
     kinds = tuple(dict.fromkeys(kinds))
     if statuses is not None and options.get("as_of") is None and options.get("known_at") is None:
@@ -125,8 +125,8 @@ def page(
 
 
 def shown_metadata(hit: RecalledHit) -> dict[str, Any]:
-    """Return the metadata of a hit as JSON that a reader understands: the times of a record as ISO 8601, as all others
-    are, not in the microseconds by which they are filtered."""
+    """Return the metadata of a hit as readable JSON: the times of a record as ISO 8601 instead of the microseconds that
+    filters compare."""
     given = dict(hit.metadata)
     if hit.kind != "note":
         for name in ("valid_from", "valid_until"):

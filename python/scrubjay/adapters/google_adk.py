@@ -1,4 +1,4 @@
-"""Google ADK's `BaseMemoryService` over a Scrubjay index: what was said in sessions, found again by words and meaning.
+"""Google ADK's `BaseMemoryService` over a Scrubjay index: messages of sessions, found again by words and meaning.
 
 >>> import asyncio
 >>> from google.adk.memory.memory_entry import MemoryEntry
@@ -42,20 +42,19 @@ _NO_SESSION = ""
 
 
 class ScrubjayMemoryService(BaseMemoryService):
-    """Memories of users of applications: a user of one application sees neither another user nor another application.
+    """Memories of the users of applications. Each user of each application is isolated from all others.
 
     Args:
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        embedder: for finding by meaning; without one searches go by keywords.
-        max_results: how many memories a search returns at most.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        embedder: enables search by meaning; without one searches go by keywords.
+        max_results: the maximum number of memories that a search returns.
         query: how searches rank; None: ``scrubjay.Query()``.
-        collection: of the file; the ids of deleted memories are kept in another, named after it.
+        collection: the collection of the file; ids of deleted memories are kept in a second one, named after it.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
-    A memory's id is that of its event, or the one it was given, and its scope is Scope(app_name, user_id). Events
-    without a text are not kept. A deleted memory does not come back when its session is added again. Events of a
-    session say which turn of it they are (`run`, `position`, `speaker`), so that an answer is found by its question
-    (:class:`scrubjay.Neighbours`).
+    A memory's id is the id of its event or entry, and its scope is Scope(app_name, user_id). Events without a text are
+    skipped. A deleted memory does not come back when its session is added again. Events of a session carry their turn
+    (`run`, `position`, `speaker`), so that an answer is found through its question (:class:`scrubjay.Neighbours`).
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class ScrubjayMemoryService(BaseMemoryService):
         self._deleted = self._documents.lease.root.collection(f"{collection}: deleted")
 
     async def add_session_to_memory(self, session: Any) -> None:
-        """Keep a session's events; those of an earlier version of the session that are not in it any more go."""
+        """Store a session's events, and delete stored events of the session that it no longer has."""
         scope = Scope(session.app_name, session.user_id)
         rows = _rows_of(session.events, session.id)
         await asyncio.to_thread(self._write, scope, rows, session.id, whole=True)
@@ -87,12 +86,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep further events. `custom_metadata` comes back with each.
+        """Append events. `custom_metadata` is stored with each.
 
         Args:
-            app_name, user_id: whose.
+            app_name, user_id: the owner.
             events: of a session.
-            session_id: of the session.
+            session_id: the id of the session.
             custom_metadata: JSON values.
         """
         scope = Scope(app_name, user_id)
@@ -107,12 +106,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         memories: Sequence[Any],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep memories as they are given; one that has no id gets one.
+        """Store memories as they are; entries without an id get one.
 
         Args:
-            app_name, user_id: whose.
+            app_name, user_id: the owner.
             memories: ADK's entries.
-            custom_metadata: JSON values that come back with each.
+            custom_metadata: JSON values stored with each.
         """
         rows = [
             _row(one, _NO_SESSION, one.timestamp, {**(custom_metadata or {}), **one.custom_metadata})
@@ -121,10 +120,10 @@ class ScrubjayMemoryService(BaseMemoryService):
         await asyncio.to_thread(self._write, Scope(app_name, user_id), rows)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
-        """Return what fits a question best of what this user of this application sees.
+        """Return the memories of this user of this application that fit a question best.
 
         Args:
-            app_name, user_id: whose.
+            app_name, user_id: the owner.
             query: the question.
         """
         scope = Scope(app_name, user_id)
@@ -137,14 +136,14 @@ class ScrubjayMemoryService(BaseMemoryService):
         """Delete one of the user's memories; a no-op for an unknown id.
 
         Args:
-            app_name, user_id: whose.
-            memory_id: of the memory; None: nothing is deleted.
+            app_name, user_id: the owner.
+            memory_id: the id of the memory; None: nothing is deleted.
         """
         if memory_id:
             await asyncio.to_thread(self._delete, Scope(app_name, user_id), memory_id)
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __repr__(self) -> str:
@@ -154,8 +153,8 @@ class ScrubjayMemoryService(BaseMemoryService):
     def _write(
         self, scope: Scope, given: list[dict[str, Any]], session: str | None = None, whole: bool = False
     ) -> None:
-        """Write rows that stand alone, or events of a session: all of it (`whole`), or what comes after what is there
-        of it; an event that is there keeps its turn. Rows without a text are passed over."""
+        """Write standalone rows, or events of a session: the whole session (`whole`), or events to append; an event
+        that is stored already keeps its turn. Rows without a text are skipped."""
         rows = [row for row in given if row["text"].strip()]
         with self._documents.turn:
             if session is not None:
@@ -168,7 +167,7 @@ class ScrubjayMemoryService(BaseMemoryService):
             }
             kept = {row["id"]: row for row in rows if row["id"] not in deleted}
             there = {one.id: one.metadata for one in self._documents.list(scope=scope, exact=True, ids=kept)}
-            # A session is added again and again as it grows.
+            # A session is added repeatedly as it grows, so unchanged events are not written again.
             changed = [row for id, row in kept.items() if id not in there or there[id] != row["metadata"]]
             self._documents.upsert_many(changed, scope=scope)
             if whole:
@@ -176,7 +175,7 @@ class ScrubjayMemoryService(BaseMemoryService):
                 self._documents.delete_many(scope=scope, filter=gone, reason="session without this event")
 
     def _positions(self, scope: Scope, session: str) -> dict[str | int, int]:
-        """Return which turns of a session there are, by id."""
+        """Return the turn of each stored event of a session, by id."""
         turns = {"session": session, "position": {"$exists": True}}
         there = self._documents.list(scope=scope, exact=True, filter=turns)
         return {record.id: (record.metadata or {})["position"] for record in there}
@@ -192,14 +191,14 @@ def _rows_of(
     events: Sequence[Any], session: str, custom: Mapping[str, object] | None = None
 ) -> list[dict[str, Any]]:
     return [
-        # As the service in memory writes the time.
+        # The format of ADK's in-memory service.
         _row(one, session, datetime.fromtimestamp(one.timestamp).isoformat(), custom or {}, one.timestamp)
         for one in events
     ]
 
 
 def _turn(row: dict[str, Any], position: int) -> dict[str, Any]:
-    """Return a row that says which turn of its session it is."""
+    """Return a row with its turn in the metadata."""
     metadata = row["metadata"]
     return {**row, "metadata": {**as_turn(metadata["session"], position, metadata["author"]), **metadata}}
 
@@ -207,7 +206,7 @@ def _turn(row: dict[str, Any], position: int) -> dict[str, Any]:
 def _row(
     one: Any, session: str, timestamp: str | None, custom: Any, at: float | None = None
 ) -> dict[str, Any]:
-    """Return an event or a memory as a document."""
+    """Return the document of an event or memory entry."""
     parts = (one.content.parts or []) if one.content is not None else []
     id = one.id or uuid.uuid4().hex
     metadata = {
@@ -223,7 +222,7 @@ def _row(
 
 
 def _entry(hit: Hit) -> Any:
-    """Return a memory as ADK has it; of one that was not written here, its text."""
+    """Return the ADK entry of a hit; a document of another writer becomes an entry with its text."""
     metadata = hit.metadata
     if "event" not in metadata:
         at = None if hit.created_at is None else hit.created_at.isoformat()

@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK's `Session` over a Scrubjay index: a conversation that is kept, and can be searched.
+"""The OpenAI Agents SDK's `Session` over a Scrubjay index: a stored conversation that can be searched.
 
 >>> import asyncio
 >>> session = ScrubjaySession("chat-1")
@@ -33,25 +33,25 @@ except ImportError:
 
 __all__ = ["ScrubjaySession"]
 
-_IS_ITEM = {"item": {"$exists": True}}  # others may have written to the collection, too
+_IS_ITEM = {"item": {"$exists": True}}  # other writers may share the collection
 _IS_TURN = {**_IS_ITEM, "position": {"$gte": 0}}
 
 
 class ScrubjaySession(SessionABC):
-    """One conversation. Sessions of other ids, users or tenants in the same file are not seen.
+    """One conversation. Sessions with other ids, users or tenants in the same file are invisible.
 
     Args:
-        session_id: of the conversation.
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        tenant, user: whose conversation it is.
-        embedder: for :meth:`search` by meaning; without one it goes by keywords.
-        session_settings: the SDK's; its `limit` is that of :meth:`get_items`.
+        session_id: the id of the conversation.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        tenant, user: the owner of the conversation.
+        embedder: enables :meth:`search` by meaning; without one it goes by keywords.
+        session_settings: the SDK's settings; their `limit` applies to :meth:`get_items`.
         query: how searches rank; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
-    What users and assistants say has its turn in its metadata (`run`, `position`, `speaker`), so that an answer is
-    found by its question (:class:`scrubjay.Neighbours`).
+    Messages of users and assistants carry their turn in the metadata (`run`, `position`, `speaker`), so that an answer
+    is found through its question (:class:`scrubjay.Neighbours`).
 
     Raises:
         TypeError, ValueError: an id or name is not a str, or empty.
@@ -79,7 +79,7 @@ class ScrubjaySession(SessionABC):
         self._awaited = AsyncDocuments(self._documents)
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the latest `limit` items in the order of the conversation; None: all, or what the settings say.
+        """Return the latest `limit` items in the order of the conversation; None: the limit of the settings, or all.
 
         A negative limit means no limit, as in the SDK's own sessions.
         """
@@ -92,10 +92,10 @@ class ScrubjaySession(SessionABC):
         return [(record.metadata or {})["item"] for record in reversed(found)]
 
     async def add_items(self, items: Sequence[Any]) -> None:
-        """Append items: all, or none if JSON cannot express one of them.
+        """Append items: all, or none if one cannot be expressed in JSON.
 
         Raises:
-            TypeError, ValueError: the message names the item's position and what is wrong with it.
+            TypeError, ValueError: the message names the item's position and the error.
         """
         rows = [
             {"id": uuid.uuid4().hex, "text": _text_of(item), "metadata": {"item": item}} for item in items
@@ -112,7 +112,7 @@ class ScrubjaySession(SessionABC):
             self._documents.upsert_many(rows, scope=self._scope)
 
     async def pop_item(self) -> Any | None:
-        """Remove the latest item and return it, or None. No other caller gets the same one."""
+        """Remove the latest item and return it, or None. Concurrent callers never get the same item."""
         return await asyncio.to_thread(self._pop)
 
     def _pop(self) -> Any | None:
@@ -130,17 +130,17 @@ class ScrubjaySession(SessionABC):
         await self._awaited.erase(self._scope, reason="clear_session")
 
     async def search(self, query: str, limit: int = 10) -> list[Any]:
-        """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)
+        """Return the items of this session that fit a question, best first. (Not part of the SDK's interface.)
 
         Args:
             query: the question.
-            limit: how many at most.
+            limit: the maximum number of items.
         """
         hits = await self._awaited.search(query, scope=self._scope, k=limit, filter=_IS_ITEM)
         return [hit.metadata["item"] for hit in hits]
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __repr__(self) -> str:
@@ -150,14 +150,14 @@ class ScrubjaySession(SessionABC):
 
 
 def _speaker_of(row: Mapping[str, Any]) -> str | None:
-    """Return who says an item: a user or an assistant; None of what is no message, or has no text."""
+    """Return the speaker of an item ("user" or "assistant"); None if it is not a message, or has no text."""
     item = row["metadata"]["item"]
     role = item.get("role") if isinstance(item, Mapping) else None
     return role if role in ("user", "assistant") and row["text"].strip() else None
 
 
 def _text_of(item: Any) -> str:
-    """Return the texts of an item: its content, a tool's arguments and output."""
+    """Return the text of an item: its content, a tool's arguments and output."""
     if isinstance(item, Mapping):
         item = [item[name] for name in ("content", "text", "arguments", "output", "summary") if name in item]
     if isinstance(item, (list, tuple)):

@@ -1,4 +1,4 @@
-"""A toolset for PydanticAI agents: remember, recall and forget, over a memory in a scope.
+"""A toolset for PydanticAI agents: remember, recall and forget over a memory in one scope.
 
 >>> import tempfile
 >>> from pydantic_ai import Agent
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 
@@ -46,22 +46,22 @@ def memory_toolset(
     """Return a `FunctionToolset` for `Agent(toolsets=[...])`.
 
     Args:
-        memory: an open one, which stays open.
-        scope: whose memories, out of the model's reach; or a function that returns it for PydanticAI's RunContext, so
-            that one agent serves all users: ``lambda context: Scope("acme", user=context.deps.user)``.
-        k: how many memories a search shows at most.
-        run: noted as the source of what is remembered.
-        known: whether the policies and preferences in force are part of the instructions of each run.
-        id: of the toolset, as durable execution needs one.
+        memory: an open memory, which stays open.
+        scope: the scope of the memories, out of the model's reach; or a function that returns it for PydanticAI's
+            RunContext, so that one agent serves all users: ``lambda context: Scope("acme", user=context.deps.user)``.
+        k: the maximum number of memories that a search shows.
+        run: recorded as the source of what is remembered.
+        known: whether the instructions of each run include the policies and preferences in force.
+        id: the toolset's id, which durable execution needs.
 
-    What a tool cannot take (an empty text) is told to the model, which may try again.
+    Invalid arguments of a tool (a blank text) are reported to the model, which may try again.
 
     Raises:
-        TypeError, ValueError: an argument is something else.
+        TypeError, ValueError: an argument is invalid.
     """
     fixed = None if callable(scope) else Remembering(memory, scope, k, run)
     if fixed is None:
-        Remembering(memory, Scope("any"), k, run)  # what else is wrong is said now
+        Remembering(memory, Scope("any"), k, run)  # report other invalid arguments now
 
     def tools_of(context: RunContext[Any]) -> Remembering:
         return fixed or Remembering(memory, scope(context), k, run)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""Tools for smolagents: remember, recall and forget, over a memory in a scope.
+"""Tools for smolagents: remember, recall and forget over a memory in one scope.
 
 >>> import tempfile
 >>> from scrubjay import Memory, Scope
@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 
@@ -33,15 +33,15 @@ def memory_tools(memory: Memory, *, scope: Scope, k: int = 10, run: str = "agent
     """Return the three tools for `ToolCallingAgent(tools=[...])` or `CodeAgent(tools=[...])`.
 
     Args:
-        memory: an open one, which stays open.
-        scope: whose memories; fixed here, out of the model's reach.
-        k: how many memories a search shows at most.
-        run: noted as the source of what is remembered.
+        memory: an open memory, which stays open.
+        scope: the scope of the memories, out of the model's reach.
+        k: the maximum number of memories that a search shows.
+        run: recorded as the source of what is remembered.
 
-    What a tool cannot take (an empty text) raises ValueError, which smolagents tells the model.
+    Invalid arguments of a tool (a blank text) raise ValueError, which smolagents reports to the model.
 
     Raises:
-        TypeError, ValueError: an argument is something else.
+        TypeError, ValueError: an argument is invalid.
     """
     remembering = Remembering(memory, scope, k, run)
     return [RememberTool(remembering), RecallTool(remembering), ForgetTool(remembering)]
@@ -56,7 +56,7 @@ class RememberTool(Tool):
 
     name = "remember"
     description = REMEMBER
-    inputs = {"content": {"type": "string", "description": "One statement that is true later, too."}}  # noqa: RUF012
+    inputs = {"content": {"type": "string", "description": "One statement that will still be true later."}}  # noqa: RUF012
     output_type = "string"
 
     def __init__(self, remembering: Remembering) -> None:
@@ -64,12 +64,12 @@ class RememberTool(Tool):
         self._remembering = remembering
 
     def forward(self, content: str) -> str:
-        """Remember the fact `content` and return what became of it."""
+        """Remember the fact `content` and return the outcome."""
         return self._remembering.remember(content)
 
 
 class RecallTool(Tool):
-    """Searches what is remembered; made by :func:`memory_tools`.
+    """Searches the memory; made by :func:`memory_tools`.
 
     Args:
         remembering: the memory and scope behind the tool.
@@ -85,7 +85,7 @@ class RecallTool(Tool):
         self._remembering = remembering
 
     def forward(self, query: str) -> str:
-        """Return what has to do with the question `query`, a line each."""
+        """Return the memories relevant to the question `query`, one a line."""
         return self._remembering.recall(query)
 
 
@@ -98,7 +98,7 @@ class ForgetTool(Tool):
 
     name = "forget"
     description = FORGET
-    inputs = {"id": {"type": "string", "description": "The id that stood in brackets."}}  # noqa: RUF012
+    inputs = {"id": {"type": "string", "description": "The id in brackets."}}  # noqa: RUF012
     output_type = "string"
 
     def __init__(self, remembering: Remembering) -> None:
@@ -106,5 +106,5 @@ class ForgetTool(Tool):
         self._remembering = remembering
 
     def forward(self, id: str) -> str:
-        """Forget the memory `id` and say so."""
+        """Forget the memory `id` and report it."""
         return self._remembering.forget(id)

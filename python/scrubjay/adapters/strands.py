@@ -32,20 +32,20 @@ except ImportError:
 __all__ = ["SCORE", "ScrubjayMemoryStore"]
 
 SCORE = "_relevanceScore"
-"""The key of an entry's metadata under which its score stands, as in Strands' own store."""
+"""The metadata key of an entry's score, as in Strands' own store."""
 
 
 class ScrubjayMemoryStore:
-    """Memories of one scope, for Strands' `MemoryManager`.
+    """The memories of one scope, for Strands' `MemoryManager`.
 
     Args:
-        name: by which tools name this store.
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        scope: whose memories; fixed here, out of the model's reach. Searches also see what is shared with it.
-        embedder: for finding by meaning; without one searches go by keywords.
-        description, max_search_results, writable, extraction: of Strands' MemoryStoreConfig.
+        name: the name by which tools refer to this store.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        scope: the scope of the memories, out of the model's reach. Searches also see what is shared with it.
+        embedder: enables search by meaning; without one searches go by keywords.
+        description, max_search_results, writable, extraction: as in Strands' MemoryStoreConfig.
         query: how searches rank; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
     """
 
@@ -78,11 +78,11 @@ class ScrubjayMemoryStore:
         self._awaited = AsyncDocuments(self._documents)
 
     async def search(self, query: str, options: Mapping[str, Any] | None = None) -> list[Any]:
-        """Return the memories that fit a question, best first; the score of each is in its metadata.
+        """Return the memories that fit a question, best first, each with its score in the metadata.
 
         Args:
             query: the question.
-            options: Strands': `max_search_results` is how many at most.
+            options: Strands' options; `max_search_results` is the maximum number of memories.
         """
         asked = _checked_limit((options or {}).get("max_search_results"))
         k = asked or self.max_search_results or 10
@@ -94,14 +94,14 @@ class ScrubjayMemoryStore:
         ]
 
     async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
-        """Keep a text and return its id. The same text again is the same memory, so writes may be repeated.
+        """Store a text and return its id. The same text again is the same memory, so writes may be retried.
 
         Args:
             content: the text.
-            metadata: JSON values that come back with it.
+            metadata: JSON values stored with it.
 
         Raises:
-            ValueError: the store is not writable, or the text is empty.
+            ValueError: the store is not writable, or the text is blank.
         """
         if not self.writable:
             raise ValueError(f"add: expected a writable store, got {self.name!r}, which is not")
@@ -109,12 +109,12 @@ class ScrubjayMemoryStore:
             raise ValueError("content: expected a text that is not empty")
         id = hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()
         row = {"id": id, "text": content, "metadata": metadata, "version": 0}
-        with suppress(VersionConflictError):  # it is there already
+        with suppress(VersionConflictError):  # it is stored already
             await self._awaited.upsert_many([row], scope=self._scope)
         return id
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""A txtai scoring index: words, identifiers and meaning in one ranking, in the place of txtai's BM25.
+"""A txtai scoring index that ranks by words, identifiers and meaning together, in place of txtai's BM25.
 
-txtai's `Embeddings` takes the class path of a scoring index as `keyword`. It keeps what it does itself (content, SQL,
-graphs, `save` and `load`); what is similar to a query is found here, and no model of txtai's is loaded. As `hybrid` it
-stands beside txtai's dense index, and txtai fuses the two.
+txtai's `Embeddings` takes the class path of a scoring index as `keyword`. txtai keeps content, SQL, graphs, `save` and
+`load`; this index finds what is similar to a query, and no model of txtai's is loaded. As `hybrid` it stands beside
+txtai's dense index, and txtai fuses the two.
 
 >>> from txtai import Embeddings
 >>> embeddings = Embeddings(content=True, keyword="scrubjay.adapters.txtai.ScrubjayScoring")
@@ -39,26 +39,26 @@ __all__ = ["ScrubjayScoring"]
 
 _OWN = Scope("txtai")
 _BATCH = 1000
-_LEAST = 1e-6  # txtai drops what is not above 0
+_LEAST = 1e-6  # txtai drops scores that are not above 0
 
 
 class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
-    """txtai's sparse index, by an index of ours. txtai makes it.
+    """txtai's sparse index over a Scrubjay index; created by txtai.
 
     Args:
-        config: txtai's `scoring`, which is saved with the embeddings: ``{"method": class path, "terms": True}``, which
-            ``keyword=class path`` stands for; to say more, give ``keyword=True`` and `scoring`. Of ours are `embedder`,
-            how texts are embedded (:func:`embedders.from_spec`; "default" unless given, "none" for words alone), and
-            `query`, the settings of a :class:`scrubjay.Query`. Without `terms` txtai would not search it.
+        config: txtai's `scoring`, which is saved with the embeddings: ``{"method": class path, "terms": True}``, for
+            which ``keyword=class path`` is short; to pass more, give ``keyword=True`` and `scoring`. Our keys are
+            `embedder`, how texts are embedded (:func:`embedders.from_spec`; default "default", "none" for words alone),
+            and `query`, the settings of a :class:`scrubjay.Query`. Without `terms` txtai would not search it.
 
-    What is indexed lies in a temporary file until `Embeddings.save`, which copies it whole: the saved file is the one
-    before or the new one, also if the process is killed meanwhile. A loaded index is changed in a copy.
+    Indexed texts are in a temporary file until `Embeddings.save`, which replaces the saved file atomically: it is
+    always the previous or the new one, even if the process is killed. A loaded index is changed in a copy.
 
-    A score lies between 0 and 1, for txtai's fusion: what the similarity or the matching words are worth, whichever is
-    more, 1 for a verbatim identifier, and never more than the score of the hit before. Thread-safe for searches.
+    Scores lie between 0 and 1, for txtai's fusion: the greater of the similarity and the worth of the matching words, 1
+    for a verbatim identifier, and never more than the score of the previous hit. Thread-safe for searches.
 
     Raises:
-        TypeError, ValueError: the config names no embedder or query of ours, or `terms` is missing.
+        TypeError, ValueError: the config has no valid embedder or query, or `terms` is missing.
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
@@ -82,12 +82,12 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
     def insert(
         self, documents: Iterable[Sequence[Any]], index: int | None = None, checkpoint: Any = None
     ) -> None:
-        """Write texts; others (images, vectors) get a number and no document, as in txtai's own.
+        """Write texts; other data (images, vectors) gets a number but no document, as in txtai's own index.
 
         Args:
-            documents: of (id, text or tokens or mapping with a text, tags).
-            index: the number of the first one; None: they go by their ids.
-            checkpoint: not used: what is indexed is not restarted in the middle.
+            documents: tuples of (id; text, tokens or mapping with a text; tags).
+            index: the number of the first one; None: number them by their ids.
+            checkpoint: ignored: indexing is never resumed in the middle.
         """
         rows: list[dict[str, Any]] = []
         for row in self._rows(documents, index):
@@ -110,7 +110,7 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
                 yield {"id": number, "text": text}
 
     def delete(self, ids: Iterable[Any]) -> None:
-        """Delete documents by their numbers, in one commit; what is not there is passed over.
+        """Delete documents by their numbers, in one commit; unknown numbers are skipped.
 
         Args:
             ids: the numbers.
@@ -118,10 +118,10 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
         self._own.delete_many(list(ids), scope=_OWN)
 
     def weights(self, tokens: Sequence[str]) -> list[float]:
-        """Return equal weights: nothing is weighted by this index.
+        """Return equal weights: this index does not weigh tokens.
 
         Args:
-            tokens: of a text.
+            tokens: the tokens of a text.
         """
         return [1.0] * len(tokens)
 
@@ -132,7 +132,7 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
 
         Args:
             query: a text, or its tokens.
-            limit: how many.
+            limit: the maximum number of documents.
         """
         text = query if isinstance(query, str) else " ".join(map(str, query))
         if limit < 1 or not text.strip():
@@ -147,17 +147,17 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
 
         Args:
             queries: texts, or their tokens.
-            limit: how many documents for each.
-            threads: not used: one search takes less than waking a thread.
+            limit: the maximum number of documents for each.
+            threads: ignored: a search takes less time than waking a thread.
         """
         return [self.search(query, limit) for query in queries]
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return self._own.count(_OWN)
 
     def issparse(self) -> bool:
-        """Return True: this can be searched."""
+        """Return True: the index can be searched."""
         return True
 
     def isnormalized(self) -> bool:
@@ -165,13 +165,13 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
         return True
 
     def isbayes(self) -> bool:
-        """Return False: scores are no probabilities."""
+        """Return False: scores are not probabilities."""
         return False
 
     # ------------------------------------------------------------------ files
 
     def save(self, path: str) -> None:
-        """Copy the index to a file, whole or not at all.
+        """Copy the index to a file, atomically.
 
         Args:
             path: the file.
@@ -179,7 +179,7 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
         self._own.admin.backup(path, replace=True)
 
     def load(self, path: str) -> None:
-        """Read the index from a file, which stays as it is until the next `save`.
+        """Read the index from a file, which is unchanged until the next `save`.
 
         Args:
             path: the file.
@@ -187,7 +187,7 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
         self._opened(Path(path))
 
     def close(self) -> None:
-        """Give back the temporary file. txtai calls this."""
+        """Delete the temporary file. Called by txtai."""
         if self._index is not None:
             self._index.close()
             self._index = None
@@ -212,7 +212,7 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
 
 
 def _scored(hits: Iterable[Hit], metric: str) -> list[tuple[Any, float]]:
-    """Return numbers with scores that fall, in the order of the search."""
+    """Return numbers with non-increasing scores, in the order of the search."""
     scored: list[tuple[Any, float]] = []
     before = 1.0
     for hit in hits:

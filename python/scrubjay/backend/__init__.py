@@ -1,25 +1,25 @@
-"""What adapters are made of: for those who put Scrubjay behind the memory or vector store of another project.
+"""Building blocks for adapters that put Scrubjay behind the memory or vector store of another project.
 
 ===================== =================================================================================================
 :class:`Documents`    a collection of a file that adapters share, with all verbs; :class:`AsyncDocuments` awaits them
 :class:`ScopeMap`     the framework's names (`user_id`, `app_name`) as scopes; :func:`joined` for paths and namespaces
-:class:`Native`,      filters: what the index checks itself, and what Python checks memory by memory, under
-:class:`Test`         :class:`All`, :class:`Either` and :class:`Not`; both before anything is ranked
-:class:`Field`        what filters ask of a field, natively where the index compares as Python does
+:class:`Native`,      filters: conditions that the index checks, and conditions that Python checks memory by memory,
+:class:`Test`         under :class:`All`, :class:`Either` and :class:`Not`; both before anything is ranked
+:class:`Field`        conditions on a field, native where the index compares as Python does
 :class:`ErrorMap`     Scrubjay's errors as the framework's
-:func:`lease`         the share of an open file, for what is made of more than one collection
-:func:`page_of`       pages by cursor, with conditions; :func:`every` goes through all of them
-:class:`Offsets`      pages by offset that cost what they return; `Documents.page` has them
-:class:`RankedPages`  pages by offset of what a question finds; `Documents.search` has them
+:func:`lease`         a share of an open file, for adapters with more than one collection
+:func:`page_of`       pages by cursor, with conditions; :func:`every` iterates over all of them
+:class:`Offsets`      pages by offset that cost what they return; `Documents.page` uses them
+:class:`RankedPages`  pages by offset of search results; `Documents.search` uses them
 :func:`as_query`      a :class:`scrubjay.Query` or its settings, as an adapter's parameter
-:func:`awaited`       an async method of a method
-:class:`ScopeTree`    namespaces and paths as scopes: those that lie below one of them
+:func:`awaited`       the async twin of a method
+:class:`ScopeTree`    namespaces and paths as scopes, and the scopes below one of them
 :class:`Writes`       writing and deleting in one step (`Documents.writing`)
-:class:`Sweeper`      what is done at intervals, such as deleting what has expired
-:class:`FrameworkEmbedder` a framework's embeddings as an embedder; :func:`prepared` where a loop awaited them
+:class:`Sweeper`      a periodic task, such as deleting expired memories
+:class:`FrameworkEmbedder` a framework's embeddings as an embedder; :func:`prepared` for vectors awaited on a loop
 ===================== =================================================================================================
 
-All names of `__all__` are stable: they change by deprecation only. `docs/backends.md` builds an adapter of them.
+All names of `__all__` are stable: they change by deprecation only. `docs/backends.md` shows how to build an adapter.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from scrubjay.backend.conditions import (
 )
 from scrubjay.backend.documents import Documents
 from scrubjay.backend.embedding import FrameworkEmbedder, model_of, prepared
-from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.fields import Field, fields_equal
 from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.joint_ranking import search_together
 from scrubjay.backend.leases import Lease, lease, path_or_index
+from scrubjay.backend.namespaces import ScopeTree
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query, narrowed
 from scrubjay.backend.ranked_pages import RankedPages
-from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
+from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
 from scrubjay.backend.seam import Backend
 from scrubjay.backend.sweeper import Sweeper
-from scrubjay.backend.together import search_together
-from scrubjay.backend.tree import ScopeTree
 from scrubjay.backend.writes import Writes
 from scrubjay.initialised import guard_exports
 

@@ -15,10 +15,11 @@ R = TypeVar("R")
 
 
 def awaited(method: Callable[..., R], name: str | None = None) -> Callable[..., Coroutine[Any, Any, R]]:
-    """Return the async method of a class that also has the method itself, as frameworks ask for.
+    """Return the async twin of a method, for classes that need both.
 
-    It takes, returns and raises what the method does, on a thread of the loop's own pool, so that the loop goes on. Of
-    an object of a subclass, the subclass's method is called. `name`: of the async method.
+    It takes the arguments of the method, returns what it returns and raises what it raises, on a thread of the loop's
+    default pool, so that the loop is not blocked. An override of the method in a subclass is respected. `name`: of the
+    async method.
 
     >>> import asyncio
     >>> class Store:
@@ -43,10 +44,10 @@ def awaited(method: Callable[..., R], name: str | None = None) -> Callable[..., 
 
 
 class AsyncDocuments(OpenTwin[Documents]):
-    """The verbs of :class:`Documents`, to be awaited; the event loop goes on meanwhile.
+    """The verbs of :class:`Documents`, to be awaited without blocking the event loop.
 
-    Each call runs on a thread of the loop's own pool. If the awaiting task is cancelled, the call runs to its end: a
-    write may have happened.
+    Each call runs on a thread of the loop's default pool. If the awaiting task is cancelled, the call still runs to its
+    end: a write may have happened.
 
     >>> import asyncio
     >>> from scrubjay import Scope
@@ -71,7 +72,7 @@ class AsyncDocuments(OpenTwin[Documents]):
     async def open(  # type: ignore[override] # Documents have no `open`
         cls, where: str | os.PathLike[str] | Index | None = None, **options: Any
     ) -> AsyncDocuments:
-        """Await what :class:`Documents` does when it is made.
+        """Create :class:`Documents` on a thread.
 
         Args:
             where, options: as for :class:`scrubjay.backend.Documents`.
@@ -82,7 +83,7 @@ class AsyncDocuments(OpenTwin[Documents]):
 
     @property
     def documents(self) -> Documents:
-        """The documents."""
+        """The documents whose methods are awaited."""
         return self._sync
 
     upsert_many = twin(Documents.upsert_many)

@@ -1,10 +1,10 @@
-"""Partly native filters: trees of conditions, and how an index evaluates them.
+"""Partly native filters: trees of conditions, and their evaluation by an index.
 
 A filter is translated into a tree of :class:`Native` conditions (mappings of :mod:`scrubjay.filters`) and :class:`Test`
-s (functions of a memory, for a substring, say), under :class:`All`, :class:`Either` and :class:`Not`. :func:`admit`
-turns the tree into arguments of a search or a listing: a filter where all of it is native, which costs next to
-nothing; otherwise the ids of the memories that meet it, found by testing those that the native conditions admit.
-Both are applied before anything is ranked.
+conditions (functions of a memory, for example for a substring), under :class:`All`, :class:`Either` and :class:`Not`.
+:func:`admit` turns the tree into arguments of a search or a listing: a filter if all of it is native, at almost no
+cost; otherwise the ids of the memories that match, found by testing those that match the native conditions. Both apply
+before anything is ranked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Key: TypeAlias = "tuple[Scope, str | int]"
 
 @dataclass(frozen=True)
 class Native:
-    """A condition that the index checks itself.
+    """A condition that the index checks.
 
     Attributes:
         filter: as in :mod:`scrubjay.filters`.
@@ -38,36 +38,36 @@ class Native:
 
 @dataclass(frozen=True)
 class Test:
-    """A condition that is checked memory by memory, among those that `where` admits; no other memory meets it.
+    """A condition that is checked memory by memory, among those that match `where`; no other memory matches.
 
     Attributes:
-        where: a filter that bounds what is looked at.
-        holds: whether a memory meets the condition.
+        where: a filter that restricts the memories to test.
+        holds: returns whether a memory matches.
     """
 
     where: dict[str, Any]
     holds: Callable[[Record], bool]
 
-    __test__ = False  # for pytest, which takes the name for a test
+    __test__ = False  # pytest must not collect it
 
 
 @dataclass(frozen=True)
 class Ids:
-    """The id is one of these. Under :class:`All` only the memories with these ids are looked at."""
+    """The id is one of these. Under :class:`All` only the memories with these ids are read."""
 
     ids: frozenset[str | int]
 
 
 @dataclass(frozen=True)
 class All:
-    """All parts hold; of no parts this is true."""
+    """All parts hold; true if there are no parts."""
 
     parts: Sequence[Node]
 
 
 @dataclass(frozen=True)
 class Either:
-    """One part holds at least; of no parts this is false."""
+    """At least one part holds; false if there are no parts."""
 
     parts: Sequence[Node]
 
@@ -86,11 +86,11 @@ _TOGETHER = 256
 
 @dataclass(frozen=True)
 class Admitted:
-    """What a scope sees of its memories, narrowed by conditions: what a search or a listing takes.
+    """The arguments of a search or a listing that restrict it to the memories that match a tree.
 
     Attributes:
-        filter: what the index checks itself.
-        ids: the ids and exact keys (scope, id) that may be found; None: all that `filter` admits.
+        filter: the native conditions.
+        ids: the ids and exact keys (scope, id) that may be found; None: all that match `filter`.
     """
 
     filter: FilterLike | None = None
@@ -116,12 +116,12 @@ def exists(field: str) -> dict[str, Any]:
 
 
 def is_text(field: str) -> dict[str, Any]:
-    """Return the native condition that a field is a text: no other value compares with one."""
+    """Return the native condition that a field is a text: no other value compares with a text."""
     return {field: {"$gte": ""}}
 
 
 def is_composite(field: str) -> dict[str, Any]:
-    """Return the native condition that a field is a list or a mapping: it has a value of no other type."""
+    """Return the native condition that a field is a list or a mapping: it has a value that is of no other type."""
     simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
     return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
@@ -132,10 +132,10 @@ def only(records: Iterable[Record]) -> Admitted:
 
 
 def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Admitted:
-    """Return what the tree of conditions `node` leaves of the memories that `scope` sees.
+    """Return the restriction of the memories that `scope` sees to those that match the tree `node`.
 
-    With `exact` only what has precisely this scope is looked at. A memory that is written between this and the search
-    may be missed by conditions that are not native.
+    With `exact` only memories of exactly this scope are read. Conditions that are not native may miss a memory that is
+    written between this call and the search.
 
     >>> index, acme = Index(), Scope("acme")
     >>> index.upsert("m1", "one", scope=acme, metadata={"city": "York", "n": 1})
@@ -151,23 +151,23 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     if rest is None:
         return Admitted(native)
     ids = _only_ids(rest)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, ids)
     if isinstance(rest, All) and len(rest.parts) == 1:
         rest = rest.parts[0]
-    if isinstance(rest, Test):  # one listing has those to be tested
+    if isinstance(rest, Test):  # one listing returns the memories to test
         native = rest.where if native is None else {"$and": [native, rest.where]}
         tested = index.list(scope, exact=exact, filter=native)
         return only(filter(rest.holds, tested))
     records = _by_key(index.list(scope, exact=exact, filter=native, ids=ids))
-    met = _meeting(index, scope, rest, records)
+    met = _matching_keys(index, scope, rest, records)
     return only(record for key, record in records.items() if key in met)
 
 
 def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
-    """Return what :func:`scrubjay.backend.admit` returns, for one search of several scopes.
+    """Return the same as :func:`scrubjay.backend.admit`, for one search of several scopes.
 
-    Conditions that are not native cost a listing for each scope.
+    Conditions that are not native cost one listing per scope.
 
     >>> index, jane, joe = Index(), Scope("acme", "jane"), Scope("acme", "joe")
     >>> index.upsert("m1", "one", scope=jane, metadata={"city": "York"})
@@ -181,7 +181,7 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
         return Admitted(native)
     if len(scopes) == 1:
         return admit(index, scopes[0], node)
-    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(one, Ids) for one in rest.parts)):
+    if isinstance(rest, Ids) or (isinstance(rest, All) and all(isinstance(part, Ids) for part in rest.parts)):
         return Admitted(native, _only_ids(rest))
     keys: dict[Key, None] = {}
     for scope in scopes:
@@ -194,10 +194,10 @@ def admit_all(index: Index, scopes: Sequence[Scope], node: Node) -> Admitted:
 def admit_each(
     index: Index, scopes: Sequence[Scope], node: Node, *, exact: bool = False
 ) -> Iterator[tuple[Sequence[Scope], Admitted]]:
-    """Yield groups of scopes, each with what :func:`scrubjay.backend.admit` returns
-    for `node` and all of them; scopes without any are left out.
+    """Yield groups of scopes, each with the result of :func:`scrubjay.backend.admit` for `node` and all of them; scopes
+    without matches are left out.
 
-    A group is small enough for its partitions to be in memory together.
+    The partitions of a group fit into memory together.
     """
     native = native_part(node)
     if native is not None:
@@ -211,7 +211,7 @@ def admit_each(
 
 
 def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:
-    """Put "no" in the place of tests that no memory would be put to, which counting finds out natively."""
+    """Replace tests that no memory would reach by false; a native count finds them."""
     if isinstance(node, Test):
         return node if index.count(scope, filter=node.where) else NOTHING
     if isinstance(node, (All, Either)):
@@ -220,7 +220,7 @@ def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:
 
 
 def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
-    """Return a native filter and the conditions that remain; either may be None.
+    """Return a native filter and the remaining conditions; either may be None.
 
     >>> split(All([Native({"n": 1}), Test({"n": 1}, bool)]))[0]
     {'n': 1}
@@ -231,22 +231,22 @@ def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
     if not isinstance(node, All):
         return None, node
     parts = [(part, native_part(part)) for part in node.parts]
-    filters = [found for _, found in parts if found is not None]
+    filters = [filter_ for _, filter_ in parts if filter_ is not None]
     together = None if not filters else filters[0] if len(filters) == 1 else {"$and": filters}
-    return together, All([part for part, found in parts if found is None])
+    return together, All([part for part, filter_ in parts if filter_ is None])
 
 
 def _only_ids(node: Node) -> list[str | int] | None:
-    """Return the only ids that can meet a tree, as far as that is plain; None: any."""
+    """Return the only ids that can match a tree, if they are obvious; None: any."""
     if isinstance(node, Ids):
         return list(node.ids)
-    found = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
-    sets = [set(ids) for ids in found if ids is not None]
+    id_sets = [_only_ids(part) for part in node.parts] if isinstance(node, All) else []
+    sets = [set(ids) for ids in id_sets if ids is not None]
     return list(set.intersection(*sets)) if sets else None
 
 
 def native_part(node: Node) -> dict[str, Any] | None:
-    """Return the tree below `node` as one native filter; None if it holds tests or ids."""
+    """Return the tree below `node` as one native filter; None if it contains tests or ids."""
     if isinstance(node, Native):
         return node.filter
     if isinstance(node, (Test, Ids)):
@@ -261,13 +261,13 @@ def native_part(node: Node) -> dict[str, Any] | None:
 
 
 def where_of(given: Node | FilterLike | None) -> Node | None:
-    """Return conditions as a tree: a mapping of :mod:`scrubjay.filters` is a native one.
+    """Return conditions as a tree: a mapping of :mod:`scrubjay.filters` becomes a native condition.
 
     Args:
         given: a mapping, a tree, or None, which stays None.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: any other type.
 
     >>> where_of({"n": 1})
     Native(filter={'n': 1})
@@ -280,8 +280,8 @@ def where_of(given: Node | FilterLike | None) -> Node | None:
 
 
 def met_by(index: Index, scope: Scope, node: Node, records: Sequence[Record]) -> list[Record]:
-    """Return those of some records of one page that meet conditions, in their order."""
-    met = _meeting(index, scope, node, _by_key(records))
+    """Return those of the records, which are from one page, that match conditions, in order."""
+    met = _matching_keys(index, scope, node, _by_key(records))
     return [record for record in records if (record.scope, record.id) in met]
 
 
@@ -289,25 +289,25 @@ def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
     return {(record.scope, record.id): record for record in records}
 
 
-def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
-    """Return the keys of the records that meet a tree; the index evaluates native parts."""
+def _matching_keys(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
+    """Return the keys of the records that match a tree; the index evaluates native parts."""
     native = native_part(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native
-        found = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
+        matching = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
         return {
             key
-            for key, record in found.items()
+            for key, record in matching.items()
             if key in records and (not isinstance(node, Test) or node.holds(record))
         }
     if isinstance(node, Ids):
         return {key for key in records if key[1] in node.ids}
     if isinstance(node, Not):
-        return records.keys() - _meeting(index, scope, node.part, records)
+        return records.keys() - _matching_keys(index, scope, node.part, records)
     met = records.keys() if isinstance(node, All) else set()
     for part in node.parts if isinstance(node, (All, Either)) else ():
         if isinstance(node, All):
-            met = met & _meeting(index, scope, part, {key: records[key] for key in met})
+            met = met & _matching_keys(index, scope, part, {key: records[key] for key in met})
         else:
-            met = met | _meeting(index, scope, part, records)
+            met = met | _matching_keys(index, scope, part, records)
     return set(met)

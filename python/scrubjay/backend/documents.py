@@ -1,7 +1,7 @@
 """The documents of an adapter: one collection of a shared file, with the verbs of an index.
 
-Beyond :class:`scrubjay.Index` they take conditions that only Python can check, search several scopes at once, pass over
-what no document can have as its id, and raise the framework's errors.
+Beyond the verbs of :class:`scrubjay.Index`, they take conditions that only Python can check, search several scopes at
+once, ignore values that cannot be ids, and raise the framework's errors.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import EVERYTHING, Admitted, All, Ids, Node, admit, native_part, where_of
-from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.joint_ranking import search_together
 from scrubjay.backend.leases import lease
 from scrubjay.backend.offsets import Offsets
 from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.ranked_pages import RankedPages
-from scrubjay.backend.together import search_together
 from scrubjay.backend.writes import Writes, writing
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
@@ -40,20 +40,21 @@ Conditions: TypeAlias = "Node | FilterLike | None"
 
 @guarded
 class Documents:
-    """One collection as an adapter has it. Thread-safe; a context manager. :class:`AsyncDocuments` awaits the same.
+    """One collection, with the interface for adapters. Thread-safe; a context manager. :class:`AsyncDocuments` awaits
+    it.
 
     Args:
-        where: the path of a file, which all adapters of this process that name it share; an :class:`Index` that is
-            open already, which stays open; None: in this process's memory.
-        collection: of the file; None: the one without a name.
-        embedder: for finding by meaning; without one searches go by words, unless vectors are given.
-        query: how searches rank, a :class:`Query` or its settings; None: ``Query()``.
-        errors: what is raised in the place of Scrubjay's errors, by every method.
+        where: the path of a file, which all adapters of this process that name it share; an open :class:`Index`, which
+            stays open; None: in memory.
+        collection: of the file; None: the default collection.
+        embedder: for semantic search; without one searches use keywords, unless vectors are given.
+        query: the default of searches, a :class:`Query` or its settings; None: ``Query()``.
+        errors: the mapping of Scrubjay's errors to those that every method raises.
         options: dim, metric, dtype, analyzer of a new collection; durability, busy_timeout, memory_budget, keys and the
-            rest of :meth:`Index.open`.
+            other arguments of :meth:`Index.open`.
 
     `filter=` of a method is a filter of :mod:`scrubjay.filters` or a tree of conditions
-    (:mod:`scrubjay.backend.conditions`); the scope is said in every call. Ids are str.
+    (:mod:`scrubjay.backend.conditions`); every call names its scope. Ids are str.
 
     >>> jane = Scope("acme", user="jane")
     >>> documents = Documents(None, collection="notes")
@@ -83,28 +84,29 @@ class Documents:
 
     @property
     def index(self) -> Index:
-        """The collection's index. Made again if another holder of the file dropped the collection."""
+        """The collection's index. Created again if another holder of the file dropped the collection."""
         with self.errors:
             return self.lease.index
 
     @property
     def turn(self) -> AbstractContextManager[bool]:
-        """A lock that all adapters of this process over this file share, for what reads and then writes."""
+        """A lock that all adapters of this process over this file share, for reading and then writing."""
         with self.errors:
             return self.lease.turn
 
     # ------------------------------------------------------------------ writing
 
     def upsert_many(self, records: Iterable[Mapping[str, Any] | Any], *, scope: Scope | None = None) -> int:
-        """Write memories as :meth:`Index.upsert_many` does: all or none; return how many."""
+        """Write memories as :meth:`Index.upsert_many` does: all of them or none; return how many."""
         with self.errors:
             return self.index.upsert_many(records, scope=scope, progress=False)
 
     def patch(self, id: Any, *, scope: Scope, **changes: Any) -> int | None:
-        """Change one memory of exactly this scope but not its text, as :meth:`Index.patch` does; None: it is absent.
+        """Change one memory of exactly this scope but not its text, as :meth:`Index.patch` does; None if it does not
+        exist.
 
         Args:
-            id: of the memory; what cannot be an id names no memory.
+            id: of the memory; a value that cannot be an id names no memory.
             scope: its exact scope.
             changes: as for :meth:`scrubjay.Index.patch`.
         """
@@ -119,11 +121,11 @@ class Documents:
         filter: Conditions = None,
         reason: str = "delete",
     ) -> int:
-        """Delete memories of exactly this scope in one commit; return how many there were.
+        """Delete memories of exactly this scope in one commit; return how many existed.
 
         Args:
-            ids: of the memories; what is not there, or no id, is passed over.
-            filter: conditions; what meets them goes, of `ids` if they are given as well.
+            ids: of the memories; unknown ones, and values that cannot be ids, are ignored.
+            filter: conditions; memories that match are deleted, restricted to `ids` if these are given, too.
             scope: exactly this one.
             reason: for the deletion event.
 
@@ -143,15 +145,15 @@ class Documents:
                 if native is not None and native != EVERYTHING.filter:
                     return index.delete_many(wanted, scope=scope, filter=native, reason=reason)
                 met = [record.id for record in every(index, scope, node, exact=True)]
-                kept = met if wanted is None else list(set(met).intersection(wanted))
-                return index.delete_many(kept, scope=scope, reason=reason)
+                matching = met if wanted is None else list(set(met).intersection(wanted))
+                return index.delete_many(matching, scope=scope, reason=reason)
 
     def erase(self, scope: Scope, *, exact: bool = True, reason: str = "erase") -> int:
-        """Delete everything of exactly this scope (with exact=False of what lies below it, too); return how many.
+        """Delete everything of exactly this scope (with exact=False also of the scopes below it); return how many.
 
         Args:
-            scope: whose memories.
-            exact: whether only those of precisely this scope.
+            scope: of the memories.
+            exact: whether only memories of exactly this scope.
             reason: for the deletion event.
         """
         with self.errors:
@@ -159,13 +161,13 @@ class Documents:
 
     @contextmanager
     def writing(self, doing: str) -> Iterator[Writes]:
-        """Write and delete in one step, at the end of the block: all or nothing, in one commit where there is a file.
+        """Write and delete in one step at the end of the block: atomically, and in a file in one commit.
 
-        What the block reads nobody changes before that, in a file no other process either, so a slow embedder is asked
-        before. In memory a search may see what is put a moment before what is deleted is gone.
+        No other writer can change what the block reads until then, in a file no other process either; so call a slow
+        embedder before the block. In memory, a search may briefly see both the new memories and the deleted ones.
 
         Args:
-            doing: what is being done: the reason in deletion events, and for the message of an error.
+            doing: the operation: the reason in deletion events, and for the message of an error.
 
         >>> from scrubjay.records import Row
         >>> acme, documents = Scope("acme"), Documents(None)
@@ -180,20 +182,20 @@ class Documents:
         with self.errors, writing(self.lease, doing) as writes:
             yield writes
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get_many(
         self, ids: Iterable[Any], *, scope: Scope, exact: bool = False
     ) -> builtins.list[Record | None]:
-        """Return the memories with these ids in their order, with their vectors; None for what the scope does not see.
+        """Return the memories with these ids in order, with their vectors; None for ids that the scope does not see.
 
-        With `exact` what is shared with the scope counts as absent.
+        With `exact`, memories shared with the scope count as absent.
         """
         with self.errors:
             wanted = list(ids)
             known = valid_ids(wanted)
-            found = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
-            records = [found.get(id) if isinstance(id, str) else None for id in wanted]
+            by_id = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
+            records = [by_id.get(id) if isinstance(id, str) else None for id in wanted]
             return [r if r is None or not exact or r.scope == scope else None for r in records]
 
     def search(
@@ -208,20 +210,20 @@ class Documents:
         offset: int = 0,
         explain: bool = False,
     ) -> builtins.list[Hit]:
-        """Return the best `k` memories, best first, after the best `offset`: those that the pages before had.
+        """Return the best `k` memories, best first, without the `offset` ones that the previous pages had.
 
-        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`. Pages
-        that follow each other within ten minutes have each memory once.
+        Several scopes are ranked together (:mod:`scrubjay.backend.joint_ranking`). Otherwise as :meth:`Index.search`.
+        Consecutive pages within ten minutes return each memory once.
         """
         with self.errors:
             if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
                 raise ValueError(f"offset: expected 0 or more, got {offset!r}")
             scopes = [as_scope(scope)] if isinstance(scope, Scope) else list(scope)
-            where, asked, index = where_of(filter), self.query if query is None else query, self.index
+            where, search_query, index = where_of(filter), self.query if query is None else query, self.index
 
             def best(n: int) -> builtins.list[Hit]:
                 return search_together(
-                    index, scopes, text, k=n, where=where, vector=vector, query=asked, explain=explain
+                    index, scopes, text, k=n, where=where, vector=vector, query=search_query, explain=explain
                 )
 
             if offset == 0:
@@ -231,8 +233,8 @@ class Documents:
                 hits = best(n)
                 return hits, [(hit.scope, hit.id) for hit in hits]
 
-            said = None if vector is None else np.asarray(vector).tobytes()
-            question = (tuple(scopes), text, said, repr(where), repr(asked))
+            vector_bytes = None if vector is None else np.asarray(vector).tobytes()
+            question = (tuple(scopes), text, vector_bytes, repr(where), repr(search_query))
             return self._ranked.page(question, offset, k, found)
 
     def list(
@@ -247,7 +249,7 @@ class Documents:
     ) -> builtins.list[Record]:
         """Return all memories at once, without vectors, as :meth:`Index.list` does, for frameworks without pages.
 
-        Of `ids`, if they are given; what is not there, or no id, is passed over.
+        Restricted to `ids`, if given; unknown ones, and values that cannot be ids, are ignored.
         """
         with self.errors:
             node, index = where_of(filter), self.index
@@ -299,11 +301,12 @@ class Documents:
         own: Callable[[Record], bool] | None = None,
         question: Hashable = None,
     ) -> builtins.list[Record]:
-        """Return a page by its offset, for interfaces that know no cursor; late pages cost no more, and what others
-        write meanwhile repeats and hides nothing, where pages follow each other.
+        """Return a page by its offset, for interfaces without cursors. Late pages cost no more, and for consecutive
+        pages concurrent writes neither repeat nor hide memories.
 
-        `scope` may be several scopes of one tenant, in the order of writing; `filter` is as everywhere here. `offset`,
-        `limit`, `order_by`, `descending`, `exact`, `kept`, `own` and `question` are those of :meth:`Offsets.page`.
+        `scope` may be several scopes of one tenant, in the order of writing; `filter` is as in the other methods.
+        `offset`, `limit`, `order_by`, `descending`, `exact`, `kept`, `own` and `question` are those of
+        :meth:`Offsets.page`.
         """
         with self.errors:
             return self._offsets.page(
@@ -324,7 +327,7 @@ class Documents:
         """Yield all memories, page by page; `options` are those of :meth:`scroll`.
 
         Args:
-            scope: whose memories; what is shared with it comes, too.
+            scope: of the reader; memories shared with it are included.
             filter: conditions, native or a tree.
             options: such as `order_by` and `exact`.
         """
@@ -332,10 +335,10 @@ class Documents:
             yield from every(self.index, scope, where_of(filter), **options)
 
     def count(self, scope: Scope, *, filter: Conditions = None) -> int:
-        """Return how many memories the scope sees, and that meet the conditions.
+        """Return the number of memories that the scope sees and that match the conditions.
 
         Args:
-            scope: whose memories.
+            scope: of the reader.
             filter: conditions, native or a tree.
         """
         with self.errors:
@@ -352,14 +355,14 @@ class Documents:
 
     @contextmanager
     def changing(self) -> Iterator[Index]:
-        """Read and write in turn with all adapters of this process over this file; gives the index."""
+        """Hold the lock of all adapters of this process over this file while reading and writing; yields the index."""
         with self.errors, self.turn:
             yield self.index
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Return the file; the last adapter that uses it closes it."""
         self.lease.close()
 
     def __enter__(self: Self) -> Self:
@@ -375,8 +378,8 @@ class Documents:
 
     @property
     def place(self) -> str:
-        """Words for the `repr` of the adapter: collection, file, embedder."""
+        """The description for the `repr` of the adapter: collection, file, embedder."""
         try:
             return self.lease.place(self.lease.index)
-        except Exception:  # noqa: BLE001 - a repr never fails
+        except Exception:  # noqa: BLE001 - a repr must not raise
             return "closed"

@@ -1,7 +1,7 @@
-"""A framework's embeddings as an embedder of an index, also where they are made on an event loop.
+"""A framework's embeddings as an embedder of an index, even if they are computed on an event loop.
 
-An index calls its embedder synchronously. A loop must not wait for that, so the vectors are awaited first
-(:meth:`FrameworkEmbedder.prepare`), and the index finds them ready (:func:`prepared`).
+An index calls its embedder synchronously, which would block a loop. So the vectors are awaited first
+(:meth:`FrameworkEmbedder.prepare`), and the index finds them prepared (:func:`prepared`).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from scrubjay.index.passages import parts_of
 from scrubjay.records import as_text
 
 Prepared: TypeAlias = "dict[tuple[Literal['document', 'query'], str], Any]"
-"""Vectors by what a text is for, and the text; an exception in the place of a vector that could not be made."""
+"""Vectors by their purpose and text; an exception in place of a vector that could not be computed."""
 
 _ready: ContextVar[Mapping[Any, Any] | None] = ContextVar("scrubjay_prepared_vectors", default=None)
 
 
 class FrameworkEmbedder:
-    """An embedder over an object with `embed_documents(texts)` and `embed_query(text)`, as LangChain's embeddings are.
+    """An embedder over an object with `embed_documents(texts)` and `embed_query(text)`, such as LangChain's embeddings.
 
     Args:
         embeddings: that object; :meth:`prepare` needs `aembed_documents` and `aembed_query` as well.
-        name: of the model, which an index remembers; see :func:`model_of`.
-        dim: the length of the vectors; None: found by embedding a word, when it is first asked for.
-        passage_chars, whole_chars: of a text of more than `whole_chars` characters passages of at most `passage_chars`
-            are embedded, as of :class:`scrubjay.embedders.WordLlama`; None: as attributes of `embeddings` with these
-            names say, otherwise whole.
+        name: of the model, for the index; see :func:`model_of`.
+        dim: the length of the vectors; None: found by embedding a word, when it is first needed.
+        passage_chars, whole_chars: embed texts of more than `whole_chars` characters in passages of at most
+            `passage_chars`, as :class:`scrubjay.embedders.WordLlama` does; None: by the attributes of `embeddings` with
+            these names, otherwise embed whole texts.
 
     >>> class Lengths:
     ...     def embed_documents(self, texts):
@@ -71,12 +71,12 @@ class FrameworkEmbedder:
         """Return a float32 vector for each of `texts`."""
         ready = _ready.get() or {}
         missing = [text for text in texts if ("document", text) not in ready]
-        made = self.embeddings.embed_documents(missing) if missing else []
+        new_vectors = self.embeddings.embed_documents(missing) if missing else []
         if len(missing) == len(texts):
-            return as_vectors(made)
-        new = iter(made)
-        given = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
-        return as_vectors([_vector(one) for one in given])
+            return as_vectors(new_vectors)
+        new = iter(new_vectors)
+        vectors = [ready["document", text] if ("document", text) in ready else next(new) for text in texts]
+        return as_vectors([_vector(vector) for vector in vectors])
 
     def embed_query(self, text: str) -> Any:
         """Return the float32 vector of the question `text`."""
@@ -86,40 +86,40 @@ class FrameworkEmbedder:
         )
 
     def asked_for(self, texts: Iterable[str]) -> list[str]:
-        """Return what an index will ask for where it writes `texts`: each once, long ones in passages."""
+        """Return the texts that an index will embed when it writes `texts`: distinct, long ones in passages."""
         parts = (parts_of(text, None, self.passage_chars, self.whole_chars).texts for text in texts)
         return list(dict.fromkeys(chain.from_iterable(parts)))
 
     async def prepare(self, documents: Iterable[str] = (), queries: Iterable[str] = ()) -> Prepared:
-        """Embed what an index will ask for, awaiting the embeddings' own methods, all at once; for :func:`prepared`.
+        """Embed what an index will need, awaiting the embeddings' own methods concurrently; for :func:`prepared`.
 
         Args:
-            documents: texts that are to be written.
-            queries: questions that are to be asked.
+            documents: texts to be written.
+            queries: questions to be searched.
 
-        What fails is kept as its exception, and raised where the index asks for the vector.
+        A failure is stored as its exception, and raised when the index asks for the vector.
         """
         texts, questions = self.asked_for(documents), list(dict.fromkeys(queries))
         calls: list[Any] = [self.embeddings.aembed_query(text) for text in questions]
         if texts:
             calls.append(self.embeddings.aembed_documents(texts))
         answers = await asyncio.gather(*calls, return_exceptions=True)
-        ready: Prepared = {("query", text): one for text, one in zip(questions, answers, strict=False)}
+        ready: Prepared = {("query", text): answer for text, answer in zip(questions, answers, strict=False)}
         rows: Any = answers[-1] if texts else []
         if not isinstance(rows, BaseException) and len(rows) != len(texts):
             rows = ValueError(f"embeddings: expected {len(texts)} vectors, got {len(rows)}")
         vectors = [rows] * len(texts) if isinstance(rows, BaseException) else rows
-        return ready | {("document", text): one for text, one in zip(texts, vectors, strict=True)}
+        return ready | {("document", text): vector for text, vector in zip(texts, vectors, strict=True)}
 
 
 @contextmanager
 def prepared(vectors: Mapping[tuple[Literal["document", "query"], str], Any]) -> Iterator[None]:
-    """Within this, in this context and in threads that take it over, an index gets these vectors, or these exceptions.
+    """Provide vectors, or exceptions, to the embedder of an index, in this context and in threads that copy it.
 
     Args:
         vectors: by ("document" or "query", text), as :meth:`FrameworkEmbedder.prepare` returns them.
 
-    The index still knows their model, and degrades a search whose question could not be embedded.
+    The index still records their model, and degrades a search whose question could not be embedded.
     """
     token = _ready.set({(kind, as_text(text)): vector for (kind, text), vector in vectors.items()})
     try:
@@ -131,11 +131,11 @@ def prepared(vectors: Mapping[tuple[Literal["document", "query"], str], Any]) ->
 def model_of(
     embeddings: Any, attributes: Sequence[str] = ("model", "model_name", "model_id", "deployment")
 ) -> str | None:
-    """Return the name of the model that an object of another library has in an attribute; None: it says none.
+    """Return the name of the model from an attribute of another library's object, or None.
 
     Args:
         embeddings: the object.
-        attributes: where the name may be, the first one that has one counts.
+        attributes: the attributes to try; the first one with a name counts.
 
     >>> from types import SimpleNamespace
     >>> model_of(SimpleNamespace(model_name="small")), model_of(SimpleNamespace())
@@ -148,7 +148,7 @@ def model_of(
     return None
 
 
-def _vector(one: Any) -> Any:
-    if isinstance(one, BaseException):
-        raise one
-    return np.asarray(one)
+def _vector(vector: Any) -> Any:
+    if isinstance(vector, BaseException):
+        raise vector
+    return np.asarray(vector)

@@ -1,7 +1,7 @@
 """Conditions on one field, for frameworks whose filters compare as Python does.
 
-An index compares values with their types: ``True`` is not ``1``, and of a list it knows the texts. :class:`Field` says
-the rest with functions of a memory, which as few memories as possible are put to.
+An index compares values with their types: ``True`` is not ``1``, and of a list it compares the texts. :class:`Field`
+expresses the other comparisons by functions of a memory, which are called for as few memories as possible.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "$lt": operators.lt,
     "$lte": operators.le,
 }
-_OWN = ("created_at", "expires_at")  # which a filter takes for the memory's own times
+_OWN = ("created_at", "expires_at")  # a filter reads these as the memory's own times
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the metadata, and what a filter may ask of it. A field that is None is absent.
+    """A field of the metadata, and the conditions on it. A field that is None is absent.
 
     Args:
         name: of the field.
-        values_of: what a memory has by name, where the index does not know it; None: its metadata.
+        values_of: returns a memory's values by name, if they are not in the metadata; None: its metadata.
 
-    Native are the conditions that the index checks as Python would; an index takes the names `created_at`, `expires_at`
-    and those that begin with ``$`` for something else.
+    Conditions that the index checks as Python would are native; the names `created_at`, `expires_at` and those that
+    begin with ``$`` have another meaning in an index.
 
     >>> Field("n").one_of([1, "one"]).parts
     [Native(filter={'n': 'one'}), Native(filter={'n': {'$in': [1, True]}})]
@@ -51,8 +51,8 @@ class Field:
         return named and self.values_of is None
 
     def test(self, holds: Callable[[Any], Any], where: dict[str, Any] | None = None) -> Test:
-        """Return the condition that the field has a value of which `holds` is true; only memories that the native
-        condition `where` admits are looked at."""
+        """Return the condition that the field has a value for which `holds` is true; only memories that match the
+        native condition `where` are tested."""
 
         def meets(record: Record) -> bool:
             value = self._value(record)
@@ -69,18 +69,18 @@ class Field:
         return Native(exists(self.name)) if self.is_native else self.test(lambda value: True)
 
     def one_of(self, values: Iterable[Any]) -> Node:
-        """Return the condition that the field equals one of the values as Python has it: ``1 == 1.0 == True``, lists
-        and mappings by what they hold. None among them is a field without a value."""
+        """Return the condition that the field equals one of the values in Python's sense: ``1 == 1.0 == True``, lists
+        and mappings by their contents. A None among them matches a field without a value."""
         values = list(values)
         some = [value for value in values if value is not None]
         if not self.is_native:
-            found: list[Node] = [self.test(lambda value: value in some)]
+            tests: list[Node] = [self.test(lambda value: value in some)]
             if len(some) < len(values):
-                found.append(Test(EVERYTHING.filter, lambda record: self._value(record) is None))
-            return found[0] if len(found) == 1 else Either(found)
+                tests.append(Test(EVERYTHING.filter, lambda record: self._value(record) is None))
+            return tests[0] if len(tests) == 1 else Either(tests)
         parts: list[Node] = []
         texts = [value for value in some if isinstance(value, str)]
-        if texts:  # of a list, $in takes the texts
+        if texts:  # in a list field, $in matches the texts
             parts.append(Native({self.name: texts[0] if len(texts) == 1 else {"$in": texts, "$gte": ""}}))
         numbers = [value for value in some if _is_number(value)]
         if numbers:
@@ -99,10 +99,10 @@ class Field:
 
         Args:
             operator: "$gt", "$gte", "$lt" or "$lte".
-            bound: a number, which booleans compare with, or a text, with which texts compare by code point.
+            bound: a number, with which booleans compare, too, or a text, with which texts compare by code point.
 
         Raises:
-            ValueError: there is no such operator.
+            ValueError: unknown operator.
         """
         if operator not in _ORDERS:
             raise ValueError(f"operator: expected one of {', '.join(_ORDERS)}, got {operator!r}")
@@ -140,7 +140,7 @@ _ENDS = (math.inf, -math.inf)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether the index compares it exactly: a finite float, or an integer of 64 bits."""
+    """Whether the index compares it exactly: a finite float, or a 64-bit integer."""
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, int) and -(2**63) <= value < 2**63

@@ -21,19 +21,19 @@ from scrubjay.store.postgres.address import is_address
 
 
 class _Opened:
-    """One file that this process has open, and its holders."""
+    """A file that this process has open, and its leases."""
 
     def __init__(self, index: Index, options: dict[str, Any]) -> None:
         self.index = index
         self.options = options
         self.file = None if index.path is None else _identity(index.path)
         self.is_ours = True
-        # Weak: a framework that drops its store without closing it must not keep the file open. Nothing here takes a
-        # lock when one goes, since that may happen in the middle of anything.
+        # Weak: a framework that drops its store without closing it must not keep the file open. No lock is taken when a
+        # lease is collected, since that may happen at any point.
         self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
 
     def usable(self, path: Path | str) -> bool:
-        """Whether the file or database is still open, and the file still the one that the path names."""
+        """Whether the file or database is still open, and the path still names the same file."""
         try:
             self.index.admin.collections()
         except ClosedError:  # the index itself was closed
@@ -54,12 +54,12 @@ class Lease:
         self._collection = collection
         self._embedder = embedder
         self._identity = identity
-        self._index: Index | None = None  # as it was last given; strong, so that it is not made for each call
+        self._index: Index | None = None  # the last one returned; strong, to be reused
         self._closed = False
 
     @property
     def root(self) -> Index:
-        """The index that was opened: the collection without a name."""
+        """The index that was opened: the default collection."""
         if self._closed:
             raise ClosedError("the store of this adapter is closed")
         return self._opened.index
@@ -82,13 +82,13 @@ class Lease:
 
     @property
     def turn(self) -> AbstractContextManager[bool]:
-        """A lock that all holders of the file share, for what reads and then writes."""
+        """A lock that all holders of the file share, for reading and then writing."""
         with _lock:
             turn: AbstractContextManager[bool] = _turns.setdefault(self.root, threading.RLock())
             return turn
 
     def place(self, index: Index) -> str:
-        """Return words for the `repr` of the adapter whose index this is. Reads nothing and opens nothing.
+        """Return the description for the `repr` of the adapter of this index. Reads and opens nothing.
 
         >>> held = lease(None, collection="notes")
         >>> held.place(held.index)
@@ -104,7 +104,7 @@ class Lease:
         return f"{name}{where}, by {by}{', closed' if self._closed else ''}"
 
     def close(self) -> None:
-        """Give the file back; the last holder's call closes it. Other calls raise ClosedError then."""
+        """Return the file; the last holder's call closes it. Later calls raise ClosedError."""
         with _lock:  # also while the file is being closed: another opening waits
             if self._closed:
                 return
@@ -138,12 +138,12 @@ def lease(
     """Return a lease on a collection of a file.
 
     Args:
-        where: a path, or the address of a database (postgresql://...); an index that is open already, which the lease
-            never closes; None: a new index in memory.
-        collection: of the file; None: the one without a name.
+        where: a path, or the address of a database (postgresql://...); an open index, which the lease never closes;
+            None: a new index in memory.
+        collection: of the file; None: the default collection.
         embedder, dim, metric, dtype, analyzer: of the collection, as in :meth:`scrubjay.Index.collection`.
         options: durability, busy_timeout and the other arguments of :meth:`scrubjay.Index.open` that concern the
-            file. The first opening decides; later ones with other options raise.
+            file. The first opening determines them; later ones with other options raise.
 
     Paths are compared with links resolved. One file is opened at a time.
 
@@ -171,7 +171,7 @@ def lease(
     with _lock:  # until the lease is registered, so that no other thread closes the file
         if where is None or isinstance(where, Index):
             opened = _Opened(Index(**options) if where is None else where, {})
-            opened.is_ours = False  # no look-up finds it, and its owner closes it
+            opened.is_ours = False  # not registered; its owner closes it
         else:
             opened = _open(str(where) if is_address(where) else Path(where), options)
         held = Lease(opened, collection, embedder, identity)
@@ -215,7 +215,7 @@ def _open(path: Path | str, options: dict[str, Any]) -> _Opened:
 
 
 def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> None:
-    """Make the collection without a name as requested."""
+    """Apply the embedder to the default collection, and check the requested properties."""
     if embedder is not None:
         index.embedder = embedder
     stats = index.admin.stats()
@@ -228,10 +228,10 @@ def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> N
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 _DEFAULT = "the default"

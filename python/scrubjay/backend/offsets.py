@@ -1,12 +1,12 @@
-"""Pages by offset that cost what they return, for interfaces that know no cursor.
+"""Pages by offset that cost what they return, for interfaces without cursors.
 
-A caller who goes through a listing asks for the offsets at which pages ended. So an :class:`Offsets` remembers where
-that was, and the next page begins behind the last document of the one before, as one with a cursor does: late pages
-cost as the first, and what others write or delete meanwhile neither repeats nor hides what stays. Any other offset is
-counted from the beginning.
+A caller that iterates over a listing requests the offsets at which pages ended. So an :class:`Offsets` remembers these
+positions, and the next page begins after the last document of the previous one, as with a cursor: late pages cost no
+more than the first, and concurrent writes and deletions neither repeat nor hide documents that stay. Any other offset
+is counted from the start.
 
-In the order of writing a place is a version. In another order the first page sorts everything anyway; its keys are
-remembered, and later pages read theirs.
+In the order of writing a position is a version. In any other order the first page sorts everything anyway; the sorted
+keys are cached, and later pages read theirs.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 
 _SECONDS = 600.0
-"""How long the end of a page is remembered; a later call counts from the start."""
+"""Lifetime of a remembered end of a page; a later call counts from the start."""
 
 _MOST_LISTINGS, _MOST_ENDS, _MOST_KEYS = 256, 1000, 1_000_000
-_LEAST_PAGE = 256  # memories that are read at a time where few of them meet the conditions
+_LEAST_PAGE = 256  # memories per read if few of them match the conditions
 _MOST_READ = 4096
 
 Kept: TypeAlias = Callable[[Record], bool]
 
 
 class _Listing(NamedTuple):
-    """A listing that was asked for, after its arguments were checked."""
+    """The arguments of a listing, checked."""
 
     scrolls: list[Scroll]
     rest: Node | None
     kept: Kept | None
     own: Kept | None
     question: Hashable | None
-    """Equal for the pages of one listing; None: it cannot be told from others."""
+    """Equal for the pages of one listing; None: it cannot be distinguished from others."""
 
     @property
     def is_native(self) -> bool:
@@ -58,12 +58,12 @@ class _Listing(NamedTuple):
 
     @property
     def n_scopes(self) -> int:
-        """How many scopes are listed."""
+        """The number of listed scopes."""
         return sum(1 + len(scroll.more) for scroll in self.scrolls)
 
 
 class _End(NamedTuple):
-    """Where a page ended: behind a version or, in another order, before a place among keys."""
+    """The end of a page: after a version or, in any other order, before an index into keys."""
 
     place: int
     keys: list[Key] | None = None
@@ -71,7 +71,7 @@ class _End(NamedTuple):
 
 @dataclass(eq=False)
 class _Walk:
-    """Where the pages of one listing ended, by the offset of the next one."""
+    """The ends of the pages of one listing, by the offset of the next page."""
 
     until: float = 0.0
     ends: dict[int, _End] = field(default_factory=dict)
@@ -112,48 +112,48 @@ class Offsets:
         own: Kept | None = None,
         question: Hashable = None,
     ) -> list[Record]:
-        """Return the memories that several scopes see and that meet the conditions, without the first `offset` ones.
+        """Return the memories that several scopes see and that match the conditions, without the first `offset` ones.
 
-        Where a page of the same listing ended at `offset` in the last ten minutes, go on behind it. If it did not, a
-        page in the order of writing costs what it passes over as well: some nanoseconds each where all are of one
-        partition and the index checks all conditions, less than a microsecond where they are of several partitions and
-        nothing is filtered or the index is in memory, and some microseconds otherwise.
+        If a page of the same listing ended at `offset` in the last ten minutes, continue there. Otherwise a page in the
+        order of writing also costs what it skips: some nanoseconds per memory if all are in one partition and the index
+        checks all conditions, less than a microsecond if they are in several partitions and nothing is filtered or the
+        index is in memory, and some microseconds otherwise.
 
         Args:
             index: the collection.
-            scopes: of one tenant; each is listed as :meth:`Index.scroll` does. More than one only in the order of
-                writing, which documents of several tenants do not have together in every store.
+            scopes: of one tenant; each is listed as by :meth:`Index.scroll`. Several are allowed only in the order of
+                writing, which not every store has across documents of several tenants.
             where: conditions.
-            offset, limit: how many to leave out, and how many at most.
+            offset, limit: the number of memories to skip, and the maximum number to return.
             order_by, descending, exact: as for :meth:`Index.scroll`.
-            kept: a cheap condition more, of the memories that are read.
-            own: whether a memory is of the adapter's making. Others do not come, but an offset at which no page ended
-                may count them.
-            question: what tells this listing from others where `where` has a :class:`Test`, or `kept` is given: equal
-                only for equal conditions. Without it nothing is remembered then.
+            kept: a further, cheap condition on the memories that are read.
+            own: whether the adapter wrote a memory. Others are not returned, but an offset at which no page ended may
+                count them.
+            question: distinguishes this listing from others if `where` has a :class:`Test`, or `kept` is given: equal
+                only for equal conditions. Without it nothing is remembered in these cases.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         start, n = checked_count(offset, "offset"), checked_count(limit, "limit")
         order = {"order_by": order_by, "descending": descending, "exact": exact}
-        wanted = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
-        if not wanted.scrolls or n == 0:
+        listing = _listing(scopes, where, order, kept, own, question, Backend.of(index).is_durable)
+        if not listing.scrolls or n == 0:
             return []
-        if wanted.scrolls[0].by_writes:
-            return self._written(index, wanted, start, n)
-        if wanted.n_scopes > 1:
-            raise ValueError(f"order_by: expected None for {wanted.n_scopes} scopes, got {order_by!r}")
-        return self._ordered(index, wanted, start, n)
+        if listing.scrolls[0].by_writes:
+            return self._written(index, listing, start, n)
+        if listing.n_scopes > 1:
+            raise ValueError(f"order_by: expected None for {listing.n_scopes} scopes, got {order_by!r}")
+        return self._ordered(index, listing, start, n)
 
     def _written(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else _End(0)
         after = _passed(index, wanted, offset) if end is None else end.place
         if after is None:
             return []
-        found, last = _behind(index, wanted, after, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last))
-        return found
+        records, last = _behind(index, wanted, after, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last))
+        return records
 
     def _ordered(self, index: Index, wanted: _Listing, offset: int, limit: int) -> list[Record]:
         end = self._end(wanted, offset) if offset else None
@@ -161,11 +161,11 @@ class Offsets:
             keys = Backend.of(index).engine.keys(wanted.scrolls[0])
             place = offset if wanted.is_native else _of_keys(index, wanted, keys, 0, offset)[1]
             end = _End(place, keys)
-        found, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
-        self._remember(wanted, offset, limit, len(found), _End(last, end.keys))
-        return found
+        records, last = _of_keys(index, wanted, end.keys or [], end.place, limit)
+        self._remember(wanted, offset, limit, len(records), _End(last, end.keys))
+        return records
 
-    # ------------------------------------------------------------------ what is remembered
+    # ------------------------------------------------------------------ remembered ends
 
     def _end(self, wanted: _Listing, offset: int) -> _End | None:
         with self._lock:
@@ -182,18 +182,18 @@ class Offsets:
             if walk.until < now:
                 walk.ends.clear()
             walk.until = now + _SECONDS
-            # The latter for callers that add up limits: a listing that ended early may have grown.
+            # The second is for callers that add up limits: a listing that ended early may have grown.
             for ended in (offset + n_found, offset + limit):
                 walk.ends.pop(ended, None)
                 walk.ends[ended] = end
             while len(walk.ends) > _MOST_ENDS:
                 del walk.ends[next(iter(walk.ends))]
             if end.keys is not None:
-                known = {id(one.keys): len(one.keys or ()) for one in walk.ends.values()}
+                known = {id(known_end.keys): len(known_end.keys or ()) for known_end in walk.ends.values()}
                 walk.n_keys = sum(known.values())
             while self._walks and (
                 len(self._walks) > _MOST_LISTINGS
-                or sum(one.n_keys for one in self._walks.values()) > _MOST_KEYS
+                or sum(other.n_keys for other in self._walks.values()) > _MOST_KEYS
             ):
                 self._walks.popitem(last=False)
 
@@ -210,45 +210,45 @@ def _listing(
     native, rest = (None, None) if where is None else split(where)
     compiled = None if native is None else Filter(native)
     scrolls = [scroll_of(scope, filter=compiled, **order) for scope in dict.fromkeys(scopes)]
-    tenants = {one.scope.tenant for one in scrolls}
+    tenants = {scroll.scope.tenant for scroll in scrolls}
     if len(tenants) > 1:
         raise ValueError(f"scope: expected scopes of one tenant, got those of {', '.join(sorted(tenants))}")
     if is_durable and len(scrolls) > 1 and scrolls[0].exact:
-        # The rows of all are read by one listing, a few of each scope.
-        scrolls = [scrolls[0]._replace(more=tuple(one.scope for one in scrolls[1:]))]
-    told = None
+        # One listing reads the rows of all scopes, a few of each.
+        scrolls = [scrolls[0]._replace(more=tuple(scroll.scope for scroll in scrolls[1:]))]
+    key = None
     if question is not None or (rest is None and kept is None):
-        said = None if native is None else json.dumps(native, default=repr)
-        told = (tuple(scopes), said, *order.values(), question)
-    return _Listing(scrolls, rest, kept, own, told)
+        native_json = None if native is None else json.dumps(native, default=repr)
+        key = (tuple(scopes), native_json, *order.values(), question)
+    return _Listing(scrolls, rest, kept, own, key)
 
 
 # ---------------------------------------------------------------------- reading
 
 
 def _behind(index: Index, wanted: _Listing, after: int, limit: int) -> tuple[list[Record], int]:
-    """Return the first memories behind a version that meet all conditions, and the version behind which they end."""
-    found: list[Record] = []
+    """Return the first memories after a version that match all conditions, and the version at which they end."""
+    records: list[Record] = []
     n = limit
     source = _read(index, wanted, after, n)
-    while (room := limit - len(found)) and (part := list(islice(source, n))):
+    while (room := limit - len(records)) and (part := list(islice(source, n))):
         met = _met(index, wanted, part)[:room]
-        found += met
+        records += met
         last = met[-1] if len(met) == room else part[-1][1]
         after = last.version or after
-        n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few meet the conditions
-    return found, after
+        n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few match the conditions
+    return records, after
 
 
 def _read(index: Index, wanted: _Listing, after: int, n: int) -> Iterator[tuple[Scope, Record]]:
-    """Yield what lies behind a version in any of the scopes, each memory once, with a scope that sees it."""
+    """Yield the memories after a version in any of the scopes, each once, with a scope that sees it."""
     scrolls = wanted.scrolls
     each = [_read_one(index, scroll, after, -(-n // len(scrolls))) for scroll in scrolls]
     if len(each) == 1:
         yield from each[0]
         return
     before = None
-    merged = heapq.merge(*each, key=lambda one: one[1].version or 0, reverse=scrolls[0].descending)
+    merged = heapq.merge(*each, key=lambda pair: pair[1].version or 0, reverse=scrolls[0].descending)
     for scope, record in merged:
         if record.version != before:
             yield scope, record
@@ -267,32 +267,32 @@ def _read_one(index: Index, scroll: Scroll, after: int, n: int) -> Iterator[tupl
 
 
 def _met(index: Index, wanted: _Listing, part: Sequence[tuple[Scope, Record]]) -> list[Record]:
-    """Return those of some memories that meet the conditions which the index does not check, in their order."""
+    """Return those of the memories that match the conditions which the index does not check, in order."""
     checks = [check for check in (wanted.own, wanted.kept) if check is not None]
-    kept = [(scope, one) for scope, one in part if all(check(one) for check in checks)]
+    pairs = [(scope, record) for scope, record in part if all(check(record) for check in checks)]
     if wanted.rest is None:
-        return [record for _, record in kept]
+        return [record for _, record in pairs]
     seen: dict[Scope, list[Record]] = {}
-    for scope, record in kept:
+    for scope, record in pairs:
         seen.setdefault(scope, []).append(record)
     met = {
         (record.scope, record.id)
         for scope, records in seen.items()
         for record in met_by(index, scope, wanted.rest, records)
     }
-    return [record for _, record in kept if (record.scope, record.id) in met]
+    return [record for _, record in pairs if (record.scope, record.id) in met]
 
 
 def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
-    """Return the version of the n-th memory of a listing; None: it has fewer."""
+    """Return the version of the n-th memory of a listing; None if it has fewer."""
     if wanted.is_native:
         version = Backend.of(index).engine.version_at(wanted.scrolls, n - 1)
         if version != UNKNOWN:
             return version
     after = 0
     while n > 0:
-        found, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
-        if len(found) < some:
+        records, after = _behind(index, wanted, after, some := min(n, _MOST_READ))
+        if len(records) < some:
             return None
         n -= some
     return after
@@ -301,22 +301,22 @@ def _passed(index: Index, wanted: _Listing, n: int) -> int | None:
 def _of_keys(
     index: Index, wanted: _Listing, keys: Sequence[Key], start: int, limit: int
 ) -> tuple[list[Record], int]:
-    """Return the first of some keys' memories from a place on that are still there and meet the conditions, and the
-    place behind the last one."""
+    """Return the first memories, by keys from an index on, that still exist and match the conditions, and the index
+    after the last one."""
     scroll = wanted.scrolls[0]
-    found: list[Record] = []
+    records: list[Record] = []
     n = min(limit, _MOST_READ)
-    while (room := limit - len(found)) and start < len(keys):
+    while (room := limit - len(records)) and start < len(keys):
         part = keys[start : start + n]
         ids = {id for _, id in part}
         listed = index.list(scroll.scope, filter=scroll.filter, ids=ids, exact=scroll.exact)
         there = {(record.scope, record.id): record for record in listed}
         met = _met(index, wanted, [(scroll.scope, there[key]) for key in part if key in there])[:room]
-        found += met
+        records += met
         if len(met) == room:
             last = (met[-1].scope, met[-1].id)
             start += part.index(last) + 1
         else:
             start += len(part)
-        n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few are still there, or meet the conditions
-    return found, start
+        n = min(max(2 * n, _LEAST_PAGE), _MOST_READ)  # few still exist, or match the conditions
+    return records, start

@@ -1,4 +1,4 @@
-"""Pages by cursor, also where a part of the filter is a function of Python."""
+"""Pages by cursor, even if a part of the filter is a Python function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrubjay.index import Index
 from scrubjay.records import Cursor, Page, Record
 
 _LEAST_PAGE = 256
-"""Memories that are read at a time where most of them may not meet the conditions."""
+"""Memories per read if most of them may not match the conditions."""
 
 
 def page_of(
@@ -23,13 +23,13 @@ def page_of(
     cursor: Cursor | str | None = None,
     **options: Any,
 ) -> Page:
-    """Return one page of what meets the conditions, and the cursor of the next one.
+    """Return one page of the memories that match the conditions `where`, and the cursor of the next one.
 
-    `options` are `order_by`, `descending`, `vectors` and `exact` of :meth:`scrubjay.Index.scroll`, whose promises hold
-    here: no page costs more for being a late one.
+    `options` are `order_by`, `descending`, `vectors` and `exact` of :meth:`scrubjay.Index.scroll`, whose guarantees
+    hold here: a late page costs no more than the first.
 
     Raises:
-        CursorError: the cursor is damaged, or of another index, scope or order.
+        CursorError: the cursor is damaged, or belongs to another index, scope or order.
 
     >>> from scrubjay.backend.conditions import Test, is_text
     >>> index, acme = Index(), Scope("acme")
@@ -43,30 +43,31 @@ def page_of(
     native, rest = (None, None) if where is None else split(where)
     if rest is None:
         return index.scroll(scope=scope, filter=native, limit=limit, cursor=cursor, **options)
-    found: list[Record] = []
+    records: list[Record] = []
     while True:
-        room, start = limit - len(found), cursor
+        room, start = limit - len(records), cursor
         page = index.scroll(scope=scope, filter=native, limit=max(room, _LEAST_PAGE), cursor=start, **options)
         met = met_by(index, scope, rest, page.records)
         if len(met) > room:
-            # The page ends in the middle of what was read: its cursor is that of a shorter reading.
+            # The page ends in the middle of the memories read: its cursor is that of a shorter read.
             positions = [
                 position for position, record in enumerate(page.records, 1) if record is met[room - 1]
             ]
             page = index.scroll(scope=scope, filter=native, limit=positions[0], cursor=start, **options)
             met = met_by(index, scope, rest, page.records)[:room]
-        found += met
+        records += met
         cursor = page.cursor
-        if cursor is None or len(found) >= limit:
-            return Page(found, cursor)
+        if cursor is None or len(records) >= limit:
+            return Page(records, cursor)
 
 
 def every(
     index: Index, scope: Scope, where: Node | None = None, *, page: int = 1000, **options: Any
 ) -> Iterator[Record]:
-    """Yield all that meets the conditions, page by page, in the order of writing unless `options` say otherwise.
+    """Yield all memories that match the conditions `where`, page by page, in the order of writing unless `options`
+    differ.
 
-    What is written meanwhile may or may not be among it; see :meth:`scrubjay.Index.scroll`.
+    Memories written meanwhile may or may not be included; see :meth:`scrubjay.Index.scroll`.
     """
     cursor: Cursor | str | None = None
     while True:

@@ -1,8 +1,8 @@
-"""Hands a :class:`scrubjay.Query` to a search through interfaces that have no word for it.
+"""Passing a :class:`scrubjay.Query` through interfaces that have no parameter for it.
 
-An adapter takes a query in its constructor and, where the framework passes further arguments on, with each search;
-there it is named `scrubjay_query`, since frameworks call the text `query`. Where the adapter is stored or configured as
-JSON, it takes :meth:`scrubjay.Query.to_dict`'s settings as well.
+An adapter takes a query in its constructor and, if the framework passes on further arguments, with each search, where
+it is named `scrubjay_query`, since frameworks call the text `query`. If the adapter is stored or configured as JSON, it
+also takes the settings of :meth:`scrubjay.Query.to_dict`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual
     Args:
         given: a query, its settings, or None.
         name: of the argument, for messages.
-        usual: what None stands for.
+        usual: the default, for None.
 
     Raises:
-        TypeError, ValueError: it is something else; the message names the argument or the setting.
+        TypeError, ValueError: anything else; the message names the argument or the setting.
 
     >>> as_query({"mode": "keyword"})
     Query(mode='lexical')
@@ -42,7 +42,7 @@ def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual
 
 
 def narrowed(query: Query, ids: Sequence[Any] | None) -> Query:
-    """Return the query restricted to what these ids and keys name and its own name; None leaves it unchanged.
+    """Return the query restricted to these ids and keys, in addition to its own; None leaves it unchanged.
 
     >>> narrowed(Query(ids=["m1", "m2"]), ["m2", "m3"])
     Query(ids=['m2'])

@@ -1,8 +1,8 @@
-"""Pages by offset of what a question finds, each result once.
+"""Pages by offset of search results, each result once.
 
-How many candidates of each arm are fused grows with the number of results, and with it the order of results beyond the
-first hundred: pages that were slices of rankings of different lengths would repeat some results and leave others out.
-So what the pages before had is remembered, and a page has the best of what is left.
+The number of candidates of each ranking grows with the number of results, and with it the order of results beyond the
+first hundred: pages cut from rankings of different lengths would repeat some results and omit others. So the results of
+previous pages are remembered, and a page has the best of the remaining ones.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from scrubjay.locks import renew_in_children
 T = TypeVar("T")
 
 _STEADY = 100
-"""Results up to here are the same in rankings of every length: a query fuses so many candidates at least."""
+"""Results up to here are the same in rankings of every length: a query fuses at least this many candidates."""
 
 _SECONDS = 600.0
 _MOST_WALKS, _MOST_KEYS = 256, 1_000_000
 
 
 class _Walk(NamedTuple):
-    """What the pages of a question had, in their order."""
+    """The results of the pages of a question so far, in order."""
 
     until: float
     keys: list[Hashable]
@@ -34,7 +34,7 @@ class _Walk(NamedTuple):
 
 @guarded
 class RankedPages:
-    """The pages of questions of one adapter. Thread-safe.
+    """The pages of one adapter's questions. Thread-safe.
 
     >>> def found(n):  # a ranking whose order depends on its length
     ...     names = ["a", "b", "c", "d"][:n]
@@ -57,14 +57,14 @@ class RankedPages:
         limit: int,
         found: Callable[[int], tuple[Sequence[T], Sequence[Hashable]]],
     ) -> list[T]:
-        """Return the best `limit` results but for the `offset` that the pages before had.
+        """Return the best `limit` results, without the `offset` ones that the previous pages had.
 
-        If no page ended at `offset` in the last ten minutes, they are the first `offset` of the ranking.
+        If no page ended at `offset` in the last ten minutes, these are the first `offset` of the ranking.
 
         Args:
-            question: equal for the pages of one question alone.
-            offset, limit: how many to leave out, and how many at most.
-            found: a number to that many results, the best first, and what tells each from the others.
+            question: equal only for the pages of one question.
+            offset, limit: the number of results to skip, and the maximum number to return.
+            found: takes a number and returns that many results, best first, and a key that identifies each.
         """
         need = offset + limit
         if need <= self._steady:
@@ -90,8 +90,8 @@ class RankedPages:
         with self._lock:
             known = self._walks.get(question)
             if is_jump and known is not None and known.until >= time.monotonic():
-                return  # the walk goes on where it was
-            if known is not None and known.keys[: len(keys)] == keys:  # an earlier page, asked for again
+                return  # the walk continues at its end
+            if known is not None and known.keys[: len(keys)] == keys:  # an earlier page, requested again
                 keys = known.keys
             self._walks[question] = _Walk(time.monotonic() + _SECONDS, keys)
             self._walks.move_to_end(question)

@@ -1,8 +1,8 @@
-"""Scopes from the names by which a framework says whose something is.
+"""Scopes from the names by which a framework identifies owners.
 
 A framework has `user_id`, `app_name`, paths such as ``/company/team``, or tuples of labels. Each becomes one component
-of a :class:`scrubjay.Scope`, exactly: no two different names become one scope, and no name that is missing becomes
-everybody's.
+of a :class:`scrubjay.Scope`, exactly: different names never become the same scope, and a missing name never becomes a
+scope that everybody shares.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Literal, TypeAlias
 from scrubjay._native import Scope
 
 NOBODY = "."
-"""The component of what belongs to no user or agent in particular, and is not shared with any."""
+"""The component for "no particular user or agent", which is shared with none."""
 
 Names: TypeAlias = "str | tuple[str, ...] | None"
 
 
 def joined(parts: Sequence[str]) -> str:
-    """Return one text for several, a different one for each sequence; :func:`parted` is the inverse.
+    """Join several texts into one, injectively; :func:`parted` is the inverse.
 
     A prefix of `parts` gives a prefix of the text that ends before a ``/``.
 
@@ -31,12 +31,12 @@ def joined(parts: Sequence[str]) -> str:
         if not isinstance(part, str) or not part:
             raise ValueError(f"parts: expected texts that are not empty, got {part!r}")
     if not parts:
-        raise ValueError("parts: expected one text at least, got none")
+        raise ValueError("parts: expected at least one text, got none")
     return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 def parted(text: str) -> tuple[str, ...]:
-    """Return what :func:`joined` joined.
+    """Split what :func:`joined` joined.
 
     >>> parted("memories%2Fjane/50%25")
     ('memories/jane', '50%')
@@ -46,18 +46,16 @@ def parted(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class ScopeMap:
-    """Which of a framework's names are the components of a scope.
+    """A mapping of a framework's names to the components of a scope.
 
     Args:
         tenant: the tenant of all scopes, usually a parameter of the adapter.
-        user: the framework's name for the user, or several, of which the component is made together; None: there is no
-            user.
+        user: the framework's name for the user, or several names that form the component together; None: no user.
         agent: the same for the agent (a session, an assistant, a run).
-        tenant_of: a name whose value takes the place of `tenant`; it must be given.
-        absent: what a name without a value (None or absent) means. "refuse": ValueError. "nobody": a component of its
-            own, :data:`NOBODY`, that shares nothing. "shared": no component, so all users (agents) of the tenant see
-            it.
-
+        tenant_of: a name whose value replaces `tenant`; it is then required.
+        absent: the meaning of a name without a value (None or absent). "refuse": ValueError. "nobody": a component of
+            its own, :data:`NOBODY`, that shares nothing. "shared": no component, so all users (agents) of the tenant
+            see it.
     >>> names = ScopeMap("acme", user="user_id", agent=("app", "session"), absent="nobody")
     >>> names.scope(user_id="jane", app="notes", session="s1")
     Scope('acme', user='jane', agent='notes/s1')
@@ -79,14 +77,14 @@ class ScopeMap:
             raise ValueError(f"absent: expected 'refuse', 'nobody' or 'shared', got {self.absent!r}")
 
     def scope(self, given: Mapping[str, Any] | None = None, /, **names: Any) -> Scope:
-        """Return the scope for the names that a call of the framework has; others are passed over.
+        """Return the scope for the names in a call of the framework; others are ignored.
 
         Args:
             given, names: the names, as a mapping or by keyword.
 
         Raises:
             TypeError: a value is not a str.
-            ValueError: a value is empty, is the mark of "nobody", or is missing and must not be.
+            ValueError: a value is empty or equal to NOBODY, or a required one is missing.
         """
         known = {**(given or {}), **names}
         tenant = self.tenant
@@ -95,22 +93,22 @@ class ScopeMap:
         return Scope(tenant, self._component(self.user, known), self._component(self.agent, known))
 
     def names(self, scope: Scope) -> dict[str, str]:
-        """Return the framework's names of a scope that :meth:`scope` returned."""
-        found: dict[str, str] = {}
+        """Return the framework's names for a scope that :meth:`scope` returned."""
+        components: dict[str, str] = {}
         if self.tenant_of is not None:
-            found[self.tenant_of] = scope.tenant
+            components[self.tenant_of] = scope.tenant
         for names, component in ((self.user, scope.user), (self.agent, scope.agent)):
             if names is None or component is None or component == NOBODY:
                 continue
             if isinstance(names, str):
-                found[names] = component
+                components[names] = component
             else:
-                found.update(
+                components.update(
                     (name, part)
                     for name, part in zip(names, parted(component), strict=False)
                     if part != NOBODY
                 )
-        return found
+        return components
 
     def _component(self, names: Names, known: Mapping[str, Any]) -> str | None:
         if names is None:

@@ -1,7 +1,7 @@
-"""What memories and retrievers need of an index beyond its public methods.
+"""The interface of an index for memories and retrievers, beyond its public methods.
 
-:class:`Backend` promises less than the rest of :mod:`scrubjay.backend`: its properties are stable, but what it hands
-out (the engine, the store) is as it is inside, and its writing methods may change with any release.
+:class:`Backend` guarantees less than the rest of :mod:`scrubjay.backend`: its properties are stable, but the objects it
+returns (the engine, the store) are internal, and its writing methods may change with any release.
 
 >>> from scrubjay import Index, Scope
 >>> index = Index()
@@ -39,12 +39,13 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import Position, Scroll
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 @guarded
 class Backend:
-    """One open collection as what is built on it sees it; made by :meth:`of`. Thread-safe, and as cheap as a tuple."""
+    """The interface of one open collection for layers above it; created by :meth:`of`. Thread-safe, as cheap as a
+    tuple."""
 
     __slots__ = ("_collection", "_is_owner")
 
@@ -58,19 +59,19 @@ class Backend:
 
         Args:
             index: the collection.
-            owner: whether the caller is the layer that the collection belongs to (:mod:`scrubjay.index.owners`):
-                writes of others raise OwnedCollectionError.
+            owner: whether the caller is the layer that owns the collection (:mod:`scrubjay.index.owners`): writes by
+                other callers raise OwnedCollectionError.
         """
         if not isinstance(index, Index):
             raise TypeError(f"index: expected a scrubjay.Index, got {type(index).__name__}")
         return Backend(index._collection, owner)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def engine(self) -> DurableEngine | LocalEngine:
-        """The engine below: the native one, or the one over a file. What is written to it is found here too, but is not
-        embedded."""
+        """The engine: the native one, or the one over a file. Writes through it are visible here, too, but texts are
+        not embedded."""
         return self._collection.engine
 
     @property
@@ -84,7 +85,7 @@ class Backend:
 
     @property
     def rows(self) -> LayerStore:
-        """The rows, where a layer above may keep tables of its own beside them.
+        """The store of the rows, in which a layer above may keep its own tables.
 
         Raises:
             StoreError: the index is in memory.
@@ -94,7 +95,7 @@ class Backend:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or belongs to the process that this one was forked from."""
+        """Whether it was closed, or was opened before the process forked."""
         return self._collection.is_closed
 
     @property
@@ -105,7 +106,7 @@ class Backend:
 
     @property
     def dim(self) -> int | None:
-        """The dimension of the vectors; None until the first one decides."""
+        """The dimension of the vectors; None until the first vector determines it."""
         return self._collection.engine.dim
 
     @property
@@ -120,11 +121,11 @@ class Backend:
 
     @property
     def id_kind(self) -> str | None:
-        """Which kind the ids in a file are, "str" or "int"; None: either, or not known."""
+        """The type of the ids in a file, "str" or "int"; None: either, or unknown."""
         return self._collection.identity.id_kind
 
     def use_clock(self, clock: Callable[[], int]) -> None:
-        """Go by another clock (microseconds since 1970) from now on, for tests of what is built on a file."""
+        """Use another clock (microseconds since 1970) from now on, for tests of layers over a file."""
         engine = self._collection.durable("use_clock")
         if not callable(clock):
             raise TypeError(f"clock: expected a callable, got {type(clock).__name__}")
@@ -133,8 +134,8 @@ class Backend:
     # ------------------------------------------------------------------ reading
 
     def generation(self, scope: Scope) -> Hashable:
-        """Return a value that changes with every write, also by another process, that a search from `scope` could
-        notice, expiry included. Equal values: the same search gives the same result.
+        """Return a value that changes with every write, also by another process, that could affect a search from
+        `scope`, including expiry. Equal values imply equal results of the same search.
 
         >>> from scrubjay import Index
         >>> backend = Backend.of(Index())
@@ -147,10 +148,10 @@ class Backend:
         return collection.engine.generation(scope)
 
     def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
-        """The same of `scope`, for comparison between processes that have one file open; None without a file.
+        """Return the same for `scope`, comparable between processes that have one file open; None without a file.
 
-        Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
-        None also if the file, never asked before, could not be named because somebody was writing.
+        The first element identifies this collection of this file, the rest changes with writes and expiry. None also if
+        the file has no identity yet and could not get one because of a concurrent write.
         """
         self._collection.check_open()
         engine = self._collection.engine
@@ -159,8 +160,8 @@ class Backend:
     def hits_of(
         self, keys: Sequence[tuple[Scope, str | int]], scope: Scope, asked: str | None = None
     ) -> Hits | None:
-        """Return the memories with these keys, pairs of exact scope and id, as hits, in this order; None if one of
-        them is not there or not visible from `scope`. `asked`: the question that they answer, for their snippets."""
+        """Return the memories with these keys, pairs of exact scope and id, as hits, in this order; None if one of them
+        does not exist or is not visible from `scope`. `asked`: the question that they answer, for their snippets."""
         self._collection.check_open()
         if not keys:
             return None
@@ -172,7 +173,7 @@ class Backend:
         return Hits(result, asked=asked, reading=self._collection.reading())
 
     def holds(self, scope: Scope) -> bool:
-        """Whether a search from `scope` would look at anything, or would have to say what is damaged.
+        """Whether a search from `scope` would look at any memory, or would have to report damage.
 
         >>> from scrubjay import Index
         >>> Backend.of(Index()).holds(Scope("acme"))
@@ -187,7 +188,7 @@ class Backend:
         residency = engine.residency
         try:
             view, stamp = residency.view(scope)
-        except Error:  # the search says what it is
+        except Error:  # the search reports it
             return True
         return bool(view) and (
             residency.engine.count(scope) > 0
@@ -196,14 +197,14 @@ class Backend:
         )
 
     def query_vector(self, text: str | bytes) -> NDArray[np.float32] | None:
-        """Return what the embedder makes of the question `text`, kept for the next one like it; None if there is no
-        embedder, it fails, or it finds nothing."""
+        """Return the embedder's vector of the question `text`, which is cached; None without an embedder, if it fails,
+        or for the zero vector."""
         self._collection.check_open()
         return self._collection.semantics.query(text)[0]
 
     def lend_query(self, text: str, to: Backend) -> None:
-        """Give the vector of the question `text` that this collection has just embedded `to` another one of the same
-        model, so that it is not embedded twice. Without effect if there is none."""
+        """Copy the cached vector of the question `text` `to` the cache of another collection with the same embedder, so
+        that it is not embedded twice. Does nothing if there is none."""
         self._collection.check_open()
         own, other = self._collection.semantics, to._collection.semantics
         if own.embedder is not None and own.embedder is other.embedder and other.native is None:
@@ -215,7 +216,7 @@ class Backend:
         """Return the exact scopes that hold memories, agree with `within`, and whose user is at or after the first of
         the two texts `users` and before the second, by code point; in any order.
 
-        From a file that costs what is found, in memory what there is.
+        The cost grows with the scopes found in a file, in memory with all scopes.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -234,14 +235,14 @@ class Backend:
         return [scope for scope in engine.scopes(within) if users[0] <= (scope.user or "") < users[1]]
 
     def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
-        """Return the first scopes that hold memories and agree with `within`, in their order, behind the scope `after`.
+        """Return the first scopes after the scope `after` that hold memories and agree with `within`, in order.
 
-        From a file that costs what is returned, in memory what there is.
+        The cost grows with the scopes returned from a file, in memory with all scopes.
 
         Args:
             within: as for :meth:`scrubjay.Index.scopes`.
-            after: the last scope of the page before; None: from the first on.
-            limit: how many at most.
+            after: the last scope of the previous page; None: start at the first.
+            limit: the maximum number.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -260,28 +261,28 @@ class Backend:
         return [scope for scope in sorted(engine.scopes(within)) if after is None or after < scope][:limit]
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[Record], Position | None]:
-        """Return the memories of the page that was `wanted`, which begins behind the position `after` (None: the first
-        one), and the position of the next page; None: there is none."""
+        """Return the memories of the page `wanted` after the position `after` (None: the first page), and the position
+        of the next page, or None after the last."""
         self._collection.check_open()
         self._collection.expiry.remove_due()
         documents, last = self._collection.engine.page(wanted, after)
         return [to_record(document) for document in documents], last
 
     def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
-        """Return the `k` memories, at most, that `scope` sees and whose text holds `text` as it stands."""
+        """Return at most `k` memories that `scope` sees and whose text contains `text` verbatim."""
         result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
         return Hits(result, asked=text, reading=self._collection.reading())
 
     def admitted(
         self, scope: Scope, *, filter: FilterLike | None = None, ids: Sequence[str | int] | None = None
     ) -> Hits:
-        """Return the memories that a search from `scope` would look at, unranked, those that were written first before
-        the others; from memory, which the partitions of a file are read into.
+        """Return the memories visible to a search from `scope`, unranked, in the order of writing; they are read from
+        the engine, which loads the partitions of a file.
 
         Args:
-            scope: who asks.
+            scope: of the reader.
             filter: native conditions, as a mapping or compiled.
-            ids: only these, in whichever of the scopes; None: all.
+            ids: only these, in any of the visible scopes; None: all.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -293,7 +294,7 @@ class Backend:
         return Hits(result, reading=self._collection.reading())
 
     def scratch(self, k1: float | None = None, b: float | None = None) -> Index:
-        """Return an empty index in memory of the same kind: dimension, metric, analysis, and embedder.
+        """Return an empty index in memory with the same properties: dimension, metric, analysis, and embedder.
 
         Args:
             k1, b: of BM25, in place of those of this index.
@@ -317,17 +318,16 @@ class Backend:
         *,
         batch_size: int = 256,
     ) -> list[DocumentVector | None]:
-        """Return what the index's embedder makes of documents that are to be written; None where it finds nothing, or
-        where there is no embedder.
+        """Return the embedder's vectors of documents to be written; None for a document without a vector, or without an
+        embedder.
 
-        A long text gets the vectors of its passages (:class:`scrubjay.PassageVectors`), as it gets them from
-        :meth:`scrubjay.Index.upsert` and from a later backfill.
+        A long text gets the vectors of its passages (:class:`scrubjay.PassageVectors`), as in
+        :meth:`scrubjay.Index.upsert` and in a later backfill.
 
         Args:
             texts: of the documents.
-            payloads: of the same documents, in their order: what they say of contexts and passages counts. None: they
-                say nothing.
-            batch_size: texts a call of the embedder.
+            payloads: of the same documents, in order: their contexts and passages are used. None: no document has any.
+            batch_size: texts per call of the embedder.
 
         Raises:
             EmbedderError: the embedder failed.
@@ -344,17 +344,17 @@ class Backend:
     def embed_or_mark(
         self, texts: Sequence[str], payloads: Sequence[bytes | None], *, batch_size: int = 256
     ) -> tuple[list[DocumentVector | None], list[bytes | None]]:
-        """Return vectors as :meth:`embed` does, and the payloads, marked as pending where the embedder does not answer:
-        what is written with them is embedded later, in the background or by `index.admin.backfill()`.
+        """Return vectors as :meth:`embed` does, and the payloads, marked as pending if the embedder failed: documents
+        written with them are embedded later, in the background or by `index.admin.backfill()`.
 
         Args:
             texts: of the documents.
-            payloads: of the same documents, in their order.
-            batch_size: texts a call of the embedder.
+            payloads: of the same documents, in order.
+            batch_size: texts per call of the embedder.
 
         Raises:
-            EmbedderError: the embedder failed, and the index was made with `on_embedder_error="raise"`; or it returned
-                something else than vectors.
+            EmbedderError: the embedder failed, and the index was created with `on_embedder_error="raise"`; or it
+                returned something other than vectors.
         """
         self._collection.check_open()
         silent = open_progress(False, total=0, what="", unit="")
@@ -364,17 +364,17 @@ class Backend:
 
     @contextmanager
     def changing(self, doing: str) -> Iterator[Change]:
-        """Write several things at once, all or nothing: documents, and rows of the caller's tables in the same file.
+        """Write several things atomically: documents, and rows of the caller's tables in the same file.
 
-        Nothing of it is visible before the block ends, and no search sees half of it. Other writers wait, so texts
-        are embedded before (:meth:`embed`).
+        Nothing of it is visible before the block ends, and no search sees a part of it. Other writers wait, so embed
+        texts before the block (:meth:`embed`).
 
         Args:
-            doing: what is being done, for the message of an error.
+            doing: the operation, for the message of an error.
 
         Raises:
-            StoreBusyError: another thread or process wrote for longer than the index waits.
-            StoreError: the index has no file, or the transaction could not be written; nothing of it was.
+            StoreBusyError: another thread or process held the write lock for longer than the index waits.
+            StoreError: the index has no file, or the transaction could not be written; nothing was written.
             OwnedCollectionError: the collection belongs to another layer.
 
         >>> import tempfile
@@ -400,7 +400,7 @@ class Backend:
             self._collection.backfill.look()
 
     def write_rows(self, rows: Sequence[Row]) -> int:
-        """Write rows that are checked, encoded and embedded already, all or none; return how many keys."""
+        """Write rows that are already checked, encoded and embedded, all or none; return how many keys."""
         self._check_owner("write_rows")
         written: int = self._collection.engine.upsert_many(
             [row.id for row in rows],
@@ -432,7 +432,7 @@ def _documents(
 
     Raises:
         TypeError: a payload is neither bytes nor None.
-        ValueError: there are more of the one than of the other.
+        ValueError: the lengths differ.
     """
     if payloads is None:
         return [(text, None) for text in texts]
@@ -443,14 +443,14 @@ def _documents(
 
 
 def _text_range(users: Any) -> tuple[str, str]:
-    """Return the two texts between which users are looked for."""
-    if not isinstance(users, tuple) or len(users) != 2 or not all(isinstance(one, str) for one in users):
+    """Return the checked range of users."""
+    if not isinstance(users, tuple) or len(users) != 2 or not all(isinstance(user, str) for user in users):
         raise TypeError(f"users: expected a tuple of two str, got {users!r:.100}")
-    for one in users:
+    for user in users:
         try:
-            one.encode()
+            user.encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"users: expected texts that UTF-8 can encode, got {one!r:.100} with a lone surrogate"
+                f"users: expected texts that UTF-8 can encode, got {user!r:.100} with a lone surrogate"
             ) from None
     return users

@@ -1,4 +1,4 @@
-"""What is done at intervals on a thread of this process: sweeping what has expired, as a rule."""
+"""A periodic task on a thread of this process, usually deleting expired memories."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ _log = logging.getLogger(__name__)
 
 
 class Sweeper:
-    """Calls a method at intervals, until it is stopped, the method's object is closed, or gone. Thread-safe.
+    """Calls a method at intervals until it is stopped, or the method's object is closed or garbage collected.
+    Thread-safe.
 
-    A call that fails (another process writes for long, a disk is full) is logged, and the next one is tried. After a
-    fork the parent goes on, and the child may start its own.
+    A call that fails (another process writes for long, the disk is full) is logged, and the next one is tried. After a
+    fork the parent's thread continues, and the child may start its own.
 
     Args:
-        sweep: a bound method, whose object is not kept alive by this. ClosedError ends the sweeping.
+        sweep: a bound method; its object is referenced weakly. ClosedError ends the sweeping.
         name: of the thread.
 
     >>> class Store:
@@ -47,10 +48,10 @@ class Sweeper:
         self._done: Future[None] | None = None
 
     def start(self, seconds: float) -> Future[None]:
-        """Start, unless it has been; return a future that is done when this ends, and ends it when it is cancelled.
+        """Start, unless running; return a future that is done when this ends, and whose cancellation ends it.
 
         Args:
-            seconds: between two calls; the first one is that much later.
+            seconds: the interval; the first call is one interval from now.
         """
         with self._lock:
             if self._thread is not None and self._thread.is_alive() and self._done is not None:
@@ -64,10 +65,10 @@ class Sweeper:
             return done
 
     def stop(self, timeout: float | None = None) -> bool:
-        """Stop, after the call that is under way; whether that was in time.
+        """Stop after the current call; return whether that happened within the time limit.
 
         Args:
-            timeout: seconds; None: wait as long as it takes.
+            timeout: seconds; None: no limit.
         """
         with self._lock:
             self._stop.set()
@@ -89,11 +90,11 @@ def _run(
             call()
         except ClosedError:
             break
-        except Exception:  # noqa: BLE001 - now says nothing of the next time
+        except Exception:  # noqa: BLE001 - the next call may succeed
             _log.exception("a sweep failed; the next one is in %g seconds", seconds)
-        del call  # or this thread would keep the object
+        del call  # otherwise this thread would keep the object alive
     if not done.done():
         try:
             done.set_result(None)
-        except Exception:  # noqa: BLE001 - cancelled at this very moment, which is as good
+        except Exception:  # noqa: BLE001 - cancelled concurrently, which has the same effect
             pass

@@ -1,4 +1,4 @@
-"""Writing and deleting in one step: what replaces something else, or moves."""
+"""Writing and deleting in one step, for replacements and moves."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scrubjay.records import Row
 
 
 class Writes:
-    """What is to be done at the end of the block of :meth:`Documents.writing`. What is put stands, also if it is among
-    what is deleted."""
+    """The writes and deletions to be done at the end of the block of :meth:`Documents.writing`. A memory that is put
+    stays, even if its key is also deleted."""
 
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self._gone: list[tuple[Scope, str]] = []
 
     def put(self, rows: Iterable[Row]) -> None:
-        """Write rows that are checked, encoded and embedded already, each in the place of that with its key.
+        """Write rows that are already checked, encoded and embedded, each replacing the memory with its key.
 
         Args:
             rows: id, text, scope, vector and payload of each (:mod:`scrubjay.payload` encodes it).
@@ -28,7 +28,7 @@ class Writes:
         self._rows.extend(rows)
 
     def delete(self, keys: Iterable[tuple[Scope, str]]) -> None:
-        """Delete memories; a key that is not there is passed over.
+        """Delete memories; unknown keys are ignored.
 
         Args:
             keys: exact scope and id of each.

@@ -1,4 +1,4 @@
-"""For those who measure: public data sets of questions, a runner with figures by category, timing of calls.
+"""Benchmarks: public data sets of questions, a runner with figures by category, timing of calls.
 
 >>> from scrubjay.bench import Case, Document, IndexSearcher, Question, run
 >>> class Two:
@@ -10,11 +10,11 @@
 >>> report.all.quality["recall@1"], report.categories["taste"].n
 (1.0, 1)
 
-`docs/measuring.md` says how to measure fairly. :mod:`scrubjay.bench.mteb`, :mod:`scrubjay.bench.vectordbbench` and
-:mod:`scrubjay.bench.pytest_plugin` belong to the projects of these names and are imported when used.
+`docs/measuring.md` explains fair measurements. :mod:`scrubjay.bench.mteb`, :mod:`scrubjay.bench.vectordbbench` and
+:mod:`scrubjay.bench.pytest_plugin` integrate with the projects of these names and are imported when used.
 """
 
-from scrubjay.bench.answering import Answerer, Asked, answer_scores, write_hypotheses
+from scrubjay.bench.answerers import Answerer, Asked, answer_scores, write_hypotheses
 from scrubjay.bench.datasets import Case, Dataset, Document, Question
 from scrubjay.bench.figures import Figures
 from scrubjay.bench.folders import JudgedFolder
@@ -23,7 +23,7 @@ from scrubjay.bench.locomo import LoCoMo
 from scrubjay.bench.longmemeval import LongMemEval
 from scrubjay.bench.memoryagentbench import MemoryAgentBench
 from scrubjay.bench.running import Report, run
-from scrubjay.bench.searching import Found, IndexSearcher, Searcher
+from scrubjay.bench.searchers import Found, IndexSearcher, Searcher
 
 __all__ = [
     "FORMATS",

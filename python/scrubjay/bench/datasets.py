@@ -1,4 +1,4 @@
-"""What a data set of questions is made of: cases, each with documents that are searched and questions about them."""
+"""The model of a data set: cases, each with documents to search and questions about them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Document:
-    """One text that can be found.
+    """One document of a case.
 
     Attributes:
         id: unique within its case.
-        created_at: when it was said, in ISO 8601; None: the data set does not say.
-        metadata: what else is known of it. `run`, `position` and `speaker` say which turn of a conversation it is
+        created_at: its time, in ISO 8601; None: unknown.
+        metadata: further properties. `run`, `position` and `speaker` identify its turn in a conversation
             (:class:`scrubjay.Neighbours`).
         vector: in place of an embedding of the text.
     """
@@ -33,14 +33,14 @@ class Document:
 
 @dataclass(frozen=True)
 class Question:
-    """One question to a case.
+    """One question of a case.
 
     Attributes:
-        category: the kind of question, by the name that the data set gives it.
-        relevant: id of each document that answers it -> its grade, above 0. Empty: nothing is judged, and the question
-            has no part in recall, nDCG and MRR.
-        answers: what counts as a right answer; empty: the data set does not say.
-        asked_at: when it is asked, in ISO 8601.
+        category: the kind of question, as the data set names it.
+        relevant: id of each document that answers it -> its grade, above 0. Empty: not judged, and the question is not
+            part of recall, nDCG and MRR.
+        answers: the accepted answers; empty: unknown.
+        asked_at: the time of the question, in ISO 8601.
         vector: in place of an embedding of the text.
     """
 
@@ -55,13 +55,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Case:
-    """One history, conversation or corpus, and what is asked about it. No document of another case is visible.
+    """One history, conversation or corpus, with the questions about it. No document of another case is visible.
 
     Attributes:
         name: unique within the data set.
-        documents: read as they are walked through, from the file where the data set is large; may be walked through
-            more than once.
-        questions: what is asked about the documents.
+        documents: an iterable that can be iterated more than once, and reads large data sets from the file.
+        questions: the questions about the documents.
     """
 
     name: str
@@ -70,17 +69,17 @@ class Case:
 
 
 class Dataset(Protocol):
-    """A data set; anything with these members is one."""
+    """A data set; any object with these members is one."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """The name in reports."""
         ...
 
     def __iter__(self) -> Iterator[Case]:
         """Yield the cases, one in memory at a time.
 
         Raises:
-            DatasetError: a file is not what the format says.
+            DatasetError: a file violates the format.
         """
         ...

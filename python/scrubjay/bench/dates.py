@@ -18,27 +18,27 @@ def locomo_time(row: Row, field: str) -> str:
     """Return a field such as "1:56 pm on 8 May, 2023" in ISO 8601.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it has another form.
     """
-    given = row.text(field)
-    if found := _LOCOMO.fullmatch(given.strip()):
-        hour, minute, half, day, month, year = found.groups()
+    value = row.text(field)
+    if match := _LOCOMO.fullmatch(value.strip()):
+        hour, minute, half, day, month, year = match.groups()
         hours = int(hour) % 12 + (12 if half.lower() == "p" else 0)
         if month.lower() in _MONTHS:
             time = _iso(int(year), _MONTHS.index(month.lower()) + 1, int(day), hours, int(minute))
             if time is not None:
                 return time
-    raise row.error(field, 'a time such as "1:56 pm on 8 May, 2023"', given)
+    raise row.error(field, 'a time such as "1:56 pm on 8 May, 2023"', value)
 
 
 def longmemeval_time(row: Row, field: str, given: object) -> str:
-    """Return what stands in a field, such as "2023/05/30 (Tue) 23:40", in ISO 8601.
+    """Return the value of a field, such as "2023/05/30 (Tue) 23:40", in ISO 8601.
 
     Raises:
-        DatasetError: it is something else.
+        DatasetError: it has another form.
     """
-    if isinstance(given, str) and (found := _LONGMEMEVAL.fullmatch(given.strip())):
-        year, month, day, hour, minute = (int(part or 0) for part in found.groups())
+    if isinstance(given, str) and (match := _LONGMEMEVAL.fullmatch(given.strip())):
+        year, month, day, hour, minute = (int(part or 0) for part in match.groups())
         time = _iso(year, month, day, hour, minute)
         if time is not None:
             return time

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 ALL = "all"
-"""The category of a question that has none."""
+"""The category of a question without one."""
 
 
 @dataclass
 class Sample:
-    """One question's measures. `search_us` and `embed_us` have a value for each timed pass."""
+    """The measures of one question. `search_us` and `embed_us` have one value per timed pass."""
 
     category: str
     search_us: Sequence[float] = ()
@@ -26,15 +26,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Figures:
-    """The measures of some questions.
+    """The measures of several questions.
 
     Attributes:
-        n: questions; `n_judged` of them have a relevant document, `n_answered` an accepted answer and one given.
-        quality: recall@k, ndcg@k and mrr@k: means over the judged questions. answer@k: of the questions with accepted
-            answers, the share of which one stands in the text of what was found. Absent where there are no such.
-        answer: f1, exact and contains (:mod:`scrubjay.bench.answering`), means over the answered questions.
-        search_us, embed_us: p50 and p95 in microseconds over the questions, of each the median of its passes; empty if
-            nothing was timed.
+        n: questions; `n_judged` of them have a relevant document, `n_answered` have accepted answers and were answered.
+        quality: recall@k, ndcg@k and mrr@k: means over the judged questions. answer@k: the fraction of the questions
+            with accepted answers for which a found text contains one. Absent if there are no such questions.
+        answer: f1, exact and contains (:mod:`scrubjay.bench.answerers`), means over the answered questions.
+        search_us, embed_us: p50 and p95 in microseconds over the questions, by the median of each one's passes; empty
+            if nothing was timed.
     """
 
     n: int = 0
@@ -46,7 +46,7 @@ class Figures:
     embed_us: dict[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields as JSON types."""
         return {
             "questions": self.n,
             "judged": self.n_judged,
@@ -59,7 +59,7 @@ class Figures:
 
 
 def figures_of(samples: Sequence[Sample]) -> Figures:
-    """Return the figures of some questions.
+    """Return the figures of several questions.
 
     >>> figures_of([Sample("a", [3.0, 1.0, 2.0]), Sample("a", [4.0])]).search_us
     {'p50': 3.0, 'p95': 3.9}

@@ -1,8 +1,8 @@
 """Folders of a corpus, questions and judgements: BEIR's, and judged sets with scopes as `scrubjay tune` reads them.
 
-`corpus.jsonl` has `_id` (or `id`), `text` and perhaps `title`; `queries.jsonl` the same; judgements stand in
-`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may name a scope (:mod:`scrubjay.retrieval.judged`), documents
-a time and a turn in `meta`, questions `category`, `answer` and `ts`.
+`corpus.jsonl` has `_id` (or `id`), `text` and optionally `title`; `queries.jsonl` the same; judgements are in
+`qrels/SPLIT.tsv` or `qrels.tsv`. Documents and questions may have a scope
+(:mod:`scrubjay.retrieval.judged_sets`), documents a time and a turn in `meta`, questions `category`, `answer` and `ts`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from scrubjay._native import Scope
 from scrubjay.bench.datasets import Case, Document, Question, Vector
 from scrubjay.datafiles import Row, json_lines, json_lines_at
 from scrubjay.errors import DatasetError
-from scrubjay.retrieval.judged import judged_record, judgements
+from scrubjay.retrieval.judged_sets import judged_record, judgements
 
 
 class JudgedFolder:
-    """A folder with corpus.jsonl, queries.jsonl and judgements; a case for each scope that is asked from.
+    """A folder with corpus.jsonl, queries.jsonl and judgements; one case per scope of the questions.
 
-    The corpus stays in the file: in memory are the ids, and where the lines of each scope begin. Questions without a
-    relevant document are left out, as BEIR does.
+    The corpus stays in the file: only the ids and the offsets of the lines of each scope are in memory. Questions
+    without a relevant document are left out, as in BEIR.
 
     Args:
         path: the folder.
         split: of `qrels/SPLIT.tsv`; None: `qrels.tsv`, or else "test".
-        vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`, which have a row for each line.
+        vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`, with one row per line.
 
     Raises:
-        DatasetError: there are no judgements of this split.
+        DatasetError: this split has no judgements.
     """
 
     def __init__(self, path: str | Path, *, split: str | None = None, vectors: str | None = None) -> None:
@@ -46,25 +46,25 @@ class JudgedFolder:
         relevant = judgements(self._qrels)
         scopes = self._scopes()
         vectors = self._matrix("docs", sum(len(lines) for lines in scopes.values()))
-        asked: dict[Scope, list[Question]] = {}
+        by_scope: dict[Scope, list[Question]] = {}
         for scope, question in self._questions(relevant):
-            asked.setdefault(scope, []).append(question)
-        for scope, questions in asked.items():
-            visible = [scopes[one] for one in scope.visible() if one in scopes]
+            by_scope.setdefault(scope, []).append(question)
+        for scope, questions in by_scope.items():
+            visible = [scopes[partition] for partition in scope.visible() if partition in scopes]
             self._check(scope, questions, visible)
             lines = sorted(line for some in visible for line in some.places())
             documents = _Documents(self.path / "corpus.jsonl", lines, vectors)
             yield Case(_name_of(scope), documents, tuple(questions))
 
     def _scopes(self) -> dict[Scope, _Lines]:
-        found: dict[Scope, _Lines] = {}
+        scopes: dict[Scope, _Lines] = {}
         for place, row in enumerate(json_lines(self.path / "corpus.jsonl")):
             record = judged_record(row)
-            lines = found.setdefault(record["scope"], _Lines())
+            lines = scopes.setdefault(record["scope"], _Lines())
             if record["id"] in lines.ids:
                 raise row.error("id", "another one for each document", record["id"])
             lines.add(place, row, record["id"])
-        return found
+        return scopes
 
     def _questions(self, relevant: dict[str, dict[str, float]]) -> Iterator[tuple[Scope, Question]]:
         rows = [(row, judged_record(row)) for row in json_lines(self.path / "queries.jsonl")]
@@ -92,13 +92,13 @@ class JudgedFolder:
         ids: set[str] = set().union(*(lines.ids for lines in visible))
         if len(ids) < sum(len(lines) for lines in visible):
             raise DatasetError(
-                f"{scope!r} sees two documents of one id; expected another one for each",
+                f"{scope!r} sees two documents with one id; expected distinct ids",
                 self.path / "corpus.jsonl",
             )
         for question in questions:
             if unknown := sorted(question.relevant.keys() - ids):
                 raise DatasetError(
-                    f"{unknown[0]!r} is relevant for {question.id!r}, but is no document of corpus.jsonl that it sees",
+                    f"{unknown[0]!r} is relevant for {question.id!r}, but is not a visible document of corpus.jsonl",
                     self._qrels,
                 )
 
@@ -116,7 +116,7 @@ class JudgedFolder:
 
 
 class _Lines:
-    """Which lines of a file belong to one scope."""
+    """The lines of a file that belong to one scope."""
 
     def __init__(self) -> None:
         self._places, self._offsets, self._numbers = array("Q"), array("Q"), array("Q")
@@ -126,20 +126,20 @@ class _Lines:
         return len(self._places)
 
     def add(self, place: int, row: Row, id: str) -> None:
-        """Append the line of a row, the `place`-th that is not empty."""
+        """Append the line of a row, the `place`-th non-empty one."""
         self.ids.add(id)
         self._places.append(place)
         self._offsets.append(row.offset)
         self._numbers.append(row.line)
 
     def places(self) -> Iterator[tuple[int, int, int]]:
-        """Yield place, offset and line number of each."""
+        """Yield index, offset and line number of each line."""
         return zip(self._places, self._offsets, self._numbers, strict=True)
 
 
 @dataclass(frozen=True)
 class _Documents:
-    """The documents at some lines; read anew by each iteration."""
+    """The documents at some lines; each iteration reads them again."""
 
     file: Path
     lines: list[tuple[int, int, int]]
@@ -165,20 +165,20 @@ class _Documents:
 
 
 def turn_of(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return `run`, `position` and `speaker` where the data set says all three, else nothing."""
+    """Return `run`, `position` and `speaker` if the data set has all three, else nothing."""
     if not {"session", "turn", "speaker"} <= meta.keys():
         return {}
     return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
 
 
 def _vector(row: Row, matrix: Vector | None, place: int) -> Vector | None:
-    found: Any = row.value.get("vector") if matrix is None else matrix[place]
-    if found is None:
+    vector: Any = row.value.get("vector") if matrix is None else matrix[place]
+    if vector is None:
         return None
     try:
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vector, dtype=np.float32)
     except (TypeError, ValueError):
-        raise row.error("vector", "numbers", found) from None
+        raise row.error("vector", "numbers", vector) from None
 
 
 def _judgements_file(folder: Path, split: str | None) -> Path:

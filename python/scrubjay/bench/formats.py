@@ -1,4 +1,4 @@
-"""The formats of data sets by name, and which of them a path is."""
+"""The formats of data sets by name, and the detection of a path's format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMATS: Mapping[str, Callable[..., Dataset]] = {
     "longmemeval": LongMemEval,
     "memoryagentbench": MemoryAgentBench,
 }
-"""Name -> what opens it. "beir" and "judged" are one format: a folder with corpus, queries and qrels."""
+"""Name -> its class. "beir" and "judged" are one format: a folder with corpus, queries and qrels."""
 
 _FIELDS = {"sample_id": "locomo", "question_id": "longmemeval", "context": "memoryagentbench"}
 
@@ -31,13 +31,14 @@ def open_dataset(path: str | Path, format: str | None = None, **options: Any) ->
 
     Args:
         path: its folder or file.
-        format: one of :data:`FORMATS`; None: by the names of the files, or else by the fields of the first row.
+        format: one of :data:`FORMATS`; None: detected by the names of the files, or else by the fields of the first
+            row.
         options: of the format's class.
 
     Raises:
-        FileNotFoundError: there is nothing at the path.
-        DatasetError: it is in none of the formats.
-        ValueError, TypeError: the format or an option is unknown.
+        FileNotFoundError: the path does not exist.
+        DatasetError: unknown format.
+        ValueError, TypeError: unknown format name or option.
     """
     name = format_of(path) if format is None else format
     if name not in FORMATS:
@@ -46,20 +47,20 @@ def open_dataset(path: str | Path, format: str | None = None, **options: Any) ->
 
 
 def format_of(path: str | Path) -> str:
-    """Return the name of the format that a folder or file is in.
+    """Return the name of the format of a folder or file.
 
     Raises:
-        FileNotFoundError: there is nothing at the path.
-        DatasetError: it is in none of the formats.
+        FileNotFoundError: the path does not exist.
+        DatasetError: unknown format.
     """
-    given = Path(path)
-    if (given / "corpus.jsonl").is_file():
-        return "beir" if (given / "qrels").is_dir() else "judged"
-    if given.suffix == ".parquet" or (given.is_dir() and any(given.rglob("*.parquet"))):
+    root = Path(path)
+    if (root / "corpus.jsonl").is_file():
+        return "beir" if (root / "qrels").is_dir() else "judged"
+    if root.suffix == ".parquet" or (root.is_dir() and any(root.rglob("*.parquet"))):
         return "memoryagentbench"
-    if given.is_dir() and not any(given.glob("*.json")) and any(given.rglob("*.jsonl")):
+    if root.is_dir() and not any(root.glob("*.json")) and any(root.rglob("*.jsonl")):
         return "memoryagentbench"
-    file = json_files(given)[0]
+    file = json_files(root)[0]
     first = next(json_items(file), None)
     fields = first.value if first is not None else {}
     for field, name in _FIELDS.items():

@@ -1,7 +1,7 @@
 """LoCoMo: ten very long conversations of two people, and questions with the turns that answer them.
 
 The format is that of `locomo10.json` (snap-research/locomo; Maharana et al., ACL 2024): an array of samples with
-`sample_id`, `conversation` (`session_N`, `session_N_date_time`) and `qa`. Category numbers have the names of the paper.
+`sample_id`, `conversation` (`session_N`, `session_N_date_time`) and `qa`. Category numbers get the names of the paper.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _TURN = re.compile(r"D:?(\d+):(\d+)")
 
 
 class LoCoMo:
-    """The conversations of a LoCoMo file, or of all `.json` files of a folder; a case for each.
+    """The conversations of a LoCoMo file, or of all `.json` files of a folder; one case per conversation.
 
     A document is a turn.
 
     The text of a turn begins with its speaker; the caption of a picture that is shown follows in square brackets.
-    Evidence of the published file that names no turn ("D", "D10:19" of a session without it) is passed over: such a
-    question counts with the evidence that is there, or is not judged. An adversarial question has no answer.
+    Evidence of the published file that names no turn ("D", "D10:19" of a session without it) is ignored: such a
+    question counts with the remaining evidence, or is not judged. An adversarial question has no answer.
 
     Args:
         path: the file or folder.
@@ -55,17 +55,19 @@ class LoCoMo:
         turns = {document.id for document in documents}
         if len(turns) < len(documents):
             twice = next(
-                one.id for at, one in enumerate(documents) if one.id in {d.id for d in documents[:at]}
+                document.id
+                for at, document in enumerate(documents)
+                if document.id in {d.id for d in documents[:at]}
             )
             raise row.error("conversation", "another dia_id for each turn", twice)
         questions = tuple(
-            _question(f"{name}/q{number}", asked, turns) for number, asked in enumerate(row.rows("qa"))
+            _question(f"{name}/q{number}", item, turns) for number, item in enumerate(row.rows("qa"))
         )
         return Case(name, documents, questions)
 
     def _documents(self, conversation: Row) -> Iterator[Document]:
         numbers = sorted(
-            int(found[1]) for field in conversation.value if (found := _SESSION.fullmatch(field)) is not None
+            int(match[1]) for field in conversation.value if (match := _SESSION.fullmatch(field)) is not None
         )
         for number in numbers:
             session = f"session_{number}"
@@ -110,11 +112,11 @@ def _evidence(row: Row, number: int, text: object) -> str:
 
 
 def json_files(path: Path) -> list[Path]:
-    """Return a file itself, or the .json files of a folder by name.
+    """Return the file itself, or the .json files of a folder by name.
 
     Raises:
-        DatasetError: a folder has none.
-        FileNotFoundError: there is neither.
+        DatasetError: the folder has no .json file.
+        FileNotFoundError: the path does not exist.
     """
     if not path.is_dir():
         return [path]

@@ -1,4 +1,4 @@
-"""LongMemEval: questions to a chat assistant, each with a history of dated sessions of its own.
+"""LongMemEval: questions to a chat assistant, each with its own history of dated sessions.
 
 The format is that of `longmemeval_s.json`, `longmemeval_m.json` and `longmemeval_oracle.json` (xiaowu0162/LongMemEval;
 Wu et al., ICLR 2025). One question with its history is in memory at a time.
@@ -19,17 +19,17 @@ ABSTENTION = "abstention"
 
 
 class LongMemEval:
-    """The questions of a LongMemEval file; a case for each.
+    """The questions of a LongMemEval file; one case per question.
 
     A document is a turn, relevant if it is marked `has_answer`, or a session, relevant if it is one of
     `answer_session_ids`. Abstention questions have the category "abstention" and no relevant documents, as the paper
-    leaves them out of retrieval.
+    excludes them from retrieval.
 
     Args:
-        path: the file, or a folder with files of other questions each.
+        path: the file, or a folder of files with different questions.
         granularity: "turn" or "session".
-        roles: whose turns are documents, or go into the text of a session. The paper's retrieval takes those of the
-            user alone: `("user",)`.
+        roles: the speakers whose turns are documents, or part of the text of a session. The paper's retrieval uses only
+            the user's: `("user",)`.
     """
 
     name = "longmemeval"
@@ -60,17 +60,17 @@ class LongMemEval:
     def _case(self, id: str, row: Row) -> Case:
         names, dates = row.texts("haystack_session_ids"), row.items("haystack_dates")
         sessions = row.items("haystack_sessions")
-        for field, given in (("haystack_dates", dates), ("haystack_sessions", sessions)):
-            if len(given) != len(names):
-                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(given)}")
+        for field, items in (("haystack_dates", dates), ("haystack_sessions", sessions)):
+            if len(items) != len(names):
+                raise row.error(field, f"{len(names)} items, as haystack_session_ids has", f"{len(items)}")
         evidence = set(row.texts("answer_session_ids"))
         documents: list[Document] = []
         relevant: dict[str, float] = {}
         for number, name in enumerate(names):
             time = longmemeval_time(row, f"haystack_dates[{number}]", dates[number])
             turns = list(row.rows_of(f"haystack_sessions[{number}]", sessions[number]))
-            found = self._documents(f"{number}:{name}", name in evidence, time, turns)
-            for document, is_relevant in found:
+            pairs = self._documents(f"{number}:{name}", name in evidence, time, turns)
+            for document, is_relevant in pairs:
                 documents.append(document)
                 if is_relevant:
                     relevant[document.id] = 1.0
@@ -89,7 +89,7 @@ class LongMemEval:
     def _documents(
         self, session: str, is_evidence: bool, time: str, turns: list[Row]
     ) -> Iterator[tuple[Document, bool]]:
-        """The documents of one session, and whether each is relevant; turns without a text are none."""
+        """Yield the documents of one session, each with whether it is relevant; turns without text are skipped."""
         spoken = [
             (position, turn.text("role"), turn.text("content"), turn.value.get("has_answer") is True)
             for position, turn in enumerate(turns)

@@ -1,9 +1,9 @@
 """MemoryAgentBench: long texts that an agent reads in pieces, and questions about them with accepted answers.
 
-A row has `context`, `questions`, `answers` (of each question one or several) and `metadata` (`source`, `qa_pair_ids`,
+A row has `context`, `questions`, `answers` (one or several per question) and `metadata` (`source`, `qa_pair_ids`,
 `question_types`), as in the data set of HUST-AI-HYZ/MemoryAgentBench (Hu et al., ICLR 2026): Parquet, or the same rows
-as JSON or JSON Lines. No document is judged relevant; the runner says how often an accepted answer stands in what was
-found.
+as JSON or JSON Lines. No document is judged relevant; the runner reports how often a found text contains an accepted
+answer.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _ROWS_A_BATCH = 1
 
 
 class MemoryAgentBench:
-    """The rows of MemoryAgentBench files; a case for each, a document for each chunk of its context.
+    """The rows of MemoryAgentBench files; one case per row, one document per chunk of its context.
 
     Args:
-        path: a .parquet (needs `pyarrow`), .jsonl or .json file, or a folder of such.
-        chunk_words: a chunk ends with the sentence or line that reaches so many words. (The project cuts by tokens:
-            4,096, or 512 for texts that are looked up.)
+        path: a .parquet (needs `pyarrow`), .jsonl or .json file, or a folder of such files.
+        chunk_words: a chunk ends with the sentence or line that reaches this number of words. (The project cuts by
+            tokens: 4,096, or 512 for texts that are looked up.)
         sources: only rows whose `metadata.source` begins with one of these; None: all.
     """
 
@@ -81,17 +81,17 @@ class MemoryAgentBench:
 
 
 def chunks(text: str, n_words: int) -> Iterator[str]:
-    """Yield a text in pieces that end with a sentence or line, each of at least `n_words` words but for the last.
+    """Yield pieces of a text that end with a sentence or line, each of at least `n_words` words except the last.
 
     >>> list(chunks("One two. Three four. Five.", 3))
     ['One two. Three four.', 'Five.']
     """
     start, end, words = 0, 0, 0
-    for found in _SENTENCE.finditer(text):
-        words += len(text[end : found.start()].split())
-        end = found.end()
+    for match in _SENTENCE.finditer(text):
+        words += len(text[end : match.start()].split())
+        end = match.end()
         if words >= n_words:
-            yield text[start : found.start()]
+            yield text[start : match.start()]
             start, words = end, 0
     if text[start:].strip():
         yield text[start:].strip()
@@ -99,20 +99,20 @@ def chunks(text: str, n_words: int) -> Iterator[str]:
 
 def _accepted(row: Row, field: str, given: Any) -> tuple[str, ...]:
     several = given if isinstance(given, list) else [given]
-    flat = [item for one in several for item in (one if isinstance(one, list) else [one])]
+    flat = [item for entry in several for item in (entry if isinstance(entry, list) else [entry])]
     if any(not isinstance(item, (str, int, float)) for item in flat):
         raise row.error(field, "a str or a list of str", given)
     return tuple(str(item) for item in flat)
 
 
 def _as_many(metadata: Row, field: str, questions: list[str]) -> list[Any]:
-    """A list of the metadata with an item for each question; where the row has none, Nones."""
-    found = metadata.optional_items(field)
-    if not found:
+    """Return a list of the metadata with an item per question; Nones if the row has no such list."""
+    items = metadata.optional_items(field)
+    if not items:
         return [None] * len(questions)
-    if len(found) != len(questions):
-        raise metadata.error(field, f"{len(questions)} items, as questions has", f"{len(found)}")
-    return found
+    if len(items) != len(questions):
+        raise metadata.error(field, f"{len(questions)} items, as questions has", f"{len(items)}")
+    return items
 
 
 def _rows(file: Path) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""A search index for MTEB: the vectors of any of its models, searched by Scrubjay.
+"""A search index for MTEB: searches the vectors of any of its models with Scrubjay.
 
     from mteb.models import SearchEncoderWrapper
     from scrubjay.bench.mteb import ScrubjaySearchIndex
@@ -26,25 +26,24 @@ __all__ = ["ScrubjaySearchIndex"]
 
 _SCOPE = Scope("mteb")
 _METRICS = {"cosine": "cosine", "dot": "ip", "euclidean": "l2"}
-"""Names of MTEB's similarities -> ours."""
+"""MTEB's names of similarities -> ours."""
 
 
 class ScrubjaySearchIndex:
     """Documents by the vectors of a model, ranked by the model's similarity. Not thread-safe.
 
-    A vector without a direction (all zeros) has no cosine: such a document is found by nothing, and such a query finds
-    nothing.
+    A zero vector has no cosine: such a document is never found, and such a query finds nothing.
 
     Args:
-        model: whose `mteb_model_meta.similarity_fn_name` says which similarity; None: `metric` does.
+        model: its `mteb_model_meta.similarity_fn_name` determines the similarity; None: `metric` does.
         metric: "cosine", "dot" or "euclidean", in place of the model's.
-        recall: "exact", or the share of the truly nearest that a search should find: at 0.99 large corpora are searched
-            by a graph.
+        recall: "exact", or the fraction of the true nearest neighbours that a search should find: at 0.99 large corpora
+            are searched by a graph.
         dtype: of the stored vectors, "f32" or "f16".
-        threads: of a search for many queries; None: as many as there are cores.
+        threads: of a search for many queries; None: one per core.
 
     Raises:
-        ValueError: the similarity is none of the three.
+        ValueError: any other similarity.
     """
 
     def __init__(
@@ -96,13 +95,13 @@ class ScrubjaySearchIndex:
 
         Args:
             embeddings: vectors of the queries, (n, dim).
-            top_k: documents a query at most.
-            similarity_fn: is not called: the similarity is the index's.
+            top_k: maximum number of documents per query.
+            similarity_fn: ignored: the similarity is the index's.
             top_ranked: id of a query -> ids of the only documents that it may find; None: all.
-            query_idx_to_id: place of a query in `embeddings` -> its id; needed with `top_ranked`.
+            query_idx_to_id: index of a query in `embeddings` -> its id; needed with `top_ranked`.
 
         Returns:
-            similarities, best first, and the places of the documents: in the order of adding, or in the list of
+            similarities, best first, and the indexes of the documents: in the order of adding, or in the list of
             `top_ranked`.
 
         Raises:
@@ -117,12 +116,12 @@ class ScrubjaySearchIndex:
             return self._rerank(vectors, top_k, top_ranked, query_idx_to_id)
         scores: list[list[float]] = [[] for _ in vectors]
         places: list[list[int]] = [[] for _ in vectors]
-        asked = np.flatnonzero(self._has_direction(vectors))
-        if len(asked):
+        rows = np.flatnonzero(self._has_direction(vectors))
+        if len(rows):
             results = self._engine.search_batch(
-                vectors=vectors[asked], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
+                vectors=vectors[rows], scope=_SCOPE, k=top_k, query=self._query, threads=self._threads
             )
-            for row, result in zip(asked.tolist(), results, strict=True):
+            for row, result in zip(rows.tolist(), results, strict=True):
                 scores[row] = self._similarities(result.scores)
                 places[row] = np.asarray(result.ids).tolist()
         return scores, places
@@ -147,14 +146,14 @@ class ScrubjaySearchIndex:
                 row_of[id]: place for place, id in enumerate(top_ranked.get(query_idx_to_id[number], ()))
             }
             found_scores: list[float] = []
-            found: list[int] = []
+            order: list[int] = []
             if candidates and self._has_direction(vector[None])[0]:
                 query = self._query.replace(ids=list(candidates))
                 result = self._engine.search(vector=vector, scope=_SCOPE, k=top_k, query=query)
                 found_scores = self._similarities(result.scores)
-                found = [candidates[int(row)] for row in result.ids]
+                order = [candidates[int(row)] for row in result.ids]
             scores.append(found_scores)
-            places.append(found)
+            places.append(order)
         return scores, places
 
     def _has_direction(self, vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -163,9 +162,11 @@ class ScrubjaySearchIndex:
         return np.asarray(vectors.any(axis=1))
 
     def _similarities(self, scores: Any) -> list[float]:
-        """Negated distances for l2, whose scores are negated squares."""
-        found: list[float] = np.asarray(scores, dtype=np.float64).tolist()
-        return [-math.sqrt(max(0.0, -score)) for score in found] if self._metric == "l2" else found
+        """Return similarities in MTEB's form: negated distances for l2, whose scores are negated squares."""
+        similarities: list[float] = np.asarray(scores, dtype=np.float64).tolist()
+        return (
+            [-math.sqrt(max(0.0, -score)) for score in similarities] if self._metric == "l2" else similarities
+        )
 
 
 def _similarity_of(model: Any) -> str:
@@ -176,7 +177,7 @@ def _similarity_of(model: Any) -> str:
 
 
 def _matrix(embeddings: Any) -> NDArray[np.float32]:
-    """Arrays, and tensors of any device, as float32 of shape (n, dim)."""
+    """Convert arrays, and tensors of any device, to float32 of shape (n, dim)."""
     if hasattr(embeddings, "detach"):
         embeddings = embeddings.detach().cpu().float().numpy()  # float: NumPy has no bfloat16
     matrix = np.ascontiguousarray(embeddings, dtype=np.float32)

@@ -1,8 +1,8 @@
-"""Fixtures for pytest-benchmark that time single calls. Name it with `pytest -p`, or import them in conftest.py.
+"""Fixtures for pytest-benchmark that time single calls. Load it with `pytest -p`, or import them in conftest.py.
 
 pytest-benchmark's own loop repeats one call and keeps the means of batches. Here every round is one call with the next
-of many questions, made outside the timed part, so the percentiles of its JSON are those of single calls, and caches are
-as warm as those of a caller who asks different things.
+of many questions, created outside the timed part, so the percentiles of its JSON are those of single calls, and caches
+are as warm as for a caller with varying questions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 _WARM_SHARE = 0.1
 _LEAST_ROUNDS = 20
 _PROBES = 5
-"""Calls of which the fastest says how many can be afforded: the first ones find nothing in the caches."""
+"""Probe calls, of which the fastest determines the number of rounds: the first ones run with cold caches."""
 
 
 class EachCall:
@@ -42,18 +42,18 @@ class EachCall:
         seconds: float = 2.0,
         calls_a_round: int = 1,
     ) -> Any:
-        """Time `call(item)` for one item after the other, beginning anew after the last.
+        """Time `call(item)` for one item after the other, starting over after the last.
 
         Args:
-            call: what is timed.
-            items: its arguments; what makes them is not timed.
-            rounds: calls that are timed; fewer if they would take longer than `seconds`, but at least 20. A tenth as
-                many are made before, untimed.
-            calls_a_round: how many calls of the thing measured one call of `call` makes, e.g. in one run of an event
-                loop. Percentiles are divided by it, pytest-benchmark's own columns are not.
+            call: the function to time.
+            items: its arguments; creating them is not timed.
+            rounds: timed calls; fewer if they would take longer than `seconds`, but at least 20. A tenth as many are
+                made before, untimed.
+            calls_a_round: number of measured operations in one call of `call`, e.g. in one run of an event loop.
+                Percentiles are divided by it, pytest-benchmark's own columns are not.
 
         Returns:
-            what the last call returned. `extra_info` of the benchmark gets `p50_us`, `p95_us` and `p99_us`.
+            the result of the last call. `extra_info` of the benchmark gets `p50_us`, `p95_us` and `p99_us`.
         """
         if not items:
             raise ValueError("items: expected at least one")
@@ -67,9 +67,9 @@ class EachCall:
             warmup_rounds=max(1, int(affordable * _WARM_SHARE)),
         )
         if self._benchmark.enabled:
-            taken = np.asarray(self._benchmark.stats.stats.data) * 1e6 / calls_a_round
+            times = np.asarray(self._benchmark.stats.stats.data) * 1e6 / calls_a_round
             for at in (50, 95, 99):
-                self._benchmark.extra_info[f"p{at}_us"] = round(float(np.percentile(taken, at)), 3)
+                self._benchmark.extra_info[f"p{at}_us"] = round(float(np.percentile(times, at)), 3)
         return result
 
 

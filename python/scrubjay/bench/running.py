@@ -1,4 +1,4 @@
-"""Runs a data set: every case loaded, every question asked, figures by category."""
+"""Runs a data set: loads every case, asks every question, reports figures by category."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from scrubjay.bench.answering import Answerer, Asked, answer_scores, holds_answer
+from scrubjay.bench.answerers import Answerer, Asked, answer_scores, holds_answer
 from scrubjay.bench.datasets import Case, Dataset, Question
 from scrubjay.bench.figures import ALL, Figures, Sample, figures_of
-from scrubjay.bench.searching import Found, IndexSearcher, Searcher
+from scrubjay.bench.searchers import Found, IndexSearcher, Searcher
 from scrubjay.config import show_config
 from scrubjay.progress import open_progress
 from scrubjay.retrieval import metrics
@@ -21,17 +21,17 @@ DEPTHS = (1, 5, 10)
 
 @dataclass
 class Report:
-    """What :func:`run` measured.
+    """The measurements of :func:`run`.
 
     Attributes:
         dataset: its name.
-        n_cases, n_documents, n_questions: how much was read.
-        load_seconds: of storing the documents of all cases: embedding them, and reading them where the data set reads
-            them on the way, are in it.
+        n_cases, n_documents, n_questions: the amounts read.
+        load_seconds: of storing the documents of all cases, including embedding them, and reading them if the data set
+            reads them lazily.
         categories: name -> figures, by name.
         all: the figures of all questions.
-        answers: what the answerer said to each question, in their order; empty without one.
-        config: of the build and CPU, as :func:`scrubjay.show_config` says.
+        answers: the answerer's answers in the order of the questions; empty without an answerer.
+        config: of the build and CPU, from :func:`scrubjay.show_config`.
     """
 
     dataset: str
@@ -45,7 +45,7 @@ class Report:
     config: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types; rates and means are numbers, None where nothing was judged."""
+        """Return all fields as JSON types; rates and means are numbers, or None if nothing was judged."""
         return {
             "dataset": self.dataset,
             "cases": self.n_cases,
@@ -70,31 +70,31 @@ def run(
     limit: int | None = None,
     progress: bool | None = None,
 ) -> Report:
-    """Load each case into a searcher of its own, and ask its questions.
+    """Load each case into its own searcher, and ask its questions.
 
-    Every question is asked once without being timed; from that answer come the figures of quality. Then all questions
-    of the case are asked `passes` times, and of each the median counts.
+    Every question is first asked once untimed; the figures of quality come from that answer. Then all questions of the
+    case are asked `passes` times, and the median of each counts.
 
     Args:
-        dataset: of :func:`open_dataset`, or anything that yields cases.
-        searcher: makes what is measured, empty; called once a case.
-        k: documents of a search: what nDCG, MRR and the answerer see.
-        depths: at which recall is cut; those beyond k are left out.
-        answerer: called with each question and what was found (:class:`Asked`); returns its answer.
+        dataset: of :func:`open_dataset`, or any iterable of cases with a name.
+        searcher: returns an empty searcher; called once per case.
+        k: documents per search: the input of nDCG, MRR and the answerer.
+        depths: the cutoffs of recall; those beyond k are left out.
+        answerer: called with each question and the documents found (:class:`Asked`); returns its answer.
         passes: over the questions of a case; 0: nothing is timed.
-        limit: cases at most; None: all.
-        progress: a bar on standard error; None: if that is a terminal.
+        limit: maximum number of cases; None: all.
+        progress: show a progress bar on standard error; None: if that is a terminal.
 
     Returns:
         figures by category and for all. The same data give the same figures of quality on every run.
 
     Raises:
-        DatasetError: a file is not what its format says.
+        DatasetError: a file violates its format.
         ValueError: an argument is out of range.
     """
-    for name, given, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
-        if given is not None and given < least:
-            raise ValueError(f"{name}: expected {least} or more, got {given}")
+    for name, value, least in (("k", k, 1), ("passes", passes, 0), ("limit", limit, 1)):
+        if value is not None and value < least:
+            raise ValueError(f"{name}: expected {least} or more, got {value}")
     if not depths or min(depths) < 1:
         raise ValueError(f"depths: expected numbers of 1 or more, got {tuple(depths)}")
     report = Report(dataset.name, config=show_config(as_dict=True) or {})
@@ -136,7 +136,7 @@ def _run_case(
         first = [searcher.search(question, k) for question in case.questions]
         timed = [[searcher.search(question, k) for question in case.questions] for _ in range(passes)]
         for place, (question, found) in enumerate(zip(case.questions, first, strict=True)):
-            sample = _sample(question, found, k, depths, [one[place] for one in timed])
+            sample = _sample(question, found, k, depths, [results[place] for results in timed])
             if answerer is not None:
                 answer = answerer(Asked(question, found.ids, found.texts))
                 if not isinstance(answer, str):
@@ -151,7 +151,9 @@ def _run_case(
 def _sample(
     question: Question, found: Found, k: int, depths: Sequence[int], timed: Sequence[Found]
 ) -> Sample:
-    sample = Sample(question.category, [one.search_us for one in timed], [one.embed_us for one in timed])
+    sample = Sample(
+        question.category, [search.search_us for search in timed], [search.embed_us for search in timed]
+    )
     if question.relevant:
         sample.quality = {
             **{f"recall@{depth}": metrics.recall_at(depth, found.ids, question.relevant) for depth in depths},

@@ -1,12 +1,11 @@
 """A client for VectorDBBench: vectors with filters and tenants, and full text, over an index in a file.
 
-Written against vectordb-bench 2.0, and made so that the project could take it as `backend/clients/scrubjay/`: it uses
-the public API of both sides only. To run it from a checkout, add `Scrubjay = "Scrubjay"` to the enum `DB` and the three
+Written against vectordb-bench 2.0, in the form that the project could adopt as `backend/clients/scrubjay/`: it uses
+only the public API of both sides. To run it from a checkout, add `Scrubjay = "Scrubjay"` to the enum `DB` and the three
 classes to its `init_cls`, `config_cls` and `case_config_cls`.
 
-The file is opened anew in each process and holds what the others wrote. A document's id is the benchmark's number.
-Labels and numbers are metadata; a tenant's label is the tenant of a scope, so no tenant's vector is a candidate for
-another.
+Each process opens the file anew and sees what the others wrote. A document's id is the benchmark's number. Labels and
+numbers are metadata; a tenant's label is the tenant of a scope, so no tenant's vector is a candidate for another.
 """
 
 from __future__ import annotations
@@ -36,26 +35,27 @@ _NUMBER, _LABEL = "number", "label"
 
 
 class ScrubjayConfig(DBConfig):
-    """Where the index is.
+    """The location of the index.
 
     Attributes:
-        path: the file; it is made if there is none.
-        durability: of writes, "full" or "normal", as :meth:`scrubjay.Index.open` takes it.
+        path: the file; created if missing.
+        durability: of writes, "full" or "normal", as in :meth:`scrubjay.Index.open`.
     """
 
     path: str
     durability: str = "normal"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the client gets as `db_config`."""
+        """Return the `db_config` of the client."""
         return {"path": self.path, "durability": self.durability}
 
 
 class ScrubjayIndexConfig(BaseModel, DBCaseConfig):
-    """How vectors are compared and searched.
+    """The metric and the search options.
 
     Attributes:
-        recall: the share of the truly nearest that a search should find; 1.0 compares every visible vector.
+        recall: the fraction of the true nearest neighbours that a search should find; 1.0 compares every visible
+            vector.
         dtype: of the stored vectors, "f16" or "f32".
     """
 
@@ -68,7 +68,7 @@ class ScrubjayIndexConfig(BaseModel, DBCaseConfig):
         """Return our name of the metric, cosine if none is set.
 
         Raises:
-            ValueError: it is none of L2, COSINE, IP and DP.
+            ValueError: any metric other than L2, COSINE, IP and DP.
         """
         name = "COSINE" if self.metric_type is None else str(self.metric_type.value)
         if name not in _METRICS:
@@ -76,11 +76,11 @@ class ScrubjayIndexConfig(BaseModel, DBCaseConfig):
         return _METRICS[name]
 
     def index_param(self) -> dict[str, Any]:
-        """Return what the index is made with."""
+        """Return the options with which the index is created."""
         return {"metric": self.parse_metric(), "dtype": self.dtype}
 
     def search_param(self) -> dict[str, Any]:
-        """Return what searches are made with."""
+        """Return the options of searches."""
         return {"recall": self.recall}
 
 
@@ -90,10 +90,10 @@ class Scrubjay(VectorDB):
     Args:
         dim: of the vectors.
         db_config, db_case_config: of :class:`ScrubjayConfig` and :class:`ScrubjayIndexConfig`.
-        collection_name: of the file's collections.
-        drop_old: whether what is there is deleted first.
-        with_scalar_labels: whether vectors have labels that are filtered by.
-        kwargs: VectorDBBench's; not used.
+        collection_name: of the collection in the file.
+        drop_old: whether to delete existing data first.
+        with_scalar_labels: whether vectors have labels for filters.
+        kwargs: VectorDBBench's; ignored.
     """
 
     supported_filter_types = [FilterOp.NonFilter, FilterOp.NumGE, FilterOp.StrEqual]  # noqa: RUF012 (theirs)
@@ -122,12 +122,12 @@ class Scrubjay(VectorDB):
             pass
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what goes to another process: no open file."""
+        """Return the state for another process, without the open file."""
         return {**self.__dict__, "_index": None}
 
     @contextmanager
     def init(self) -> Iterator[None]:
-        """Open the index while the block lasts."""
+        """Open the index for the duration of the block."""
         with self._open() as index:
             self._index = index
             try:
@@ -136,7 +136,7 @@ class Scrubjay(VectorDB):
                 self._index = None
 
     def prepare_filter(self, filters: Filter) -> None:
-        """Use the filter `filters` for all searches that follow."""
+        """Use the filter `filters` for all later searches."""
         if filters.type == FilterOp.NonFilter:
             self._filter = None
         elif filters.type == FilterOp.NumGE:
@@ -159,8 +159,8 @@ class Scrubjay(VectorDB):
         Args:
             embeddings: the vectors.
             metadata: their numbers.
-            labels_data, tenant_labels_data: one a vector, where a case has them.
-            kwargs: VectorDBBench's; not used.
+            labels_data, tenant_labels_data: one per vector, if a case has them.
+            kwargs: VectorDBBench's; ignored.
         """
         records = [
             {
@@ -190,11 +190,11 @@ class Scrubjay(VectorDB):
         Args:
             query: the vector.
             k: how many.
-            payload_profile: what is read besides numbers.
-            tenant: whose vectors, where a case has tenants.
-            kwargs: VectorDBBench's; not used.
+            payload_profile: the fields to read besides numbers.
+            tenant: of the vectors, if a case has tenants.
+            kwargs: VectorDBBench's; ignored.
         """
-        hits = self._opened().search(
+        hits = self._open_index().search(
             vector=query, scope=scrubjay.Scope(tenant or _TENANT), k=k, filter=self._filter, query=self._query
         )
         return [int(id) for id in hits.ids]
@@ -203,12 +203,12 @@ class Scrubjay(VectorDB):
         """Write the images from which other processes load, without deleted documents.
 
         Args:
-            data_size: VectorDBBench's; not used.
+            data_size: VectorDBBench's; ignored.
         """
-        self._opened().admin.compact(progress=False)
+        self._open_index().admin.compact(progress=False)
 
     def supports_multitenant(self) -> bool:
-        """Whether tenants are kept apart: each is a scope."""
+        """Whether tenants are isolated: each is a scope."""
         return True
 
     @classmethod
@@ -217,7 +217,7 @@ class Scrubjay(VectorDB):
         return True
 
     def has_text_field(self) -> bool:
-        """Whether hits have their texts."""
+        """Whether hits include their texts."""
         return True
 
     def insert_documents(
@@ -226,8 +226,8 @@ class Scrubjay(VectorDB):
         """Write texts in one transaction, all or none.
 
         Args:
-            texts, doc_ids: in one order.
-            kwargs: VectorDBBench's; not used.
+            texts, doc_ids: in the same order.
+            kwargs: VectorDBBench's; ignored.
         """
         scope = scrubjay.Scope(_TENANT)
         return self._write(
@@ -246,10 +246,10 @@ class Scrubjay(VectorDB):
         Args:
             query: the question.
             k: how many.
-            payload_profile: what is read besides ids.
-            kwargs: VectorDBBench's; not used.
+            payload_profile: the fields to read besides ids.
+            kwargs: VectorDBBench's; ignored.
         """
-        hits = self._opened().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
+        hits = self._open_index().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
         if payload_profile == PayloadProfile.TEXT:
             for hit in hits:
                 _ = hit.text
@@ -272,13 +272,13 @@ class Scrubjay(VectorDB):
             elif file.name == path.name or file.name[len(path.name)] in "-.":
                 file.unlink()
 
-    def _opened(self) -> scrubjay.Index:
+    def _open_index(self) -> scrubjay.Index:
         if self._index is None:
             raise RuntimeError("the index is closed: call inside `with db.init():`")
         return self._index
 
     def _write(self, records: list[dict[str, Any]]) -> tuple[int, Exception | None]:
-        index = self._opened()
+        index = self._open_index()
         try:
             return index.upsert_many(records, progress=False, batch_size=max(1, len(records))), None
         except (scrubjay.Error, OSError, ValueError, TypeError) as error:

@@ -1,5 +1,5 @@
 """The command `scrubjay`: add, search, list, get, rm, stats, import, export on an index in a file; memory; check,
-compact, freeze, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scrubjay --help` says the rest."""
+compact, freeze, backup; serve, mcp; demo, index, tune, bench, doctor, completion. See `scrubjay --help`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
 
 __all__ = ["main"]
 
-_COMMANDS = {  # imported when they are called: none needs what all others need
+_COMMANDS = {  # imported when they are called: no command needs what all the others need
     "add": "adding.run_add",
     "list": "record_commands.run_list",
     "get": "record_commands.run_get",
@@ -47,8 +47,8 @@ _COMMANDS = {  # imported when they are called: none needs what all others need
 }
 
 
-def _parsed(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line. An optional argument that a command calls `late` may be the last word of it."""
+def _parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line. The argument that a command names in `late` may also be the last word."""
     arguments, left = parser.parse_known_args(given)
     late = getattr(arguments, "late", None)
     if late is not None and len(left) == 1 and left[0][:1] != "-" and not getattr(arguments, late):
@@ -61,22 +61,22 @@ def _parsed(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.N
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (by default that of the process) and return the exit code.
 
-    0 found or done, 1 nothing found, 2 wrong usage or bad input, 130 interrupted.
+    0: found or done, 1: nothing found, 2: wrong usage or bad input, 130: interrupted.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv)
     if isinstance(
         sys.stdout, io.TextIOWrapper
-    ):  # what the terminal's encoding has not is escaped, as JSON does it
+    ):  # characters that the terminal's encoding lacks are escaped as in JSON
         sys.stdout.reconfigure(errors="backslashreplace")
-    as_json = "--json" in given
+    as_json = "--json" in words
     parser = make_parser()
-    said = io.StringIO()
+    messages = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
-            arguments = _parsed(parser, given)
-    except SystemExit as stop:  # argparse printed why; 0 after --help
+        with contextlib.redirect_stderr(messages) if as_json else contextlib.nullcontext():
+            arguments = _parse(parser, words)
+    except SystemExit as stop:  # argparse has printed the reason; the code is 0 after --help
         if as_json and stop.code:
-            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
+            _print_error("", "UsageError", messages.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
         return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = getattr(importlib.import_module(f"scrubjay.cli.{module}"), function)(arguments)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (InputError, Error, OSError, ValueError) as error:
@@ -98,13 +98,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             if type(error).__module__ == "builtins" and isinstance(error, OSError)
             else str(error)
         )
-        return _say(arguments.command, type(error).__name__, message, 2, as_json)
+        return _print_error(arguments.command, type(error).__name__, message, 2, as_json)
     except KeyboardInterrupt:
-        return _say("", "KeyboardInterrupt", "interrupted", 130, as_json)
+        return _print_error("", "KeyboardInterrupt", "interrupted", 130, as_json)
 
 
-def _say(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
-    """Print an error on standard error, with --json as one line of JSON; return the exit code."""
+def _print_error(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
+    """Print an error on standard error, as one line of JSON with --json; return the exit code."""
     if as_json:
         error = {"type": kind, "message": message, "exit_code": code}
         print(json.dumps({"error": error}, ensure_ascii=False), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The parser of all commands; what each takes is in the files *_arguments.py."""
+"""The parser of all commands; the modules *_arguments.py add their arguments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from scrubjay.cli.tune_arguments import add_tune
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of `scrubjay`; each command's name is in `command`."""
+    """Return the parser of `scrubjay`; `command` is the name of the command."""
     parser = argparse.ArgumentParser(
         prog="scrubjay",
         description="Keyword and vector search over the memories of agents, scoped before ranked.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and what runs here")
+    parser.add_argument("--version", action="store_true", help="print the version and the environment")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for add in (  # in the order of the help
         add_demo,

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from scrubjay.bench import FORMATS, IndexSearcher, Report, format_of, open_dataset, run, write_hypotheses
-from scrubjay.bench.answering import Answerer
+from scrubjay.bench.answerers import Answerer
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.figures import Figures
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.outputs import check_output
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
@@ -26,7 +26,7 @@ _OPTIONS = {
     "locomo": set[str](),
     "memoryagentbench": {"chunk_words", "sources"},
 }
-"""Format -> the options of it that the command line has."""
+"""Format -> its options on the command line."""
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
@@ -66,7 +66,7 @@ def run_bench(arguments: argparse.Namespace) -> int:
 
 
 def load_answerer(spec: str) -> Answerer:
-    """Import what --answerer names, MODULE:FUNCTION; modules of the working directory are found, too."""
+    """Import the MODULE:FUNCTION of --answerer, also from modules of the working directory."""
     return cast("Callable[[Any], str]", named_function("--answerer", spec))
 
 
@@ -74,18 +74,18 @@ def _dataset(arguments: argparse.Namespace) -> Dataset:
     format = arguments.format or format_of(arguments.source)
     options = {}
     for name in ("split", "vectors", "granularity", "roles", "chunk_words", "sources"):
-        given = getattr(arguments, name)
-        if given is None:
+        value = getattr(arguments, name)
+        if value is None:
             continue
         if name not in _OPTIONS[format]:
             fitting = ", ".join(each for each in FORMATS if name in _OPTIONS[each])
             raise InputError(f"--{name.replace('_', '-')}: expected the format {fitting}, this is {format}")
-        options[name] = given
+        options[name] = value
     return open_dataset(arguments.source, format, **options)
 
 
 def show(report: Report) -> None:
-    """Print a table of categories, and what it was measured on."""
+    """Print a table of categories, and the environment of the measurement."""
     everything = report.all
     times = ["search_us"] if everything.search_us else []
     if any(everything.embed_us.values()):

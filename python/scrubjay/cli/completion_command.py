@@ -1,6 +1,6 @@
 """`scrubjay completion`: a script that completes commands, options and their choices in bash, zsh or fish.
 
-It is made from the parser, so it fits this version, and runs no program on completion.
+It is generated from the parser, so it fits this version, and starts no program on completion.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class _Command(NamedTuple):
     words: tuple[str, ...]  # "memory", "add"
     help: str
     options: tuple[_Option, ...]
-    below: tuple[str, ...]  # what may follow as a command
-    choices: tuple[str, ...]  # what may follow as an argument that is no file
+    below: tuple[str, ...]  # subcommands that may follow
+    choices: tuple[str, ...]  # values of an argument that is not a file
 
 
 def run_completion(arguments: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 def _commands(parser: argparse.ArgumentParser, words: tuple[str, ...], help: str) -> Iterator[_Command]:
     options, below, choices = [], [], []
     inner: list[Iterator[_Command]] = []
-    for action in parser._actions:  # argparse has no public way to list them
+    for action in parser._actions:  # argparse has no public way to list actions
         if isinstance(action, argparse._SubParsersAction):
             helps = {pseudo.dest: pseudo.help or "" for pseudo in action._choices_actions}
             for name, sub in action.choices.items():
@@ -126,7 +126,7 @@ def _fish(commands: list[_Command]) -> str:
             condition = f"not __fish_seen_subcommand_from {depth}"
             condition = f"{seen}; and {condition}" if seen else condition
             for name in command.below:
-                help = next(one.help for one in commands if one.words == (*command.words, name))
+                help = next(other.help for other in commands if other.words == (*command.words, name))
                 lines.append(f"complete -c scrubjay -n {_q(condition)} -a {name} -d {_q(help)}")
         elif seen:
             lines.append(f"complete -c scrubjay -n {_q(seen)} -F")

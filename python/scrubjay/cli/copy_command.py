@@ -1,4 +1,4 @@
-"""`scrubjay copy`: from a file into a database, and back."""
+"""`scrubjay copy`: copies a file into a database, or back."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scrubjay.backend import Backend
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.outputs import is_same, open_index, shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.errors import UnsupportedError
 from scrubjay.index import Index
-from scrubjay.memory.exchange.moving import copy_records, opened
+from scrubjay.memory.exchange.record_copy import copy_records, opened
 from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.progress import open_progress
 from scrubjay.store.copying import CopyReport, copy_documents
@@ -27,14 +27,14 @@ _BUDGET_BYTES = 256 << 20
 
 
 def run_copy(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay copy`; 0: both have the same documents now."""
+    """Run `scrubjay copy`; 0: both now have the same documents."""
     start = time.perf_counter()
     reports: dict[str, CopyReport] = {}
     if is_same(Path(arguments.target), Path(arguments.index)):
         raise InputError(f"{shown_place(arguments.target)}: expected another index than the one that is read")
     keys = None if arguments.keys is None else named_function("--keys", arguments.keys)
     with open_index(arguments.index, keys=keys) as source:
-        of_root = _made_of(source)
+        of_root = _settings_of(source)
         of_root |= {"keys": keys, "objects": objects_of(arguments.target)}
         if arguments.user_homes is not None:
             if not is_address(arguments.target):
@@ -43,14 +43,17 @@ def run_copy(arguments: argparse.Namespace) -> int:
         with Index.open(arguments.target, memory_budget=_BUDGET_BYTES, **of_root) as target:
             memories = (opened(source), opened(target)) if is_prepared(Backend.of(source).rows) else None
             for name in ["", *source.admin.collections()]:
-                one = source if not name else source.collection(name)
-                other = target if not name else target.collection(name, **_made_of(one))
+                collection = source if not name else source.collection(name)
+                other = target if not name else target.collection(name, **_settings_of(collection))
                 bar = open_progress(
-                    False if arguments.no_progress else None, total=len(one), what="copying", unit="memories"
+                    False if arguments.no_progress else None,
+                    total=len(collection),
+                    what="copying",
+                    unit="memories",
                 )
                 try:
                     reports[name] = copy_documents(
-                        _engine(one), _engine(other), bar, with_records=memories is not None
+                        _engine(collection), _engine(other), bar, with_records=memories is not None
                     )
                 finally:
                     bar.close()
@@ -80,6 +83,6 @@ def _engine(index: Index) -> DurableEngine:
     return engine
 
 
-def _made_of(index: Index) -> dict[str, Any]:
+def _settings_of(index: Index) -> dict[str, Any]:
     identity = asdict(_engine(index).identity)
     return {name: identity[name] for name in ("dim", "metric", "dtype", "analyzer")}

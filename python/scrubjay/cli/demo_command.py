@@ -1,4 +1,4 @@
-"""`scrubjay demo`: the same question to keywords alone, vectors alone and their fusion, side by side."""
+"""`scrubjay demo`: one question answered by keywords alone, vectors alone and their fusion, side by side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 from scrubjay import demo
+from scrubjay.cli.hit_output import evidence, ranks
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         questions = [demo.Question("Your question", arguments.ask, scope_of(arguments))]
 
-    found = False
+    has_hits = False
     report: list[dict[str, Any]] = []
     if not arguments.json:
         print(bold(f"{len(index)} memories of two organisations") + f", indexed in {indexed_s * 1000:.0f} ms")
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(dim(f"{model}; times are medians of single calls from Python; {mark()} answers the question"))
     for number, question in enumerate(questions, start=1):
         answers, embed_us = demo.ask(index, question, k=arguments.k)
-        found = found or any(len(answer.hits) for answer in answers)
+        has_hits = has_hits or any(len(answer.hits) for answer in answers)
         if arguments.json:
             report.append(_as_json(question, answers, embed_us))
         else:
@@ -57,11 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
         print()
     elif arguments.ask is None:
         print(dim('\nAsk your own: scrubjay demo --ask "who may sign a discount?" --user marco'))
-    return 0 if found else 1
+    return 0 if has_hits else 1
 
 
 def _embedder(spec: str) -> tuple[Embedder | None, bool]:
-    """Return the embedder, and whether it is that of the package since the default one is not installed."""
+    """Return the embedder, and whether it is the packaged one because the default is not installed."""
     if spec != "auto":
         return from_spec(spec), False
     try:
@@ -76,7 +76,7 @@ def _print(
     width = terminal_width()
     visible = index.count(question.scope)
     print(f"\n{bold(f'{number}. {question.title}: {clean(question.text)!r}')}")
-    print(dim(f"   asked by {question.scope!r}, which may see {visible} of {len(index)} memories"))
+    print(dim(f"   asked by {question.scope!r}, from which {visible} of {len(index)} memories are visible"))
     if question.shows:
         print(f"   {question.shows}")
     if embed_us is not None:

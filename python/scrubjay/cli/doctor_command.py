@@ -1,4 +1,4 @@
-"""`scrubjay doctor`: what runs here, which extras are installed, and whether an index is sound."""
+"""`scrubjay doctor`: the environment, the installed extras, and whether an index is sound."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.cli.outputs import open_index, shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
 from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
@@ -61,7 +61,7 @@ EXTRAS = {
     "smolagents": ("smolagents",),
     "txtai": ("txtai",),
 }
-"""Extra -> the modules that it brings."""
+"""Extra -> the modules that it installs."""
 
 
 _OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
@@ -69,7 +69,7 @@ _OLDEST_SQLITE = (3, 24, 0)  # ON CONFLICT DO UPDATE
 
 def run_doctor(arguments: argparse.Namespace) -> int:
     """Run `scrubjay doctor`; 0 if there is no problem, 1 if there is one. Warnings do not count."""
-    here = _here()
+    here = _installation()
     report: dict[str, Any] = {"here": here, "embedder": _embedder(), "extras": _extras()}
     problems = here.pop("problems")
     warnings: list[str] = []
@@ -88,10 +88,10 @@ def run_doctor(arguments: argparse.Namespace) -> int:
 # -------------------------------------------------------------------- here
 
 
-def _here() -> dict[str, Any]:
+def _installation() -> dict[str, Any]:
     config = dict(show_config(as_dict=True))
-    wanted = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
-    here: dict[str, Any] = {name: config[name] for name in wanted if name in config}
+    names = ("version", "compiler", "simd_active", "simd_levels", "python", "numpy", "machine")
+    here: dict[str, Any] = {name: config[name] for name in names if name in config}
     here["wheel"] = _wheel()
     here["free_threaded"] = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
     here["gil"] = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -103,12 +103,12 @@ def _here() -> dict[str, Any]:
 
 
 def _wheel() -> str | None:
-    """The tags of the wheel that was installed, such as "cp312-cp312-manylinux_2_28_x86_64"; None: no wheel was."""
+    """Return the tags of the installed wheel, such as "cp312-cp312-manylinux_2_28_x86_64"; None without a wheel."""
     try:
-        found = metadata.distribution("scrubjay").read_text("WHEEL") or ""
+        wheel = metadata.distribution("scrubjay").read_text("WHEEL") or ""
     except metadata.PackageNotFoundError:
         return None
-    tags = [line.partition(":")[2].strip() for line in found.splitlines() if line.startswith("Tag:")]
+    tags = [line.partition(":")[2].strip() for line in wheel.splitlines() if line.startswith("Tag:")]
     return " ".join(tags) or None
 
 
@@ -134,7 +134,7 @@ def _embedder() -> dict[str, Any]:
     try:
         try:
             model: Embedder = default()
-        except MissingExtraError as missing:  # what `--embedder auto` makes then
+        except MissingExtraError as missing:  # `--embedder auto` uses this fallback
             model, note = Static(), {"why": f"({missing})"}
         model.embed_query("a question")  # loads its weights
         return {"default": model.name, "dim": model.dim, **note}
@@ -143,15 +143,15 @@ def _embedder() -> dict[str, Any]:
 
 
 def _extras() -> dict[str, dict[str, Any]]:
-    found = {}
+    extras = {}
     for extra, modules in EXTRAS.items():
         missing = [name for name in modules if not _is_there(name)]
-        found[extra] = {"installed": not missing, "missing": missing}
-    return found
+        extras[extra] = {"installed": not missing, "missing": missing}
+    return extras
 
 
 def _is_there(name: str) -> bool:
-    """Whether a module could be imported; nothing of it is, since that may take seconds."""
+    """Whether a module can be imported, without importing it, which may take seconds."""
     try:
         return find_spec(name.partition(".")[0]) is not None and (
             "." not in name or find_spec(name) is not None
@@ -198,11 +198,11 @@ def _database(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, A
 
 
 def _index(arguments: argparse.Namespace, warnings: list[str]) -> dict[str, Any]:
-    """What is in the index and what is wrong with it; one that cannot be opened has that as its problem."""
+    """Return the contents of the index and its problems; failure to open it counts as a problem."""
     try:
         with open_index(arguments.index, collection=arguments.collection) as index:
             return _contents(index, arguments, warnings)
-    except InputError:  # there is no such file, or it is something else
+    except InputError:  # the file does not exist, or is not an index
         raise
     except Error as error:
         return {"problems": [str(error)]}
@@ -234,9 +234,9 @@ def _contents(index: Index, arguments: argparse.Namespace, warnings: list[str]) 
     bar = False if arguments.no_progress or arguments.json else None
     check = index.admin.check(progress=bar)
     problems = [str(problem) for problem in check.problems]
-    for name in collections if arguments.collection is None else ():  # all of the file
-        found = index.collection(name).admin.check(progress=bar).problems
-        problems += [f"collection {name!r}: {problem}" for problem in found]
+    for name in collections if arguments.collection is None else ():  # all collections of the file
+        faults = index.collection(name).admin.check(progress=bar).problems
+        problems += [f"collection {name!r}: {problem}" for problem in faults]
     return facts | {"documents": check.documents, "checked": True, "problems": problems}
 
 
@@ -247,7 +247,9 @@ def _show(report: dict[str, Any]) -> None:
     print(bold("here"))
     _show_facts({name: value for name, value in report["here"].items() if name != "sqlite_options"})
     embedder = report["embedder"]
-    _show_facts({"embedder": " ".join(embedder[what] for what in ("default", "why") if embedder.get(what))})
+    _show_facts(
+        {"embedder": " ".join(embedder[field] for field in ("default", "why") if embedder.get(field))}
+    )
     print(bold("extras"))
     rows = [
         [extra, green(mark()) if state["installed"] else "-", *_remedy(extra, state)]
@@ -275,14 +277,14 @@ def _show(report: dict[str, Any]) -> None:
 
 def _show_facts(facts: dict[str, Any]) -> None:
     for name, value in facts.items():
-        shown = value
+        text = value
         if isinstance(value, (list, tuple)):
-            shown = ", ".join(map(str, value)) or "-"
+            text = ", ".join(map(str, value)) or "-"
         elif type(value) is int:
-            shown = f"{value:,}"
+            text = f"{value:,}"
         elif value is None:
-            shown = "none"
-        print(f"  {name.replace('_', ' '):<16}{clean(str(shown))}")
+            text = "none"
+        print(f"  {name.replace('_', ' '):<16}{clean(str(text))}")
 
 
 def _remedy(extra: str, state: dict[str, Any]) -> tuple[str]:

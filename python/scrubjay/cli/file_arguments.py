@@ -8,20 +8,20 @@ from scrubjay.cli.options import add_common, add_filter, add_force, add_scope, c
 
 _INDEX = """
 
-A single FILE may also be an index, one that Index.open() or `scrubjay index --out` made: nothing in it is changed."""
+A single FILE may also be an index, created by Index.open() or `scrubjay index --out`; it is opened read-only."""
 
 _FILES = """\
-FILE is anything that `scrubjay add` reads (see its help): JSON Lines, CSV, Markdown, exports of chats, a folder or
-zip archive of these, or - for JSON Lines on standard input. A record that names its scope keeps it; the others get that
-of --tenant, --user and --agent, from which the search is made, too."""
+FILE is any input of `scrubjay add` (see its help): JSON Lines, CSV, Markdown, exports of chats, a folder or zip archive
+of these, or - for JSON Lines on standard input. A record with a scope keeps it; the others get the scope of --tenant,
+--user and --agent, which is also the scope of the search."""
 
 
 def add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `scrubjay demo`."""
     demo = command_of(
-        commands, "demo", "ask a sample of agent memories, and see what each kind of search finds", ""
+        commands, "demo", "search a sample of agent memories, comparing the kinds of search", ""
     )
-    demo.add_argument("--ask", metavar="TEXT", help="ask this instead of the prepared questions")
+    demo.add_argument("--ask", metavar="TEXT", help="a question in place of the prepared ones")
     add_scope(demo, tenant="acme", user="jane")
     add_common(demo, k=3)
 
@@ -38,9 +38,9 @@ def _add_search(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     search = command_of(
         commands,
         "search",
-        "ask an index in a file, or files, one question",
-        'scrubjay search memories.scrubjay "which key?" asks an index, scrubjay search "which key?" notes/ x.csv asks '
-        "files:\na first argument that is an index, or ends in .scrubjay, is one, unless the second is an index.\n\n"
+        "search an index in a file, or files, for one question",
+        'scrubjay search memories.scrubjay "which key?" searches an index, scrubjay search "which key?" notes/ x.csv '
+        "files:\nthe first argument is an index if it is one, or ends in .scrubjay, unless the second one is.\n\n"
         + _FILES
         + _INDEX,
     )
@@ -58,7 +58,7 @@ def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     index = command_of(
         commands,
         "index",
-        "read files, embed and index them; then ask questions, or write them with their vectors",
+        "read, embed and index files; then answer questions, or write them with their vectors",
         _FILES
         + "\n\nThe index lives in memory. With --out it is written to a new file: FILE.scrubjay is an index "
         "(Index.open(),\nsearch, serve, mcp), FILE.jsonl its records with their vectors as JSON Lines, which search, "
@@ -72,7 +72,7 @@ def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="a new FILE.scrubjay, an index, or FILE.jsonl, JSON Lines (- for standard output)",
     )
     add_force(index)
-    index.add_argument("--search", metavar="QUESTION", help="ask this")
+    index.add_argument("--search", metavar="QUESTION", help="answer this question")
     _add_query(index)
     add_scope(index)
     add_common(index, k=10)
@@ -83,19 +83,22 @@ def _add_import(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         commands,
         "import",
         "write the memories of files into an index in a file",
-        "INDEX is a file that Index.open() made; it is made if there is none. A memory of the same scope and id is "
-        "replaced.\n\n" + _FILES + " What `scrubjay export`\nwrote is understood, too.",
+        "INDEX is a file of Index.open(), created if missing. A memory with the same scope and id is replaced.\n\n"
+        + _FILES
+        + " Exports of\n`scrubjay export` are accepted, too.",
     )
     fill.add_argument("index", metavar="INDEX")
     fill.add_argument("files", metavar="FILE", nargs="+")
-    fill.add_argument("--collection", metavar="NAME", help="of the index; default: the one without a name")
+    fill.add_argument(
+        "--collection", metavar="NAME", help="collection of the index (default: the unnamed one)"
+    )
     add_scope(fill)
     add_common(fill, k=None)
 
 
 def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     stats = command_of(
-        commands, "stats", "say how many memories, vectors and scopes an index or files have", _FILES + _INDEX
+        commands, "stats", "count the memories, vectors and scopes of an index or of files", _FILES + _INDEX
     )
     stats.add_argument("files", metavar="FILE", nargs="+")
     add_scope(stats)
@@ -103,11 +106,13 @@ def _add_stats(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _add_query(parser: argparse.ArgumentParser) -> None:
-    """Add what a question may be asked with."""
+    """Add the options of a question."""
     parser.add_argument("--mode", choices=("hybrid", "lexical", "keyword", "vector", "semantic"))
-    parser.add_argument("--keywords", metavar="TEXT", help="replaces the question for the keyword ranking")
     parser.add_argument(
-        "--candidates", type=positive, metavar="N", help="of each ranking (default: 100 or -k)"
+        "--keywords", metavar="TEXT", help="text of the keyword ranking, in place of the question"
+    )
+    parser.add_argument(
+        "--candidates", type=positive, metavar="N", help="candidates of each ranking (default: 100 or -k)"
     )
     parser.add_argument(
         "--rrf-k", type=float, metavar="N", help="plain rank fusion, without the identifier tier"
@@ -115,7 +120,7 @@ def _add_query(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fusion",
         metavar="SPEC",
-        help="auto (the default), rrf, rrf:K, weighted, boost, production, or a file that `scrubjay tune` wrote",
+        help="auto (the default), rrf, rrf:K, weighted, boost, production, or a file of `scrubjay tune`",
     )
     add_filter(parser)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`scrubjay search`, `index`, `import` and `stats`: an index in memory over files, and an index in a file of them."""
+"""`scrubjay search`, `index`, `import` and `stats`: over files, loaded into memory, or over an index in a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.cli.hit_output import hits_table, way
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import (
@@ -28,9 +29,8 @@ from scrubjay.cli.outputs import (
     shown_place,
     written,
 )
+from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
-from scrubjay.cli.reading import of_record
-from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
@@ -48,12 +48,12 @@ _Key = tuple[Scope, str]
 
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
-    asked, files = arguments.question, arguments.files
-    names_file = is_index(asked) or asked.endswith(".scrubjay")  # perhaps one that is missing
-    # INDEX QUESTION, whatever else in the working folder is called like the question
+    question, files = arguments.question, arguments.files
+    names_file = is_index(question) or question.endswith(".scrubjay")  # which may be missing
+    # INDEX QUESTION, even if a file in the working folder has the name of the question
     if len(files) == 1 and names_file and not is_index(files[0]):
-        arguments.question, arguments.files = files[0], [asked]
-    with _asked(arguments) as (index, _):
+        arguments.question, arguments.files = files[0], [question]
+    with _open_to_search(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
 
@@ -61,7 +61,7 @@ def run_index(arguments: argparse.Namespace) -> int:
     """Run `scrubjay index`; return its exit code."""
     start = time.perf_counter()
     if arguments.out is not None:
-        _check_out(arguments)
+        _check_output(arguments)
     index, keys = _load(arguments)
     print(f"{index!r}\nread, embedded and indexed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if arguments.out is not None:
@@ -75,7 +75,7 @@ def run_index(arguments: argparse.Namespace) -> int:
 
 def run_stats(arguments: argparse.Namespace) -> int:
     """Run `scrubjay stats`; return its exit code."""
-    with _asked(arguments, needs_embedder=False) as (index, keys):
+    with _open_to_search(arguments, needs_embedder=False) as (index, keys):
         return _describe(index, _count_scopes(index, keys), arguments)
 
 
@@ -114,7 +114,7 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 
 def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
-    """The embedder of a new file: the one that was asked for, or else the one whose vectors an export brings."""
+    """Return the embedder of a new file: the requested one, or else the one of an export's vectors."""
     if arguments.embedder != AUTO:
         return cast("EmbedderLike | None", arguments.embedder)
     for name in arguments.files:
@@ -122,29 +122,29 @@ def _embedder_of_new(arguments: argparse.Namespace) -> EmbedderLike | None:
             continue
         header = header_of_export(Path(name))
         model, dim = header.get("embedder"), header.get("dim")
-        if model is None and dim is None:  # no vectors
+        if model is None and dim is None:  # the export has no vectors
             continue
         if model is None:
             return None
         embedder = embedder_of_model(model, dim)
         if embedder is None:
             raise InputError(
-                f"{name}: its vectors are of {model!r}, which cannot be had here; with --embedder none they are "
-                "kept as vectors of your own, and words are searched"
+                f"{name}: its vectors are of {model!r}, which is not available here; with --embedder none they "
+                "are stored as your own vectors, and searches use keywords"
             )
         return embedder
     return AUTO
 
 
 @contextlib.contextmanager
-def _asked(
+def _open_to_search(
     arguments: argparse.Namespace, *, needs_embedder: bool = True
 ) -> Iterator[tuple[Index, list[_Key] | None]]:
-    """The index to search, made of files or in a file, and its keys (None: it can count them itself).
+    """Yield the index to search, loaded from files or opened, and its keys (None: the index can count them itself).
 
-    An index in a file is opened without a model where none is needed: it may not be installed here.
+    An opened index gets no embedder if none is needed, because it may not be installed here.
     """
-    for name in arguments.files:  # before a model is loaded
+    for name in arguments.files:  # before loading a model
         if name != "-" and not is_address(name) and not Path(name).exists():
             raise InputError(f"{name}: No such file or directory")
     indexes = [name for name in arguments.files if is_index(name)]
@@ -160,7 +160,7 @@ def _asked(
 
 
 def _fill(index: Index, arguments: argparse.Namespace) -> int:
-    """Write what the files hold; return how many memories."""
+    """Write the records of the files; return how many memories."""
     bar = False if arguments.no_progress else None
     n_written = 0
     for name in arguments.files:
@@ -174,7 +174,7 @@ def _fill(index: Index, arguments: argparse.Namespace) -> int:
 
 
 def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
-    # without searches there is nothing to report of the query cache
+    # nothing is searched, so the query cache has no statistics
     stats = {key: value for key, value in index.admin.stats().items() if not key.startswith("query_cache")}
     if arguments.json:
         rows = [
@@ -186,8 +186,8 @@ def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse
         return 0 if scopes else 1
     width = max(map(len, stats))
     for key, value in stats.items():
-        shown = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
-        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+        text = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
+        print(f"{key.replace('_', ' '):<{width}}  {text}")
     print()
     rows_shown = [[scope.tenant, scope.user or "-", scope.agent or "-", f"{n:,}"] for scope, n in scopes[:20]]
     print(render_table(["tenant", "user", "agent", "memories"], rows_shown, stretch=1))
@@ -210,7 +210,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Index, list[_Key]]:
 
 
 def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> dict[_Key, Mapping[str, Any]]:
-    """Read the records of files, by scope and id in order of writing."""
+    """Read the records of files into a dict by scope and id, in order of writing."""
     model = None if index.embedder is None else index.embedder.name
     records: dict[_Key, Mapping[str, Any]] = {}
     reading = Reading(scope_of(arguments))
@@ -222,7 +222,7 @@ def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> d
                 "the same with --embedder, or leave the vectors out of the file"
             )
         if "vector" in record and model is None:
-            del record["vector"]  # it could not be searched
+            del record["vector"]  # without its model it cannot be searched
         key = (record["scope"], record["id"])
         records.pop(key, None)
         records[key] = record
@@ -238,7 +238,7 @@ def _upsert(index: Index, rows: list[Mapping[str, Any]], arguments: argparse.Nam
 
 
 def _query(arguments: argparse.Namespace) -> Query:
-    """The query that the options make, over the settings of a file that --fusion names."""
+    """Return the query of the options, on top of the settings in a file that --fusion names."""
     if arguments.rrf_k is not None and arguments.fusion is not None:
         raise InputError("--rrf-k: expected no --fusion beside it")
     query = Query() if arguments.fusion is None else as_query(arguments.fusion)
@@ -247,8 +247,8 @@ def _query(arguments: argparse.Namespace) -> Query:
             query = Query(RRF(arguments.rrf_k), identifier_tier=False)
         except ValueError as error:  # "k: expected ..."
             raise InputError(f"--rrf-{error}") from None
-    given = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
-    return query.replace(**{name: value for name, value in given.items() if value is not None})
+    settings = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
+    return query.replace(**{name: value for name, value in settings.items() if value is not None})
 
 
 def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
@@ -282,7 +282,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"vectors: {looked_at}"))
         visible = index.count(scope)
         print(
-            dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")
+            dim(f"{len(hits)} of {visible:,} memories visible from {scope!r}; {hits.mode}, {took_us:,.0f} us")
         )
         for typed, used in hits.corrections.items():
             print(dim(clean(f"searched for {used} in place of {typed}")))
@@ -290,7 +290,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             print(dim(f"degraded: {reason}"))
         if visible == 0 and len(index) > 0:
             print(
-                f"this scope sees none of the {len(index):,} memories: name one with --tenant and --user",
+                f"none of the {len(index):,} memories is visible from this scope: name one with --tenant and --user",
                 file=sys.stderr,
             )
         if visible == 0 and index.path is not None:
@@ -299,7 +299,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
 
 
 def _converse(index: Index, arguments: argparse.Namespace) -> int:
-    """Answer questions from standard input until it ends; 0 if the last one found something."""
+    """Answer questions from standard input until its end; 0 if the last one found something."""
     prompted = sys.stdin.isatty()
     if prompted:
         print(dim("ask; an empty line or Ctrl-D ends"), file=sys.stderr)
@@ -314,7 +314,7 @@ def _converse(index: Index, arguments: argparse.Namespace) -> int:
             code = _answer(index, question.strip(), arguments)
 
 
-def _check_out(arguments: argparse.Namespace) -> None:
+def _check_output(arguments: argparse.Namespace) -> None:
     out, path = arguments.out, Path(arguments.out)
     if (
         out != "-"
@@ -327,8 +327,8 @@ def _check_out(arguments: argparse.Namespace) -> None:
 
 def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
     out = arguments.out
-    wanted = False if arguments.no_progress or out == "-" else None  # what is printed shows how far it is
-    bar = open_progress(wanted, total=len(keys), what="writing", unit="memories")
+    progress = False if arguments.no_progress or out == "-" else None  # the printed output shows the progress
+    bar = open_progress(progress, total=len(keys), what="writing", unit="memories")
     try:
         if out == "-":
             _write_records(index, keys, sys.stdout, bar)
@@ -367,12 +367,12 @@ def _write_records(index: Index, keys: list[_Key], file: TextIO, bar: Progress) 
             row["created_at"] = iso(record.created_at)
         if record.vector is not None:
             row["embedder"] = model
-            # f16 originals hold no more than four digits
+            # f16 vectors hold no more than four digits
             vector = record.vector
             if isinstance(vector, PassageVectors):
                 row["passages"] = vector.spans.tolist()
             rows = np.atleast_2d(vector.rows if isinstance(vector, PassageVectors) else vector)
-            numbers = [[float(f"{x:.5g}") for x in one] for one in rows.tolist()]
+            numbers = [[float(f"{x:.5g}") for x in row_] for row_ in rows.tolist()]
             row["vector"] = numbers if isinstance(vector, PassageVectors) else numbers[0]
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 

@@ -1,4 +1,4 @@
-"""Functions of the caller's modules that an option names."""
+"""Functions that the user names on the command line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 
 
 def named_function(option: str, spec: str) -> Callable[..., Any]:
-    """Import what an option names, MODULE:FUNCTION; modules of the working directory are found, too.
+    """Import the MODULE:FUNCTION that an option names, also from modules of the working directory.
 
     Raises:
-        InputError: there is none, or it is no function.
+        InputError: it does not exist, or is not a function.
     """
     module, _, name = spec.partition(":")
     here = str(Path.cwd())

@@ -12,9 +12,9 @@ Policies, preferences, facts, episodes and traces in one file. Everything is sai
 
 
 def add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the commands below `scrubjay memory`; the name of each is in `memory_command`."""
+    """Add the commands below `scrubjay memory`; `memory_command` is the name of the command."""
     memory = command_of(
-        commands, "memory", "what an agent remembers, in a file: add, recall, forget and more", _MEMORY
+        commands, "memory", "the memory of an agent in a file: add, recall, forget and more", _MEMORY
     )
     below = memory.add_subparsers(dest="memory_command", metavar="COMMAND", required=True)
     _add_add(below)
@@ -32,55 +32,58 @@ def _command(
     *what: tuple[str, str],
     k: int | None = None,
 ) -> argparse.ArgumentParser:
-    """Add a command on a file that Memory.open() made."""
-    one = command_of(below, name, help, "FILE is one that Memory.open() made.")
-    one.add_argument("file", metavar="FILE")
+    """Add a command on a file that Memory.open() created."""
+    command = command_of(below, name, help, "FILE is a file of Memory.open().")
+    command.add_argument("file", metavar="FILE")
     for argument, meaning in what:
-        one.add_argument(argument, metavar=argument.upper(), help=meaning)
-    add_scope(one)
-    add_common(one, k=k)
-    return one
+        command.add_argument(argument, metavar=argument.upper(), help=meaning)
+    add_scope(command)
+    add_common(command, k=k)
+    return command
 
 
 def _add_add(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    add = _command(below, "add", "remember something; the file is made if there is none")
-    add.add_argument("text", metavar="TEXT", nargs="?", default="", help="what to remember")
-    add.set_defaults(late="text")  # it may stand behind options, too, which argparse does not see
+    add = _command(below, "add", "add a memory; the file is created if missing")
+    add.add_argument("text", metavar="TEXT", nargs="?", default="", help="the text to remember")
+    add.set_defaults(late="text")  # it may also follow options, which argparse does not support
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
-    add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
+    add.add_argument("--key", help="of a preference or policy; replaces the previous one with this key")
     add.add_argument(
         "--value",
         metavar="JSON",
         help="of a preference or policy, for programs, such as 25 or '{\"max\": 5}'; shown if there is no TEXT",
     )
-    add.add_argument("--type", default="", help="what sort of preference or policy it is")
+    add.add_argument("--type", default="", help="the type of a preference or policy")
     add.add_argument("--title", default="", help="of an episode")
     add.add_argument(
         "--completed-at", metavar="TIME", help="when the task of an episode was completed (ISO 8601)"
     )
     add.add_argument("--subject", default="", help="the subject of a fact: a person or thing")
     add.add_argument(
-        "--predicate", default="", help='what it says of it; "lives in" and the like replace what is known'
+        "--predicate",
+        default="",
+        help='the predicate of a fact; some, such as "lives in", replace the previous value',
     )
     cardinality = add.add_mutually_exclusive_group()
     cardinality.add_argument(
         "--single",
         action="store_true",
         default=None,
-        help="the predicate has one value at a time: replace it",
+        help="the predicate has one value at a time: replace the previous one",
     )
     cardinality.add_argument(
-        "--several", dest="single", action="store_false", help="it has several at once: replace nothing"
+        "--several",
+        dest="single",
+        action="store_false",
+        help="the predicate has several values at once: replace nothing",
     )
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
-    add.add_argument("--run", default="command line", help="the run that it comes from")
+    add.add_argument("--run", default="command line", help="the run that is the source")
 
 
 def _add_reading(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    recall = _command(
-        below, "recall", "find facts, episodes and notes", ("question", "what to look for"), k=10
-    )
+    recall = _command(below, "recall", "find facts, episodes and notes", ("question", "the question"), k=10)
     recall.add_argument(
         "--kind", choices=("fact", "episode", "note"), action="append", help="only these (repeatable)"
     )
@@ -92,50 +95,56 @@ def _add_reading(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action="append",
         help="only these (repeatable)",
     )
-    listed.add_argument("--subject", help="only facts about it")
-    listed.add_argument("--hidden", action="store_true", help="those that are not in force, too")
-    listed.add_argument("--limit", type=positive, default=100, metavar="N", help="how many (default: 100)")
+    listed.add_argument("--subject", help="only facts about this subject")
+    listed.add_argument("--hidden", action="store_true", help="include records that are not in force")
+    listed.add_argument(
+        "--limit", type=positive, default=100, metavar="N", help="maximum number of records (default: 100)"
+    )
     history = _command(
         below,
         "history",
-        "show what was said of a subject and predicate, and when it was so",
+        "show the statements about a subject and predicate, and when they held",
         ("subject", "such as Jane"),
         ("predicate", 'such as "lives in"'),
     )
-    for one in (recall, known, listed):
-        one.add_argument("--as-of", metavar="TIME", help="what was so then (ISO 8601)")
-    for one in (recall, known, listed, history):
-        one.add_argument("--known-at", metavar="TIME", help="what was known then, before later corrections")
-    _command(below, "why", "show where a record comes from, and what happened to it", ("id", "of the record"))
-    replay = _command(
-        below, "replay", "show a run event by event, and its prompts as they were", ("run", "its name")
+    for command in (recall, known, listed):
+        command.add_argument("--as-of", metavar="TIME", help="records that held at this time (ISO 8601)")
+    for command in (recall, known, listed, history):
+        command.add_argument(
+            "--known-at", metavar="TIME", help="records known at this time, before later corrections"
+        )
+    _command(
+        below, "why", "show where a record comes from, and what happened to it", ("id", "id of the record")
     )
-    replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
+    replay = _command(
+        below, "replay", "show a run event by event, and its original prompts", ("run", "name of the run")
+    )
+    replay.add_argument("--prompts", action="store_true", help="show the prompts, rebuilt from the trace")
 
 
 def _add_forgetting(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    forget = _command(
-        below, "forget", "erase everything of a user, or of a tenant, and prove that it is gone"
+    forget = _command(below, "forget", "erase all data of a user, or of a tenant, and verify the erasure")
+    forget.add_argument(
+        "--yes", action="store_true", help="erase; without this, only print the scope that would be erased"
     )
     forget.add_argument(
-        "--yes", action="store_true", help="do it; without this, only print the scope that would be erased"
+        "--reason", default="asked for on the command line", help="stored in the deletion event"
     )
-    forget.add_argument(
-        "--reason", default="asked for on the command line", help="kept in the deletion event"
-    )
-    _command(below, "sweep", "delete what is past its time for good")
+    _command(below, "sweep", "permanently delete expired memories")
 
 
 def _add_copies(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    out = _command(below, "export", "write the memory of a scope to a file", ("out", "the file, a new one"))
+    out = _command(below, "export", "write the memory of a scope to a file", ("out", "the new file"))
     add_force(out)
-    back = _command(below, "import", "read what export wrote, perhaps edited by hand", ("source", "the file"))
-    for one in (out, back):
-        one.add_argument(
+    back = _command(
+        below, "import", "read a file written by export, possibly edited by hand", ("source", "the file")
+    )
+    for command in (out, back):
+        command.add_argument(
             "--format",
             choices=("jsonl", "markdown"),
-            help="jsonl: everything within the scope, without loss; markdown: what is in force of exactly the "
-            "scope, for a person to edit (default: by the name, .md or .jsonl)",
+            help="jsonl: everything within the scope, lossless; markdown: the records in force of exactly the "
+            "scope, for editing by hand (default: by the suffix, .md or .jsonl)",
         )
     back.add_argument(
         "--from",
@@ -143,35 +152,40 @@ def _add_copies(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         choices=("mem0", "letta", "zep", "langgraph", "chatgpt", "claude"),
         help="a dump of this memory, whose statements are proposed to the gate",
     )
-    back.add_argument("--as-notes", action="store_true", help="with --from: write notes, which pass no gate")
+    back.add_argument(
+        "--as-notes", action="store_true", help="with --from: write notes, which bypass the gate"
+    )
     back.add_argument("--by", default="command line", help="who edited the Markdown")
     back.add_argument("--dry-run", action="store_true", help="only show what edits or --from would do")
 
 
 def _add_changes(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    changes = _command(below, "changes", "show what changed, oldest first")
+    changes = _command(below, "changes", "show changes, oldest first")
+    changes.add_argument("--since", type=int, default=0, metavar="CURSOR", help="only later changes")
     changes.add_argument(
-        "--since", type=int, default=0, metavar="CURSOR", help="only what came after this one"
+        "--limit", type=positive, default=100, metavar="N", help="maximum number of changes (default: 100)"
     )
     changes.add_argument(
-        "--limit", type=positive, default=100, metavar="N", help="how many at most (default: 100)"
-    )
-    changes.add_argument(
-        "--within", action="store_true", help="of everything within the scope: users and agents"
+        "--within", action="store_true", help="include scopes within this one: users and agents"
     )
 
 
 def _add_care(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     confirm = _command(
-        below, "confirm", "bring a provisional fact or policy of the tenant into force", ("id", "of it")
+        below,
+        "confirm",
+        "bring a provisional fact or policy of the tenant into force",
+        ("id", "id of the record"),
     )
-    revoke = _command(below, "revoke", "take a record out of force; it stays in histories", ("id", "of it"))
-    hold = _command(below, "hold", "keep everything of a scope from being forgotten, deleted or changed")
+    revoke = _command(
+        below, "revoke", "take a record out of force; it stays in the history", ("id", "id of the record")
+    )
+    hold = _command(below, "hold", "prevent the data of a scope from being forgotten, deleted or changed")
     release = _command(below, "release", "release a hold on exactly this scope")
     _command(below, "holds", "show the holds on the scopes of a tenant")
-    for one in (revoke, hold):
-        one.add_argument("--reason", required=True, help="kept with it, and shown")
-    hold.add_argument("--name", help="of the hold, by which it is released; else the reason is its name")
-    release.add_argument("--name", help="of the hold, if there are several on the scope")
-    for one in (confirm, revoke, hold, release):
-        one.add_argument("--by", default="command line", help="who decided it")
+    for command in (revoke, hold):
+        command.add_argument("--reason", required=True, help="stored with it, and shown")
+    hold.add_argument("--name", help="name of the hold, for its release (default: the reason)")
+    release.add_argument("--name", help="name of the hold, if the scope has several")
+    for command in (confirm, revoke, hold, release):
+        command.add_argument("--by", default="command line", help="who decided it")

@@ -1,6 +1,6 @@
 """`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep`, `changes`, `export` and `import`.
 
-What lists and decides is in `memory_record_commands`.
+`memory_record_commands` has the commands on records and holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrubjay.cli.memory_record_commands import asked_for, times_of
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, file_or_output, open_index
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders import Embedder
 from scrubjay.embedders.accepted import AUTO, as_embedder, embedder_of_model
@@ -31,17 +31,17 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.model.names import RECALLED_KINDS
 
-# The others change nothing in the file.
+# The commands that write; all others open the file read-only.
 _WRITE = ("add", "forget", "sweep", "import", "confirm", "revoke", "hold", "release")
 
 
 def run_memory(arguments: argparse.Namespace) -> int:
     """Run `scrubjay memory ...`; return its exit code."""
-    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # what was rejected is printed
+    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # rejections are printed
     of_records = RECORD_COMMANDS.get(arguments.memory_command)
     if of_records is None:
         return _COMMANDS[arguments.memory_command](arguments)
@@ -140,7 +140,7 @@ def _known(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"policies": known.policies, "preferences": known.preferences})
     elif records:
-        table = [[one.kind, one.key, one.text, one.id] for one in records]
+        table = [[record.kind, record.key, record.text, record.id] for record in records]
         print(render_table(["kind", "key", "text", "id"], table, stretch=2))
     else:
         print("nothing known")
@@ -165,7 +165,7 @@ def _forget(arguments: argparse.Namespace) -> int:
         raise InputError("--agent: forget erases a user with all agents, or a tenant; leave it out")
     whose = f"tenant {scope.tenant!r}" + (f", user {scope.user!r}" if scope.user else " with all its users")
     if not arguments.yes:
-        raise InputError(f"this would erase everything of {whose} for good; say --yes to do it")
+        raise InputError(f"this would erase everything of {whose} permanently; confirm with --yes")
     with _open(arguments) as memory:
         forgotten = memory.forget(scope, reason=arguments.reason, by="command line")
         memory.admin.compact()
@@ -185,34 +185,40 @@ def _replay(arguments: argparse.Namespace) -> int:
         try:
             replay = memory.replay(arguments.run, scope_of(arguments))
         except KeyError:
-            raise InputError(f"{arguments.run}: this scope has no such run") from None
-    prompts = {one.seq: one for one in replay.prompts()} if arguments.prompts else {}
+            raise InputError(f"{arguments.run}: no such run in this scope") from None
+    prompts = {prompt.seq: prompt for prompt in replay.prompts()} if arguments.prompts else {}
     if arguments.json:
-        made = [
+        prompt_rows = [
             {
-                "seq": one.seq,
-                "turn": one.turn,
-                "faithful": one.faithful,
-                "text": one.assembled and one.assembled.text,
+                "seq": prompt.seq,
+                "turn": prompt.turn,
+                "faithful": prompt.faithful,
+                "text": prompt.assembled and prompt.assembled.text,
             }
-            for one in prompts.values()
+            for prompt in prompts.values()
         ]
         events = [event.to_dict() for event in replay.events]
         print_json(
-            {"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})}
+            {
+                "run": replay.run_id,
+                "events": events,
+                **({"prompts": prompt_rows} if arguments.prompts else {}),
+            }
         )
         return 0
     table = []
     for event in replay.events:
-        said = event.content
+        text = event.content
         if event.kind == "prompt":
-            said = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
-        table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, said])
+            text = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
+        table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, text])
     print(render_table(["event", "turn", "at", "who", "what"], table, stretch=4))
-    for one in prompts.values():
-        how = "as it was" if one.faithful else "not as it was: something in it is past its retention"
-        print(f"\n{bold(f'prompt {one.seq}')} {dim(how)}")
-        print("\n".join(_shown(line) for line in one.assembled.text.splitlines()) if one.assembled else "")
+    for prompt in prompts.values():
+        how = "as it was" if prompt.faithful else "not as it was: something in it is past its retention"
+        print(f"\n{bold(f'prompt {prompt.seq}')} {dim(how)}")
+        print(
+            "\n".join(_shown(line) for line in prompt.assembled.text.splitlines()) if prompt.assembled else ""
+        )
     return 0
 
 
@@ -223,30 +229,36 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(counts)
     else:
-        for what, count in counts.items():
-            print(f"{what.replace('_', ' '):<24}{count:,}")
+        for name, count in counts.items():
+            print(f"{name.replace('_', ' '):<24}{count:,}")
     return 0
 
 
 def _changes(arguments: argparse.Namespace) -> int:
     with _open(arguments) as memory:
         try:
-            found = memory.feed.changes(
+            changes = memory.feed.changes(
                 arguments.since, scope=scope_of(arguments), within=arguments.within, limit=arguments.limit
             )
         except ValueError as error:
             raise InputError(f"--{error}") from None
     if arguments.json:
-        print_json(found)
-    elif found:
+        print_json(changes)
+    elif changes:
         table = [
-            [str(one.cursor), f"{one.at:%Y-%m-%d %H:%M:%S}", one.what, one.kind or "all", one.record or "-"]
-            for one in found
+            [
+                str(change.cursor),
+                f"{change.at:%Y-%m-%d %H:%M:%S}",
+                change.what,
+                change.kind or "all",
+                change.record or "-",
+            ]
+            for change in changes
         ]
         print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
     else:
         print("nothing changed")
-    return 0 if found else 1
+    return 0 if changes else 1
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -259,20 +271,20 @@ def _export(arguments: argparse.Namespace) -> int:
                 n = write(target, scope=scope, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror}") from None
-    what = "records" if as_markdown else "lines"
+    unit = "records" if as_markdown else "lines"
     if arguments.out == "-":
-        print(f"{n:,} {what}", file=sys.stderr)
+        print(f"{n:,} {unit}", file=sys.stderr)
     elif arguments.json:
-        print_json({what: n})
+        print_json({unit: n})
     else:
-        print(f"{n:,} {what} in {clean(arguments.out)}")
+        print(f"{n:,} {unit} in {clean(arguments.out)}")
     return 0
 
 
 def _import(arguments: argparse.Namespace) -> int:
     scope = scope_of(arguments)
     if arguments.as_notes and arguments.origin is None:
-        raise InputError("--as-notes: goes with --from")
+        raise InputError("--as-notes: expected together with --from")
     from_markdown = arguments.origin is None and _is_markdown(arguments, arguments.source)
     if arguments.dry_run and not from_markdown and arguments.origin is None:
         raise InputError("--dry-run: only edits of Markdown can be tried, got lines of JSON")
@@ -297,11 +309,11 @@ def _import(arguments: argparse.Namespace) -> int:
             raise InputError(f"{arguments.source}: {error.strerror}") from None
         except ValueError as error:
             raise InputError(f"{arguments.source}: {error}") from None
-    said = plain(done)
+    report = plain(done)
     if arguments.json:
-        print_json(said)
+        print_json(report)
         return 0
-    for what, found in said.items():
+    for name, found in report.items():
         n = (
             sum(found.values())
             if isinstance(found, dict)
@@ -309,8 +321,8 @@ def _import(arguments: argparse.Namespace) -> int:
             if isinstance(found, list)
             else found
         )
-        print(f"{what.replace('_', ' '):<14}{n:,}")
-    for reason in [*said.get("reasons", ()), *(said["left_alone"] if from_markdown else ())]:
+        print(f"{name.replace('_', ' '):<14}{n:,}")
+    for reason in [*report.get("reasons", ()), *(report["left_alone"] if from_markdown else ())]:
         print(dim(clean(reason)))
     return 0
 
@@ -320,14 +332,14 @@ def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
         return bool(arguments.format == "markdown")
     ending = Path(name).suffix.lower()
     if ending not in (".md", ".markdown", ".jsonl"):
-        raise InputError(f"--format: expected jsonl or markdown, since the name of {name} does not say it")
+        raise InputError(f"--format: expected jsonl or markdown, because the suffix of {name} is neither")
     return ending != ".jsonl"
 
 
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
         return Memory.open(arguments.file, _embedder(arguments, {}), objects=objects_of(arguments.file))
-    with open_index(arguments.file) as index:  # opening a memory would make its tables
+    with open_index(arguments.file) as index:  # opening a memory would create its tables
         has_memory = COLLECTION in index.admin.collections()
         if not new and not has_memory:
             raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
@@ -342,7 +354,7 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
 
 
 def _embedder(arguments: argparse.Namespace, stored: Mapping[str, Any]) -> Embedder | None:
-    """The embedder that --embedder names; by default the one whose vectors the file has."""
+    """Return the embedder of --embedder; by default the one of the vectors in the file."""
     if arguments.embedder != AUTO:
         return as_embedder(arguments.embedder)
     is_new = not stored.get("documents")
@@ -359,7 +371,7 @@ def _json(given: str) -> Any:
 
 
 def _shown(line: str) -> str:
-    """A line of a prompt without what could steer the terminal; its indentation stays."""
+    """Return a line of a prompt without control sequences for the terminal, with its indentation."""
     return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
 
 

@@ -1,4 +1,4 @@
-"""Where an index in a database keeps large images: what the command line or the environment says of it."""
+"""The object store of an index in a database, from the command line or the environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from scrubjay.cli.options import count, positive
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.postgres.address import is_address
 
@@ -18,27 +18,31 @@ _KEEP_SECONDS = "SCRUBJAY_OBJECT_KEEP_SECONDS"
 def add_objects(parser: argparse.ArgumentParser) -> None:
     """Add --objects, --object-cache and --object-cache-mb."""
     group = parser.add_argument_group(
-        "object store: of an index in a database, the same for every process (every command takes it from "
-        f"{_URL}, {_CACHE} and {_CACHE_MB}, too)"
+        "object store of an index in a database, the same for every process (every command also reads "
+        f"{_URL}, {_CACHE} and {_CACHE_MB})"
     )
     group.add_argument(
         "--objects",
         metavar="URL",
-        help="where images of more than 1 MB are kept, and what `scrubjay freeze` froze: s3://bucket/path, gs://, "
+        help="location of images of more than 1 MB, and of frozen scopes: s3://bucket/path, gs://, "
         "az://, file:///folder (default: images are in the database)",
     )
-    group.add_argument("--object-cache", metavar="FOLDER", help="of copies on this machine (default: none)")
     group.add_argument(
-        "--object-cache-mb", type=positive, metavar="MB", help="that they may take (default: 1024)"
+        "--object-cache",
+        metavar="FOLDER",
+        help="folder for cached copies on this machine (default: no cache)",
+    )
+    group.add_argument(
+        "--object-cache-mb", type=positive, metavar="MB", help="maximum size of the cache (default: 1024)"
     )
 
 
 def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Objects | None:
-    """Return the object store of an index by its name; None: it is a file, or nothing names a place.
+    """Return the object store of an index by its name; None for a file, or if none is configured.
 
     Raises:
-        InputError: the environment gives a size or time that is no number, or the command line an option of a
-            database's images for a file.
+        InputError: a size or time in the environment is not a number, or the command line has an option of a database's
+            images for a file.
     """
     if not is_address(index):
         for name in ("objects", "object_cache", "object_cache_mb"):
@@ -64,7 +68,7 @@ def objects_of(index: object, arguments: argparse.Namespace | None = None) -> Ob
 
 
 def _number(variable: str, parse: Callable[[str], int]) -> int | None:
-    """Return the number that a variable of the environment has; None: it is not set."""
+    """Return the number in an environment variable, or None if it is not set."""
     text = os.environ.get(variable)
     try:
         return parse(text) if text else None

@@ -1,4 +1,4 @@
-"""What several commands take: a scope, an embedder, JSON, files."""
+"""Options of several commands: scope, embedder, JSON, files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.payload import CreatedAt, to_utc
 
 EXIT_CODES = """\
@@ -16,15 +16,15 @@ exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 
 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
-    """Return the scope that --tenant, --user and --agent name."""
+    """Return the scope of --tenant, --user and --agent."""
     return Scope(arguments.tenant, arguments.user, arguments.agent)
 
 
 def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
-    """Return the filter that --filter names, None without one.
+    """Return the filter of --filter, or None without one.
 
     Raises:
-        InputError: it is no JSON object.
+        InputError: it is not a JSON object.
     """
     if arguments.filter is None:
         return None
@@ -38,7 +38,7 @@ def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 
 def iso(moment: CreatedAt | None) -> str | None:
-    """Return a time as ISO 8601, UTC, as all JSON of the command line has it; None for none."""
+    """Return a time as ISO 8601 in UTC, as in all JSON of the command line, or None."""
     known = to_utc(moment)
     return None if known is None else known.isoformat()
 
@@ -58,9 +58,7 @@ def command_of(
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force."""
-    parser.add_argument(
-        "--force", action="store_true", help="replace the file that is written if it is there"
-    )
+    parser.add_argument("--force", action="store_true", help="overwrite the output file if it exists")
 
 
 def add_filter(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +71,7 @@ def add_filter(parser: argparse.ArgumentParser) -> None:
 def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None) -> None:
     """Add --tenant, --user and --agent with these defaults."""
     group = parser.add_argument_group(
-        "scope: whose memories (a search sees its own and those shared with it)"
+        "scope of the memories (a search sees its own and those shared with it)"
     )
     add_scope_part(group, "tenant", f"default: {tenant or 'none'}", default=tenant)
     add_scope_part(
@@ -85,8 +83,8 @@ def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", use
 def add_scope_part(
     group: argparse._ArgumentGroup, part: str, help: str, *, default: str | None = None
 ) -> None:
-    """Add --tenant, --user or --agent. An empty name is refused: it is what a variable of a shell that is not set
-    gives, and must not widen what the command reads, writes or erases to all users."""
+    """Add --tenant, --user or --agent. An empty name is refused: an unset shell variable gives one, and it must not
+    widen what the command reads, writes or erases to all users."""
 
     def name(text: str) -> str:
         if not text:
@@ -101,14 +99,14 @@ def add_scope_part(
 def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     """Add -k (if it has a default), --embedder, --json and --no-progress."""
     if k is not None:
-        # --k, or argparse would take it for the beginning of --keywords
+        # --k, or argparse would read it as an abbreviation of --keywords
         parser.add_argument(
-            "-k", "--k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})"
+            "-k", "--k", type=positive, default=k, metavar="N", help=f"maximum number of hits (default: {k})"
         )
     add_embedder(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+        "--no-progress", action="store_true", help="no progress bar (never shown without a terminal)"
     )
 
 
@@ -118,15 +116,17 @@ def add_embedder(parser: argparse.ArgumentParser) -> None:
         "--embedder",
         default="auto",
         metavar="SPEC",
-        help="auto (of an index its own model, of a new one the default), default (offline, extra wordllama), none "
-        "(words only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
-        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
+        help="auto (an index's own model, the default for a new one), default (offline, extra wordllama), none "
+        "(keywords only), static[:FILE] (offline, no extra), onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+        "fastembed:NAME, ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (with the key in the environment's VARIABLE)",
     )
 
 
 def add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
-    """Add what `serve` and `mcp` have in common."""
-    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    """Add the common options of `serve` and `mcp`."""
+    parser.add_argument(
+        "--collection", metavar="NAME", help="collection of the file (default: the unnamed one)"
+    )
     add_scope(parser, tenant=tenant)
     add_embedder(parser)
 
@@ -143,24 +143,24 @@ def seconds(text: str) -> float:
 
 
 def staleness(text: str) -> float:
-    """Parse a number of seconds of 0 or more."""
+    """Parse a number of seconds >= 0."""
     return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
 
 
 def count(text: str) -> int:
-    """Parse an int of 0 or more."""
+    """Parse an int >= 0."""
     return 0 if text == "0" else positive(text)
 
 
 def port(text: str) -> int:
-    """Parse the number of a port."""
+    """Parse a port number."""
     if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"expected a number from 0 to 65535, got {text!r}")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """Parse an int of 1 or more."""
+    """Parse an int >= 1."""
     try:
         number = int(text)
     except ValueError:

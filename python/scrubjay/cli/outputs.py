@@ -1,4 +1,4 @@
-"""The files that a command may read and those that it may write.
+"""Checks of the files that a command reads and writes.
 
 No command overwrites a file without --force, and none writes to a file that it reads, also through links. A command
 that only reads opens an index read-only.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from scrubjay.cli.objects import objects_of
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
@@ -29,8 +29,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def is_index(name: str | Path) -> bool:
-    """Whether a name may be an index: the address of a database, or a file that is one. A file that is missing or
-    something else is not."""
+    """Whether a name refers to an index: the address of a database, or an existing index file."""
     if is_address(name):
         return True
     try:
@@ -51,7 +50,7 @@ def open_index(
     writes: bool = False,
     keys: KeyProvider | None = None,
 ) -> Index:
-    """Open an index that is there; without `writes` nothing in it can change.
+    """Open an existing index; without `writes` read-only.
 
     Raises:
         InputError: the file does not exist or is not an index. It is unchanged.
@@ -66,34 +65,34 @@ def open_index(
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
-        raise InputError(f"{name}: expected an index, a file that Index.open() or `scrubjay add` made")
+        raise InputError(f"{name}: expected an index created by Index.open() or `scrubjay add`")
     return Index.open(path, embedder, collection=collection, read_only=not writes, keys=keys)
 
 
 def shown_place(name: str) -> str:
-    """Return the name of an index as it may be shown: an address without user and password."""
+    """Return the displayed name of an index: an address without user and password."""
     return Address(name).place if is_address(name) else name
 
 
 @contextmanager
 def new_index(target: Path, arguments: argparse.Namespace, *, force: bool = False) -> Iterator[Index]:
-    """An empty index in a file that takes its name when it is complete."""
+    """Yield an empty index in a file that gets its name when it is complete."""
     try:
         with beside(Path(os.path.realpath(target)), replace=force) as fresh:
             collection = getattr(arguments, "collection", None)
             with Index.open(fresh, arguments.embedder, collection=collection) as index:
                 yield index
-    except FileExistsError:  # since it was looked for
+    except FileExistsError:  # created since the check
         raise InputError(
-            f"{target}: the file exists; name another one, or say --force to replace it"
+            f"{target}: the file exists; choose another name, or use --force to replace it"
         ) from None
 
 
 def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) -> None:
-    """Say now what would be wrong with writing to this file after work that takes long.
+    """Check the output file before long work.
 
     Raises:
-        InputError: it is one of those that are read, an index in use, a folder, or there without `force`.
+        InputError: it is one of the input files, an index in use, a folder, or exists without `force`.
     """
     path = Path(name)
     if name == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
@@ -106,14 +105,14 @@ def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) ->
     if not path.parent.is_dir():
         raise InputError(f"{name}: No such file or directory: make the folder {path.parent} first")
     if os.path.lexists(path) and not force:
-        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it")
-    if log_of(path).exists():  # it would be applied to what takes the file's place
+        raise InputError(f"{name}: the file exists; choose another name, or use --force to replace it")
+    if log_of(path).exists():  # SQLite would apply the log to the new file
         raise InputError(f"{name}: the file is an index that is in use; name another one, or close it first")
 
 
 @contextmanager
 def file_or_output(name: str) -> Iterator[str]:
-    """The name of a file to write: `name`, or for "-" one that is copied to standard output once it is complete."""
+    """Yield the name of the output file: `name`, or for "-" a file that is copied to standard output when complete."""
     if name != "-":
         yield name
         return
@@ -133,12 +132,14 @@ def written(name: str, *, force: bool) -> Iterator[TextIO]:
     try:
         with whole_file(name, replace=force) as file:
             yield file
-    except FileExistsError:  # since it was looked for
-        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it") from None
+    except FileExistsError:  # created since the check
+        raise InputError(
+            f"{name}: the file exists; choose another name, or use --force to replace it"
+        ) from None
 
 
 def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> None:
-    """Say on standard error what the readers passed over or changed, and why; nothing with --json."""
+    """Report on standard error what the readers skipped or changed, and why; nothing with --json."""
     if arguments.json:
         return
     lines = [f"skipped {line}" for line in skips.lines()] + [f"note: {line}" for line in skips.note_lines()]
@@ -149,7 +150,7 @@ def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> 
 
 
 def say_memory(index: Index, command: str) -> None:
-    """Say on standard error, where nothing was found, that the file has records of a memory, and what shows them."""
+    """If nothing was found, report on standard error that the file has memory records, and the command for them."""
     from scrubjay.memory.ledger.context import COLLECTION  # imports the whole memory
 
     if COLLECTION in index.admin.collections():
@@ -157,13 +158,13 @@ def say_memory(index: Index, command: str) -> None:
 
 
 def said_by_system(error: OSError) -> str:
-    """Return what the system says, with the file before it."""
-    said = error.strerror or str(error)
-    return said if error.filename is None else f"{error.filename}: {said}"
+    """Return the system's error message, preceded by the file."""
+    message = error.strerror or str(error)
+    return message if error.filename is None else f"{error.filename}: {message}"
 
 
 def is_same(path: Path, source: Path) -> bool:
-    """Whether two names are one file, also through links of both kinds, or one address."""
+    """Whether two names refer to the same file, also through symbolic or hard links, or to the same address."""
     try:
         if path.exists() and source.exists():
             return path.samefile(source)

@@ -10,14 +10,14 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index, say_memory
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
 from scrubjay.records import Record
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay list`; 0 if there is something, 1 if nothing."""
+    """Run `scrubjay list`; 0 if there are memories, 1 if not."""
     scope, filter = scope_of(arguments), filter_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
         page = index.scroll(
@@ -35,26 +35,26 @@ def run_list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print({"records": [as_dict(record) for record in page], "cursor": page.cursor, "count": n_all})
     elif len(page):
-        rows = [[str(one.id), _time(one), _source(one), one.text] for one in page]
+        rows = [[str(record.id), _time(record), _source(record), record.text] for record in page]
         print(render_table(["id", "created", "file", "text"], rows, stretch=3))
         more = f"; the next page: --cursor {page.cursor}" if page.cursor is not None else ""
-        print(dim(f"{len(page):,} of {n_all:,} memories that {scope!r} may see{more}"))
+        print(dim(f"{len(page):,} of {n_all:,} memories visible from {scope!r}{more}"))
     else:
-        print(dim(f"no memory that {scope!r} may see" + (" and the filter admits" if filter else "")))
+        print(dim(f"no memory visible from {scope!r}" + (" matches the filter" if filter else "")))
     return 0 if len(page) else 1
 
 
 def run_get(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay get`; 0 if all are there, 1 if one is not."""
+    """Run `scrubjay get`; 0 if all exist, 1 if one does not."""
     scope = scope_of(arguments)
     with open_index(arguments.index, collection=arguments.collection) as index:
-        found = {id: _get(index, id, scope) for id in arguments.ids}
-    missing = [id for id, record in found.items() if record is None]
+        by_id = {id: _get(index, id, scope) for id in arguments.ids}
+    missing = [id for id, record in by_id.items() if record is None]
     if arguments.json:
-        records = [as_dict(record) for record in found.values() if record is not None]
+        records = [as_dict(record) for record in by_id.values() if record is not None]
         _print({"records": records, "missing": missing})
     else:
-        for record in found.values():
+        for record in by_id.values():
             if record is not None:
                 print(bold(clean(str(record.id))))
                 print("\n".join(clean(line) for line in record.text.splitlines()))
@@ -63,7 +63,7 @@ def run_get(arguments: argparse.Namespace) -> int:
                     if value != "-":
                         print(dim(f"  {clean(str(name))}: {clean(str(value))}"))
         for id in missing:
-            print(f"{id}: no memory of this id that {scope!r} may see", file=sys.stderr)
+            print(f"{id}: no memory with this id is visible from {scope!r}", file=sys.stderr)
     return 1 if missing else 0
 
 
@@ -79,7 +79,7 @@ def run_rm(arguments: argparse.Namespace) -> int:
     if not arguments.ids and not arguments.yes:
         with open_index(arguments.index, collection=arguments.collection) as index:
             n = len(index.list(scope, filter=filter, exact=True))
-        raise InputError(f"this would delete {n:,} memories of {scope!r}; say --yes to do it")
+        raise InputError(f"this would delete {n:,} memories of {scope!r}; confirm with --yes")
     with open_index(arguments.index, collection=arguments.collection, writes=True) as index:
         if arguments.ids:
             ids = [
@@ -115,10 +115,10 @@ def as_dict(record: Record) -> dict[str, Any]:
 
 
 def _get(index: Index, id: str, scope: Scope) -> Record | None:
-    """The memory of an id; digits may be an int, which the command line cannot tell apart."""
+    """Return the memory with an id; an id of digits may be an int, which the command line cannot distinguish."""
     try:
         return index.get(id, scope=scope)
-    except TypeError:  # the index has numbers
+    except TypeError:  # the index has int ids
         number = id.removeprefix("-")
         return index.get(int(id), scope=scope) if number.isascii() and number.isdecimal() else None
 

@@ -1,4 +1,4 @@
-"""`scrubjay roles`: who migrates an index in PostgreSQL, and who serves it."""
+"""`scrubjay roles`: the roles that migrate and that serve an index in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 import json
 
 from scrubjay.cli.outputs import shown_place
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.store.postgres.address import is_address
 from scrubjay.store.postgres.roles import make_roles
 
 
 def run_roles(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay roles`; 0: both roles have what they need."""
+    """Run `scrubjay roles`; 0: both roles have the privileges they need."""
     if not is_address(arguments.index):
         raise InputError(f"{arguments.index}: expected postgresql://..., a file has no roles")
     done = make_roles(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.demo import load_questions, make_file
 from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.embedders.spec import from_spec
@@ -33,7 +33,7 @@ def run_mcp(arguments: argparse.Namespace) -> int:
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay serve` until the process is told to end, or add a token; return its exit code."""
+    """Run `scrubjay serve` until the process is told to stop, or add a token; return its exit code."""
     from scrubjay.adapters.service import PERMISSIONS, Example, Grant, Limits, Tokens, add_token, serve
 
     def grant(name: str, can: tuple[str, ...]) -> Grant:
@@ -92,7 +92,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _index(arguments: argparse.Namespace) -> Iterator[Index]:
-    """The index that the command line names; what libraries print while a model loads goes to standard error."""
+    """Yield the index of the command line; output of libraries while a model loads goes to standard error."""
     with contextlib.ExitStack() as until:
         with contextlib.redirect_stdout(sys.stderr):
             if getattr(arguments, "demo", False):
@@ -116,7 +116,8 @@ def _index(arguments: argparse.Namespace) -> Iterator[Index]:
 
 @contextlib.contextmanager
 def _demo_folder() -> Iterator[Path]:
-    """A folder that is removed at the end, also if a signal comes before the service, which ends by itself, runs."""
+    """Yield a folder that is removed at the end, even if a signal arrives before the service, which handles it,
+    runs."""
 
     def end(number: int, _: object) -> None:
         raise SystemExit(128 + number)

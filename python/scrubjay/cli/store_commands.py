@@ -1,4 +1,4 @@
-"""`scrubjay check`, `compact`, `freeze`, `backup` and `export`: the care of an index in a file or database."""
+"""`scrubjay check`, `compact`, `freeze`, `backup` and `export`: maintenance of an index in a file or database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from scrubjay._native import Scope
 from scrubjay.cli.options import iso
 from scrubjay.cli.outputs import check_output, file_or_output, open_index, shown_place, written
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin, Index
@@ -20,7 +20,7 @@ from scrubjay.store.postgres.address import is_address
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is (with --repair: was), 3 if rows were left out."""
+    """Run `scrubjay check`; 0: no problem, 1: problems (with --repair: repaired), 3: rows were left out."""
     start = time.perf_counter()
     if arguments.repair:
         return _repair(arguments, start)
@@ -42,7 +42,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def _repair(arguments: argparse.Namespace, start: float) -> int:
-    """Repair the file: 0 if nothing was wrong, 1 if it was mended whole, 3 if rows were left out."""
+    """Repair the file; 0: no problem, 1: repaired completely, 3: rows were left out."""
     _need_file(arguments.index)
     report = Admin.repair(arguments.index)
     facts: dict[str, object] = {
@@ -109,7 +109,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay export`; 0 if everything was written, 3 if something was left out because it is damaged."""
+    """Run `scrubjay export`; 0 if everything was written, 3 if damaged memories were left out."""
     start = time.perf_counter()
     check_output(arguments.target, force=arguments.force, reads=[arguments.index])
     left_out: list[str] = []
@@ -126,9 +126,9 @@ def run_export(arguments: argparse.Namespace) -> int:
             warnings.simplefilter("always", CorruptDataWarning)
             with file_or_output(arguments.target) as target:
                 n_written = index.admin.export(target, replace=arguments.force, progress=_bar(arguments))
-        for one in caught:
-            if isinstance(one.message, CorruptDataWarning):
-                left_out += one.message.damaged
+        for warning in caught:
+            if isinstance(warning.message, CorruptDataWarning):
+                left_out += warning.message.damaged
         files = [arguments.target]
     facts: dict[str, object] = {"memories": n_written, "to": arguments.target, "left_out": left_out}
     if arguments.salvage:
@@ -142,7 +142,7 @@ def _size(name: str, index: Index) -> int:
 
 
 def _export_scope(arguments: argparse.Namespace, start: float) -> int:
-    """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
+    """Write the memories within a scope as JSON Lines, without vectors, which `scrubjay add` and `import` read."""
     if arguments.tenant is None or arguments.salvage:
         raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
     within = Scope(arguments.tenant, arguments.user, arguments.agent)
@@ -158,8 +158,8 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                     row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
                     row["context"] = record.context
                     row |= {name: iso(time) for name, time in times.items()}
-                    given = {name: value for name, value in row.items() if value is not None}
-                    file.write(json.dumps(given, ensure_ascii=False) + "\n")
+                    values = {name: value for name, value in row.items() if value is not None}
+                    file.write(json.dumps(values, ensure_ascii=False) + "\n")
                     n_written += 1
                 cursor = page.cursor
                 if cursor is None:
@@ -171,7 +171,7 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
 def _need_file(path: str) -> None:
     if is_address(path):
         raise InputError(f"{shown_place(path)}: expected a file, a database has tools of its own for this")
-    if not Path(path).is_file():  # opening would make one
+    if not Path(path).is_file():  # opening would create it
         raise InputError(f"{path}: no such file")
 
 
@@ -188,17 +188,17 @@ _LISTED = {"problems": "problem", "left_out": "left out", "files": "file"}
 
 
 def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float) -> None:
-    # beside what was written to standard output these are said elsewhere
+    # with output on standard output, messages go to standard error
     out = sys.stderr if getattr(arguments, "target", None) == "-" else sys.stdout
     if arguments.json:
         print(json.dumps({**facts, "seconds": round(seconds, 3)}, ensure_ascii=False, indent=2), file=out)
         return
     for name, value in facts.items():
         if isinstance(value, list):
-            what = _LISTED.get(name, name)
-            for one in value:
-                print(f"{what}: {clean(str(one))}", file=out)
+            label = _LISTED.get(name, name)
+            for item in value:
+                print(f"{label}: {clean(str(item))}", file=out)
             continue
-        shown = f"{value:,}" if isinstance(value, int) else value
-        print(f"{name.replace('_', ' '):<14}{shown}", file=out)
+        text = f"{value:,}" if isinstance(value, int) else value
+        print(f"{name.replace('_', ' '):<14}{text}", file=out)
     print(f"{'seconds':<14}{seconds:.2f}", file=out)

@@ -13,19 +13,19 @@ _MAX_WIDTH = 140
 
 
 def terminal_width() -> int:
-    """The width: that of the terminal, or 100."""
+    """Return the width of the terminal, or 100."""
     return min(_MAX_WIDTH, max(40, shutil.get_terminal_size((100, 24)).columns))
 
 
 def clean(text: str) -> str:
-    """Return `text` on one line and without control characters: a memory must not steer the terminal."""
+    """Return `text` on one line without control characters, so that a memory cannot control the terminal."""
     return " ".join(
         "".join(" " if c.isspace() else c for c in text if c.isspace() or c.isprintable()).split()
     )
 
 
 def width_of(text: str) -> int:
-    """The width of `text` in columns: wide characters take two, combining ones zero."""
+    """Return the width of `text` in columns: wide characters take two, combining ones zero."""
     if text.isascii():
         return len(text)
     return sum(
@@ -34,24 +34,24 @@ def width_of(text: str) -> int:
 
 
 def fit(text: str, width: int) -> str:
-    """Cut `text` to `width` columns, with "..." where something is missing."""
+    """Cut `text` to `width` columns, ending in "..." if it was cut."""
     if width_of(text) <= width:
         return text
     if width <= 3:
         return "..."[:width]
-    kept, used = [], 0
+    chars, used = [], 0
     for c in text:
         used += width_of(c)
         if used > width - 3:
             break
-        kept.append(c)
-    return "".join(kept).rstrip() + "..."
+        chars.append(c)
+    return "".join(chars).rstrip() + "..."
 
 
 def render_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, stretch: int, width: int | None = None
 ) -> str:
-    """Lay out `rows` under `head`; column `stretch` gives way when the line would be too long.
+    """Lay out `rows` under `head`; column `stretch` is shortened if a line would be too long.
 
     >>> print(render_table(["id", "text"], [["1", "a long memory"], ["12", "short"]], stretch=1, width=14))
     id  text
@@ -73,22 +73,22 @@ def render_table(
 
 
 def bold(text: str) -> str:
-    """`text`, emphasised where the terminal can do that."""
+    """Return `text` in bold, if the terminal supports it."""
     return _styled(text, "1")
 
 
 def dim(text: str) -> str:
-    """`text`, less prominent."""
+    """Return `text`, dimmed."""
     return _styled(text, "2")
 
 
 def green(text: str) -> str:
-    """`text`, marked as good."""
+    """Return `text` in green."""
     return _styled(text, "32")
 
 
 def mark() -> str:
-    """A tick, or an asterisk where standard output cannot write one."""
+    """Return a tick, or an asterisk if standard output cannot encode one."""
     try:
         "\u2713".encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

@@ -11,11 +11,11 @@ from typing import Any, cast
 from scrubjay import fusion
 from scrubjay._native import Scope
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.reading import InputError
+from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
-from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
+from scrubjay.retrieval.judged_sets import JudgedQuery, from_feedback, read_judged
 from scrubjay.retrieval.trials import METRICS, Setting
 from scrubjay.retrieval.tuning import Gain, Tuning, describe_setting, tune
 
@@ -23,7 +23,7 @@ _NAMES = ("auto", "rrf", "weighted", "boost", "production")
 
 
 def as_query(spec: str) -> Query:
-    """Return what --fusion names: a method, rrf:K, or the settings in a file."""
+    """Return the query of --fusion: a method, rrf:K, or the settings in a file."""
     if spec in _NAMES:
         return Query(cast(Any, spec))
     if spec.startswith("rrf:"):
@@ -37,7 +37,7 @@ def as_query(spec: str) -> Query:
 
 
 def run_tune(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay tune`; 0 if it found settings, 1 if nothing is judged."""
+    """Run `scrubjay tune`; 0 if it found settings, 1 if there are no judgements."""
     bar = False if arguments.no_progress else None
     if arguments.out is not None:
         source = Path(arguments.source)
@@ -45,7 +45,7 @@ def run_tune(arguments: argparse.Namespace) -> int:
         check_output(arguments.out, force=arguments.force, reads=reads)
     reranker = None
     if arguments.reranker is not None:
-        from scrubjay.retrieval.rerankers import OnnxReranker  # with NumPy alone it cannot be made
+        from scrubjay.retrieval.rerankers import OnnxReranker  # cannot be created with NumPy alone
 
         try:
             reranker = OnnxReranker(arguments.reranker)
@@ -54,13 +54,13 @@ def run_tune(arguments: argparse.Namespace) -> int:
     index, queries = _read(arguments, bar)
     with index:
         if len(queries) < 2:
-            said = f"{arguments.source}: {len(queries)} judged questions, at least 2 are needed"
+            reason = f"{arguments.source}: {len(queries)} judged questions, at least 2 are needed"
             if arguments.json:
-                print(json.dumps({"questions": len(queries), "reason": said}, ensure_ascii=False, indent=2))
+                print(json.dumps({"questions": len(queries), "reason": reason}, ensure_ascii=False, indent=2))
             else:
-                print(said, file=sys.stderr)
+                print(reason, file=sys.stderr)
             return 1
-        found = tune(
+        tuning = tune(
             index,
             queries,
             metric=arguments.metric,
@@ -71,19 +71,19 @@ def run_tune(arguments: argparse.Namespace) -> int:
             depths=arguments.depths,
             progress=bar,
         )
-    setting = found.winner if arguments.winner else found.setting
+    setting = tuning.winner if arguments.winner else tuning.setting
     if arguments.out is not None:
         try:
             fusion.save(setting.query, arguments.out, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror or error}") from None
     if arguments.json:
-        print(json.dumps({**found.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
+        print(json.dumps({**tuning.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
     else:
-        _show(found, setting, arguments)
-    if found.gain.is_noise and found.winner != Setting():
+        _show(tuning, setting, arguments)
+    if tuning.gain.is_noise and tuning.winner != Setting():
         print(
-            f"warning: the gain of {describe_setting(found.winner)} is within noise ({found.n_queries:,} questions); "
+            f"warning: the gain of {describe_setting(tuning.winner)} is within noise ({tuning.n_queries:,} questions); "
             + ("it was asked for all the same" if arguments.winner else "the default stands"),
             file=sys.stderr,
         )
@@ -101,7 +101,7 @@ def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[
         index.upsert_many(judged.records, progress=bar)
         return index, judged.queries
     if not source.exists():
-        raise InputError(f"{source}: expected a folder or an index file, there is neither")
+        raise InputError(f"{source}: expected a folder or an index file, found neither")
     if arguments.vectors is not None:
         raise InputError("--vectors: expected a folder as SOURCE")
     index = open_index(arguments.source, arguments.embedder, collection=arguments.collection)
@@ -123,7 +123,7 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
 def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:
     default, chosen = Setting(), found.winner
     shown = list(found.rows[: arguments.rows])
-    shown += [  # what everything is measured by, and what it is made of
+    shown += [  # the default, the chosen setting, and the single rankings
         row for row in found.rows[arguments.rows :] if row.setting is None or row.setting in (default, chosen)
     ]
     rows = [
@@ -148,9 +148,7 @@ def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> Non
     print(f"settings: {describe_setting(setting)}{written}")
     if setting.bm25 is not None:
         k1, b = setting.bm25
-        print(
-            dim(f"k1 and b are given when an index is made or opened: Index.open(path, k1={k1:g}, b={b:g})")
-        )
+        print(dim(f"pass k1 and b when creating or opening an index: Index.open(path, k1={k1:g}, b={b:g})"))
     if setting.rerank:
         print(
             dim(

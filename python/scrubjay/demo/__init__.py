@@ -1,8 +1,8 @@
 """The demo: what each kind of search finds in readable memories.
 
-`memories.jsonl` holds what assistants might have noted about several people of two invented organisations: facts that
-are shared with all of a tenant, with one user, with one agent. `questions.json` holds questions with the ids that
-answer them.
+`memories.jsonl` holds notes of assistants about several people of two invented organisations: facts shared with all of
+a tenant, with one user, or with one agent. `questions.json` holds questions with the ids of the memories that answer
+them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MODES = ("lexical", "vector", "hybrid")
 
 @dataclass(frozen=True)
 class Question:
-    """A question, who asks it, what it shows, and the ids of the memories that answer it."""
+    """A question, its scope, what it demonstrates, and the ids of the memories that answer it."""
 
     title: str
     text: str
@@ -50,7 +50,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one mode returned, and the median time of a search (the embedding of the question not included)."""
+    """The result of one mode, and the median time of a search (without embedding the question)."""
 
     mode: str
     hits: Hits
@@ -58,7 +58,7 @@ class Answer:
 
 
 def load_memories() -> list[Record]:
-    """Return the sample: a few hundred records, ids unique, scopes set.
+    """Return the sample: a few hundred records with unique ids and scopes.
 
     >>> memories = load_memories()
     >>> len(memories) >= 300, len({memory.id for memory in memories}) == len(memories)
@@ -78,7 +78,7 @@ def load_memories() -> list[Record]:
 
 
 def load_questions() -> list[Question]:
-    """Return the questions that the demo asks."""
+    """Return the questions of the demo."""
     return [
         Question(
             row["title"],
@@ -99,7 +99,7 @@ def make_index(embedder: Embedder | None, *, progress: bool | None = None) -> In
 
 
 def make_file(path: str | Path, embedder: Embedder | None, *, progress: bool | None = None) -> Index:
-    """Make a file with the sample in it and a typed memory beside it (:func:`remember`); return its index."""
+    """Create a file with the sample and a typed memory (:func:`remember`); return its index."""
     index = Index.open(path, embedder)
     index.upsert_many(load_memories(), progress=progress)
     remember(index)
@@ -111,8 +111,8 @@ def ask(
 ) -> tuple[list[Answer], float | None]:
     """Answer in each mode; return the answers and the median time of embedding the question in microseconds.
 
-    The time is None if the index has no embedder, or one that fails. Searches are timed with the vector given, since
-    an index embeds the same question only once.
+    The time is None if the index has no embedder, or one that fails. Searches are timed with the vector given, since an
+    index embeds the same question only once.
     """
     embedder = index.embedder
     vector: Any = None
@@ -121,7 +121,7 @@ def ask(
         try:
             vector = embedder.embed_query(question.text)
             embed_us = median_us(lambda: embedder.embed_query(question.text), min(repeats, 20))
-        except Exception:  # noqa: BLE001 - the search below says what is wrong with the embedder
+        except Exception:  # noqa: BLE001 - the search below reports the embedder's error
             vector = None
 
     answers = []
@@ -138,7 +138,7 @@ def ask(
 
 
 def median_us(call: Callable[[], object], repeats: int) -> float:
-    """Return the median wall time of `call` in microseconds, after three calls that are not counted."""
+    """Return the median wall time of `call` in microseconds, after three uncounted calls."""
     for _ in range(3):
         call()
     times_ns = []

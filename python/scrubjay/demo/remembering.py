@@ -1,9 +1,9 @@
 """The demo of the typed memory: what an assistant was told about Jane of Acme in the autumn of 2025.
 
-`remembered.jsonl` has it line by line, in the order of telling: facts that changed, one that was told late and
-corrected later, a plan; preferences and policies in several versions, some of which wait for a confirmation; two tasks,
-and the recorded run of one. All of it passes the gate at the time at which it was told: the memory gets a clock of its
-own, so "what did we believe in October?" has an answer.
+`remembered.jsonl` holds it line by line, in the order of telling: facts that changed, one that was told late and
+corrected later, a plan; preferences and policies in several versions, some of which await confirmation; two tasks, and
+the recorded run of one. All of it passes the gate at the time at which it was told: the memory has its own clock, so
+"what did we believe in October?" has an answer.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from scrubjay.memory import Memory, Provenance
 
 JANE = Scope("acme", user="jane")
 RUN = "on-call-2025-10-15"
-"""The run that is recorded, so that it can be replayed."""
+"""The run that is recorded for replay."""
 
 _KINDS = ("fact", "preference", "episode", "policy")
 
 
 def remember(index: Index) -> None:
-    """Fill the memory in the file of an index with what is known of :data:`JANE`.
+    """Fill the memory in the file of an index with the facts about :data:`JANE`.
 
-    The same records at the same times whenever it is called, but for their ids. Call it once for a file.
+    Each call writes the same records at the same times, except for their ids. Call it once per file.
 
     Args:
-        index: with a file.
+        index: an index with a file.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -60,7 +60,7 @@ def remember(index: Index) -> None:
 
 
 class _Clock:
-    """A clock that stands at the day of the story, and goes a second further each time that it is read."""
+    """A clock at the day of the story, which advances by a second at each reading."""
 
     now: datetime
 
@@ -70,7 +70,7 @@ class _Clock:
 
 
 def _tell(memory: Memory, row: dict[str, Any]) -> None:
-    """Do what a row says: a run, a policy that somebody decides, or a candidate for the gate."""
+    """Apply a row: a run, a policy decision, or a candidate for the gate."""
     scope = Scope("acme", user=row.get("user"))
     if "session" in row:
         _record(memory, scope, row["run"], row["session"])
@@ -84,26 +84,26 @@ def _tell(memory: Memory, row: dict[str, Any]) -> None:
         with _quiet():
             memory.propose({"kind": kind, **row[kind]}, scope, source)
         return
-    told = memory.propose({"kind": kind, **row[kind]}, scope, source, raise_if_rejected=True)
+    decision = memory.propose({"kind": kind, **row[kind]}, scope, source, raise_if_rejected=True)
     if "revoked" in row:
-        assert told.id is not None
-        memory.revoke(told.id, scope=scope, **row["revoked"])
+        assert decision.id is not None
+        memory.revoke(decision.id, scope=scope, **row["revoked"])
 
 
 def _record(memory: Memory, scope: Scope, run: str, steps: list[dict[str, Any]]) -> None:
-    """Record a run for good: with the usual retention it would be gone after 90 days."""
+    """Record a run permanently: with the default retention it would be deleted after 90 days."""
     with memory.session(scope, run, retention="permanent") as session:
         for step in steps:
-            ((kind, given),) = step.items()
+            ((kind, content),) = step.items()
             if kind == "assemble":
-                session.assemble(budget_tokens=given)
+                session.assemble(budget_tokens=content)
             else:
-                session.append(kind, given)
+                session.append(kind, content)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """What the gate refuses is logged as a warning, but here it is part of the story."""
+    """Silence the log: the gate warns of rejections, but here they are part of the story."""
     log = logging.getLogger("scrubjay.memory")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
 """Embedders: texts to vectors.
 
-:class:`Embedder` is the protocol; :func:`default` works offline at once. Nothing heavy is imported before an embedder
-is made, and each optional library is an extra: ``pip install "scrubjay[onnx]"``.
+:class:`Embedder` is the protocol; :func:`default` works offline without configuration. Nothing large is imported before
+an embedder is created, and each optional library is an extra: ``pip install "scrubjay[onnx]"``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ guard_exports(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    # the standard library's HTTP client would more than double the time of `import scrubjay`
+    # importing the standard library's HTTP client would more than double the time of `import scrubjay`
     if name == "OpenAICompatible":
         from scrubjay.embedders.http import OpenAICompatible
 

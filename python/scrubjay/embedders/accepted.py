@@ -1,4 +1,4 @@
-"""What is accepted where an embedder is asked for: an embedder, a name, a function, or an object of another library."""
+"""Conversions to an embedder: from an embedder, a name, a function, or an object of another library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.embedders.static import PACKAGED_NAME, Static
 from scrubjay.errors import MissingExtraError
 
 AUTO: Literal["auto"] = "auto"
-"""Names the model whose vectors a file holds; in a new file the default one."""
+"""The model whose vectors a file holds; in a new file the default one."""
 
 _DATABASES, _FILES = ("postgres://", "postgresql://"), (".scrubjay", ".db", ".sqlite", ".sqlite3")
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("scrubjay.embedders")
 
 @runtime_checkable
 class EmbeddingFunctions(Protocol):
-    """The two methods of LangChain's `Embeddings`, which many libraries have taken over."""
+    """The two methods of LangChain's `Embeddings`, which many libraries have adopted."""
 
     def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text."""
@@ -39,10 +39,10 @@ class EmbeddingFunctions(Protocol):
 
 
 EmbedderLike: TypeAlias = Embedder | EmbeddingFunctions | Callable[[list[str]], Any] | str
-"""An embedder, or what :func:`as_embedder` makes one of."""
+"""An embedder, or anything that :func:`as_embedder` converts to one."""
 
 Given: TypeAlias = Embedder | Literal["auto"] | None
-"""What an index is opened with."""
+"""The embedder with which an index is opened."""
 
 
 def given_embedder(given: EmbedderLike | None) -> Given:
@@ -54,11 +54,11 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     """Return `given` as an embedder.
 
     ==============================================  ==========================================================
-    given                                           embedder
+    given                                           result
     ==============================================  ==========================================================
     None                                            None: the caller's vectors, or keywords only
     an :class:`Embedder`                            itself
-    "default", "ollama:nomic-embed-text", ...       what :func:`from_spec` makes
+    "default", "ollama:nomic-embed-text", ...       the result of :func:`from_spec`
     a function of a list of texts                   :class:`Function`, named after it
     LangChain's `Embeddings`, or an object like it  :class:`Function`, named after its class and model
     a `SentenceTransformer`                         :class:`SentenceTransformers`
@@ -66,11 +66,11 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     fastembed's `TextEmbedding`                     :class:`FastEmbed`
     ==============================================  ==========================================================
 
-    A function and an object of LangChain are called once with one text, to learn the dimension.
+    Functions and objects of LangChain are called once with one text, to determine the dimension.
 
     Raises:
-        TypeError: it is something else; a client of OpenAI's library is told which line makes an embedder of it.
-        ValueError: the name is unknown, or the object has no name to be remembered by.
+        TypeError: any other type; for a client of OpenAI's library the message has the line that creates an embedder.
+        ValueError: the name is unknown, or the object has no name by which to identify the model.
 
     >>> def letters(texts):
     ...     return [[text.count("a") + 1.0, text.count("b") + 1.0] for text in texts]
@@ -97,14 +97,14 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
     if hasattr(given, "query_embed") and hasattr(given, "embed"):
         return FastEmbed(given, name=f"fastembed/{_model_name(given)}")
     if isinstance(given, EmbeddingFunctions):
-        return _of_functions(given)
+        return _from_functions(given)
     if hasattr(getattr(given, "embeddings", None), "create"):
         raise TypeError(
             "embedder: expected to be told the model of a client as well: "
             'embedder=scrubjay.embedders.OpenAIClient(client, "text-embedding-3-small")'
         )
     if callable(given):
-        return _of_callable(given)
+        return _from_callable(given)
     raise TypeError(
         "embedder: expected an object with name, dim, embed_documents and embed_query, a name such as 'default', a "
         f"function, or a model of a library that scrubjay knows, got {type(given).__name__}{_hint_of(given)}"
@@ -112,24 +112,25 @@ def as_embedder(given: EmbedderLike | None) -> Embedder | None:
 
 
 def _hint_of(given: object) -> str:
-    """Return what was meant by Index(256)."""
+    """Return a hint for Index(256)."""
     return f"; for vectors of your own give dim={given}" if isinstance(given, int) else ""
 
 
 def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True) -> Embedder | None:
-    """Return the embedder whose vectors, of `dim` numbers, are stored.
+    """Return the embedder of the stored vectors, which have `dim` elements.
 
-    That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
-    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder. Without its
-    package it is None: what is there is found by words; and where nothing is stored at all (`is_new`) the one that
-    Scrubjay carries, with a warning, since the file keeps to it. Where nothing but `dim` is stored, since nothing was
-    embedded yet, it is the one of the two that has it.
+    For a model name it is the embedder of this name, if it can be created locally without further arguments; otherwise
+    None, with a warning that says what to do. For vectors without a model, which the caller supplied, it is None. If no
+    vector is stored, it is the default embedder. If the default's package is missing, it is None (keywords find what is
+    stored), or, if nothing is stored at all (`is_new`), the embedder in this package, with a warning, since the file
+    will depend on it. If only `dim` is known, since nothing was embedded yet, it is the one of the two with this
+    dimension.
     """
     from scrubjay.embedders.wordllama import WordLlama, default
 
     if model is None:
         if dim is not None:
-            return _of_dim(dim, (default, Static)) if is_new else None
+            return _first_of_dim(dim, (default, Static)) if is_new else None
         try:
             return default()
         except MissingExtraError:
@@ -152,26 +153,26 @@ def embedder_of_model(model: str | None, dim: int | None, *, is_new: bool = True
         ):  # a file names no address
             return from_spec(f"ollama:{name}")
     except MissingExtraError as missing:
-        _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)
+        _log.warning("the vectors are of %r: %s; searches use keywords only", model, missing)
         return None
-    _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
+    _log.warning("the vectors are of %r; give that embedder: searches use keywords only", model)
     return None
 
 
-def _of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
+def _first_of_dim(dim: int, makers: Iterable[Callable[[], Embedder]]) -> Embedder | None:
     for make in makers:
         with suppress(MissingExtraError):
-            if (made := make()).dim == dim:
-                return made
+            if (candidate := make()).dim == dim:
+                return candidate
     return None
 
 
 def _is_place(given: str | os.PathLike[str]) -> bool:
-    """Whether what was given for an embedder is meant as the place of an index: no name of one looks like that."""
+    """Whether the argument looks like the location of an index; no embedder has such a name."""
     return not isinstance(given, str) or given.startswith(_DATABASES) or given.endswith(_FILES)
 
 
-def _of_functions(given: EmbeddingFunctions) -> Embedder:
+def _from_functions(given: EmbeddingFunctions) -> Embedder:
     dim = len(given.embed_query("dimension"))
 
     def queries(texts: list[str]) -> Any:
@@ -181,7 +182,7 @@ def _of_functions(given: EmbeddingFunctions) -> Embedder:
     return Function(given.embed_documents, dim=dim, name=name, query=queries)
 
 
-def _of_callable(given: Callable[[list[str]], Any]) -> Embedder:
+def _from_callable(given: Callable[[list[str]], Any]) -> Embedder:
     name = getattr(given, "__qualname__", None)
     if name is None or "<lambda>" in name:
         raise ValueError(
@@ -197,7 +198,7 @@ def _of_callable(given: Callable[[list[str]], Any]) -> Embedder:
 
 
 def _model_name(model: Any, *, optional: bool = False) -> str:
-    """The name of a model object in the words of its library: it must not depend on where a folder lies."""
+    """Return the library's own name of a model object; it must not depend on the location of a folder."""
     card = getattr(model, "model_card_data", None)
     for owner in (model, card):
         for attribute in ("model_name", "base_model_name", "base_model", "model_id", "model", "deployment"):

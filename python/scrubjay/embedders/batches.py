@@ -1,7 +1,7 @@
-"""Batches of texts, embedded several at a time where the embedder gains by that.
+"""Concurrent embedding of batches, for embedders that gain by it.
 
-An embedder says so by its attribute `parallel_batches`. The batches are the same, so the vectors are, and so is what a
-failure leaves: batches are begun in order, and what counts is the first of them that failed, in that order.
+An embedder requests it by its attribute `parallel_batches`. The batches do not depend on the concurrency, so neither do
+the vectors, nor what a failure leaves behind: batches start in order, and the first failed batch in that order counts.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from typing import Any, NamedTuple
 
 from scrubjay.embedders.protocol import Embedder
 
-_MOST = 32  # threads of one call
+_MOST = 32  # threads per call
 
 
 class Answer(NamedTuple):
-    """What an embedder made of a batch."""
+    """The result of embedding a batch."""
 
     batch: list[str]
     output: Any
     error: Exception | None
-    """What it raised instead."""
+    """The exception, if it failed."""
     seconds: float
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def n_at_once(embedder: Embedder) -> int:
-    """Return how many batches an embedder is to get at a time; 1: one after the other."""
-    wanted = getattr(embedder, "parallel_batches", 1)
-    if isinstance(wanted, bool) or not isinstance(wanted, int):
+    """Return how many batches to give an embedder concurrently; 1: one after the other."""
+    n = getattr(embedder, "parallel_batches", 1)
+    if isinstance(n, bool) or not isinstance(n, int):
         return 1
-    return max(1, min(wanted, _MOST))
+    return max(1, min(n, _MOST))
 
 
 def answers(
@@ -49,14 +49,14 @@ def answers(
 ) -> list[Answer]:
     """Embed batches on `n_threads` threads, one of them the caller's; return the answers up to the first failure.
 
-    What is no Exception (Ctrl-C) is raised. The other threads have ended when this returns or raises: they finish the
-    batches that they have begun. A thread that cannot be started is done without.
+    Exceptions that are not an Exception (Ctrl-C) propagate. The other threads have ended when this returns or raises:
+    they finish the batches that they have started. If a thread cannot be started, there are fewer.
 
     Args:
-        embedder: whose `embed_documents` is called.
+        embedder: its `embed_documents` is called.
         batches: of texts.
-        n_threads: how many threads.
-        progress: told by the caller's thread how many texts were embedded since it was told last.
+        n_threads: the number of threads.
+        progress: called on the caller's thread with the number of texts embedded since its last call.
     """
     work = _Work(embedder, batches)
     helpers: list[threading.Thread] = []
@@ -66,7 +66,7 @@ def answers(
             helper = threading.Thread(target=context.run, args=(work.do,), name="scrubjay-embedding")
             try:
                 helper.start()
-            except RuntimeError:  # the interpreter ends, or there are no more threads
+            except RuntimeError:  # the interpreter is shutting down, or the limit of threads is reached
                 break
             helpers.append(helper)
         work.do(progress)
@@ -82,27 +82,27 @@ def answers(
 
 
 class _Work:
-    """Batches that threads take in order. A thread that has taken one embeds it, so before one that failed there are
-    no gaps."""
+    """Batches that threads take in order. Every batch that was taken is embedded, so there are no gaps before the first
+    failed one."""
 
     def __init__(self, embedder: Embedder, batches: Sequence[list[str]]) -> None:
         self.is_over = False
         self.stopped_by: BaseException | None = None
         self._embedder = embedder
         self._batches = batches
-        self._numbers = itertools.count()  # which the threads share: next() is one step
+        self._numbers = itertools.count()  # shared by the threads: next() is atomic
         self._answers: list[Answer | None] = [None] * len(batches)
-        self._sizes: list[int] = []  # of the batches that were embedded, as they came
+        self._sizes: list[int] = []  # of the embedded batches, in order of completion
         self._n_told = 0
 
     def do(self, progress: Callable[[int], object] | None = None) -> None:
-        """Embed batches until none is left, or one has failed."""
+        """Embed batches until none is left or one has failed."""
         while not self.is_over and (number := next(self._numbers)) < len(self._batches):
             try:
                 self._answers[number] = self._answer(self._batches[number])
             except BaseException as error:
                 self.is_over = True
-                if progress is not None:  # the caller's thread
+                if progress is not None:  # this is the caller's thread
                     raise
                 self.stopped_by = error
             if progress is not None:
@@ -112,14 +112,14 @@ class _Work:
         begun = time.monotonic()
         try:
             output = self._embedder.embed_documents(batch)
-        except Exception as error:  # noqa: BLE001 - whoever asked decides
+        except Exception as error:  # noqa: BLE001 - the caller decides
             self.is_over = True
             return Answer(batch, None, error, time.monotonic() - begun)
         self._sizes.append(len(batch))
         return Answer(batch, output, None, time.monotonic() - begun)
 
     def tell(self, progress: Callable[[int], object]) -> None:
-        """Tell how many texts were embedded since the last time; on the caller's thread."""
+        """Report the number of texts embedded since the last call; on the caller's thread."""
         since = self._sizes[self._n_told :]
         self._n_told += len(since)
         if since:

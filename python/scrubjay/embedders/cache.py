@@ -12,9 +12,10 @@ from scrubjay.locks import renew_in_children
 
 
 class QueryCache:
-    """Maps query texts to vectors and forgets the least recently used ones beyond `size`; size 0 keeps nothing.
+    """Maps query texts to vectors; evicts the least recently used ones beyond `size`. Size 0 caches nothing.
 
-    Vectors are kept and returned read-only, not copied. All methods may be called from any thread; two threads that
+    Vectors are stored and returned without copying, read-only. All methods may be called from any thread; two threads
+    that
     miss the same text at once both embed it.
 
     >>> cache = QueryCache(2)
@@ -53,7 +54,7 @@ class QueryCache:
             return vector
 
     def put(self, text: str, vector: Vectors) -> None:
-        """Keep the vector of `text`, which becomes read-only."""
+        """Cache the vector of `text`, which becomes read-only."""
         if not isinstance(vector, np.ndarray):
             raise TypeError(f"vector: expected an array, got {type(vector).__name__}")
         if self._size == 0:
@@ -66,7 +67,7 @@ class QueryCache:
                 self._entries.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all vectors; the counts of hits and misses stay."""
+        """Remove all vectors; the counts of hits and misses remain."""
         with self._lock:
             self._entries.clear()
 

@@ -12,19 +12,19 @@ from scrubjay.embedders.protocol import Vectors, as_list, as_vectors
 class OpenAIClient:
     """Embeds through `client.embeddings.create(model=, input=)`: `openai.OpenAI`, `AzureOpenAI` and the like.
 
-    Retries, time-outs and keys are the client's. :class:`OpenAICompatible` needs no library.
+    The client handles retries, time-outs and keys. :class:`OpenAICompatible` needs no library.
 
     Args:
-        client: not an asynchronous one.
-        model: as the endpoint knows it.
-        dimensions: asks for shorter vectors, where the model can do that.
-        batch_size: texts a request.
-        name: what the index remembers; by default "openai/" and the model, as :class:`OpenAICompatible` has it.
+        client: a synchronous client.
+        model: its name at the endpoint.
+        dimensions: request shorter vectors, from models that support it.
+        batch_size: texts per request.
+        name: the model's name for the index; by default "openai/" and the model, as in :class:`OpenAICompatible`.
 
     Raises:
         TypeError: `client` has no `embeddings.create`, or is asynchronous.
 
-    The dimension is asked of the endpoint once, when it is first needed.
+    The endpoint is asked for the dimension once, when it is first needed.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class OpenAIClient:
 
     @property
     def dim(self) -> int:
-        """The vectors' length; asks the endpoint if it is not known yet."""
+        """The length of the vectors; asks the endpoint if unknown."""
         if self._dim is None:
             self._dim = int(np.shape(self._embed(["dimension"]))[1])
         return self._dim

@@ -38,26 +38,26 @@ class Function:
         if not isinstance(name, str):
             raise TypeError(f"name: expected str, got {type(name).__name__}")
         if not name:
-            raise ValueError("name: expected a name, by which an index knows whose vectors it holds, got ''")
+            raise ValueError("name: expected a name, which identifies the model of stored vectors, got ''")
         self.name = name
         self.dim = dim
         self._documents = documents
         self._query = query or documents
 
     def embed_documents(self, texts: list[str]) -> Vectors:
-        """Return what the callable makes of `texts`, as float32 (n, dim)."""
+        """Return the callable's vectors of `texts`, as float32 (n, dim)."""
         vectors: Vectors = as_vectors(self._documents(as_list(texts)))
         return vectors
 
     def embed_queries(self, texts: list[str]) -> Vectors:
-        """Return float32 (n, dim) of `texts` from the callable for queries."""
+        """Return the vectors of `texts` by the callable for queries, as float32 (n, dim)."""
         vectors: Vectors = as_vectors(self._query(as_list(texts)))
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Return the vector of `text`, float32 (dim,)."""
         vectors = self.embed_queries([text])
-        # a wrong shape is returned as it is: the index reports it with what it expected
+        # a wrong shape is returned unchanged: the index reports it together with the expected one
         is_one = isinstance(vectors, np.ndarray) and vectors.ndim == 2 and len(vectors) == 1
         return vectors[0] if is_one else vectors
 

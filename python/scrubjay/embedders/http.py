@@ -1,7 +1,7 @@
-"""Any endpoint that speaks OpenAI's `POST /embeddings`: OpenAI itself, Ollama, vLLM, llama.cpp, TEI, LiteLLM.
+"""Embedders behind OpenAI's `POST /embeddings`: OpenAI, Ollama, vLLM, llama.cpp, TEI, LiteLLM.
 
-Standard library only. Failures that may pass (429, 5xx, no connection, a time-out) are tried again with growing
-pauses; the rest is an error at once. Redirects are refused: they would carry the API key to another host.
+Uses only the standard library. Transient failures (429, 5xx, no connection, a time-out) are retried with growing
+pauses; all others raise at once. Redirects are refused: they would send the API key to another host.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class OpenAICompatible:
     """An embedding model behind HTTP.
 
     Args:
-        model: its name, as the endpoint knows it.
-        base_url: up to and without "/embeddings".
-        api_key: sent as a bearer token. By default the environment's key of the provider whose host `base_url` names
-            (OPENAI_API_KEY for api.openai.com, MISTRAL_API_KEY, VOYAGE_API_KEY, JINA_API_KEY), over https only; to any
-            other address none is sent that is not given here. It is in no message, name or repr.
-        dim: the vectors' length; None asks the endpoint once, when it is first needed.
-        dimensions: asks the endpoint for shorter vectors, where the model can do that; then `dim` is this.
-        batch_size: texts a request.
+        model: its name at the endpoint.
+        base_url: the address without "/embeddings".
+        api_key: sent as a bearer token. By default the environment's key of the provider with the host of `base_url`
+            (OPENAI_API_KEY for api.openai.com, MISTRAL_API_KEY, VOYAGE_API_KEY, JINA_API_KEY), over https only; any
+            other address gets no key unless it is given here. No message, name or repr contains it.
+        dim: the length of the vectors; None: ask the endpoint once, when it is first needed.
+        dimensions: request shorter vectors, from models that support it; implies `dim`.
+        batch_size: texts per request.
         timeout_s: of one attempt.
-        retries: attempts after the first; the pause before the n-th is `backoff_s` * 2^(n-1), or what the endpoint's
-            Retry-After says, at most 30 s.
-        query_prefix, document_prefix: put before the texts.
-        headers: sent along.
-        name: what the index remembers in place of "openai/" and the model; a document prefix is added to it.
+        retries: attempts after the first; the pause before the n-th is `backoff_s` * 2^(n-1), or the endpoint's
+            Retry-After, at most 30 s.
+        query_prefix, document_prefix: prepended to the texts.
+        headers: further headers.
+        name: the model's name for the index, instead of "openai/" and the model; a document prefix is appended to it.
 
     Raises (in its methods):
-        EmbedderError: the endpoint refuses, does not answer, or answers something else.
+        EmbedderError: the endpoint refuses, does not answer, or returns something other than vectors.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class OpenAICompatible:
 
     @property
     def dim(self) -> int:
-        """The vectors' length; asks the endpoint if it is not known yet."""
+        """The length of the vectors; asks the endpoint if unknown."""
         if self._dim is None:
             self._dim = int(self._request(["dimension"]).shape[1])
         return self._dim
@@ -162,7 +162,7 @@ class OpenAICompatible:
         return repr(text if len(text) <= 200 else text[:200] + "...")
 
     def _pause_s(self, attempt: int, retry_after: str | None) -> float:
-        try:  # Retry-After may also be a date, which is not worth a parser
+        try:  # Retry-After may also be a date, which is ignored
             pause_s = float(retry_after) if retry_after is not None else self._backoff_s * 2**attempt
         except ValueError:
             pause_s = self._backoff_s * 2**attempt

@@ -1,7 +1,7 @@
-"""Embedding libraries that people have already: Model2Vec, sentence-transformers, fastembed.
+"""Embedders of other libraries: Model2Vec, sentence-transformers, fastembed.
 
-Each class takes a model name, a local folder, or a model object that is loaded already. The library is imported when
-the class is used, not before, and may download a model by name as it sees fit.
+Each class takes a model name, a local folder, or a loaded model object. The library is imported when the class is first
+used, and may download a model by name.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ class Model2Vec:
 
     Args:
         model: a name of the hub, a folder, or a `StaticModel`.
-        name: what the index remembers the model by; by default its own name. An object needs one.
-        passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
+        name: the model's name for the index; by default its own name. Required for an object.
+        passage_chars, whole_chars: as for :class:`WordLlama`: a vector is the mean over all tokens of a text.
 
     Raises:
         MissingExtraError: `model2vec` is not installed.
-        TypeError, ValueError: `passage_chars` or `whole_chars` is not a number from 50 up.
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not an int >= 50.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Model2Vec:
             library = imported("model2vec", "Model2Vec", "model2vec")
             name = name or f"model2vec/{_last_part(model)}"
             model = library.StaticModel.from_pretrained(str(model))
-        self.name = _named(name, "a Model2Vec object")
+        self.name = _checked_name(name, "a Model2Vec object")
         self._model: Any = model
         self.dim = int(model.dim)
 
@@ -60,14 +60,14 @@ class Model2Vec:
 class SentenceTransformers:
     """Any `sentence-transformers` model (extra "sentence-transformers").
 
-    `query_prefix` and `document_prefix` are put before the texts ("query: " and "passage: " for e5, say); models with
-    prompts of their own use those if no prefix is given.
+    `query_prefix` and `document_prefix` are prepended to the texts (for e5 "query: " and "passage: "); a model with its
+    own prompts uses those if no prefix is given.
 
     Args:
         model: a name of the hub, a folder, or a `SentenceTransformer`.
-        device: where it runs, such as "cpu"; None: the library decides.
-        batch_size: texts a run.
-        name: what the index remembers the model by; by default its own name. An object needs one.
+        device: the device, such as "cpu"; None: the library decides.
+        batch_size: texts per run.
+        name: the model's name for the index; by default its own name. Required for an object.
 
     Raises:
         MissingExtraError: `sentence-transformers` is not installed.
@@ -92,7 +92,7 @@ class SentenceTransformers:
             )
             name = name or model_identity(f"sentence-transformers/{_last_part(model)}", document_prefix)
             model = library.SentenceTransformer(str(model), device=device)
-        self.name = _named(name, "a SentenceTransformer object")
+        self.name = _checked_name(name, "a SentenceTransformer object")
         self._model: Any = model
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
@@ -130,8 +130,8 @@ class FastEmbed:
 
     Args:
         model: a name that fastembed knows, or a `TextEmbedding`.
-        batch_size: texts a run.
-        name: what the index remembers the model by; by default its own name. An object needs one.
+        batch_size: texts per run.
+        name: the model's name for the index; by default its own name. Required for an object.
         options: further arguments of `TextEmbedding`, such as `cache_dir`.
 
     Raises:
@@ -150,7 +150,7 @@ class FastEmbed:
             library = imported("fastembed", "FastEmbed", "fastembed")
             name = name or f"fastembed/{_last_part(model)}"
             model = library.TextEmbedding(model_name=model, **options)
-        self.name = _named(name, "a TextEmbedding object")
+        self.name = _checked_name(name, "a TextEmbedding object")
         self._model: Any = model
         self._batch_size = batch_size
         self.dim = len(next(iter(model.embed(["dimension"]))))
@@ -173,11 +173,11 @@ class FastEmbed:
 
 
 def _last_part(model: str | Path) -> str:
-    """The model's own name: identity must not depend on where a folder lies."""
+    """Return the model's own name: its identity must not depend on the location of a folder."""
     return str(model).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
 
 
-def _named(name: str | None, what: str) -> str:
+def _checked_name(name: str | None, what: str) -> str:
     if not name:
         raise ValueError(f"name: expected the model's name along with {what}, because the index remembers it")
     return name

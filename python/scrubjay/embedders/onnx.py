@@ -1,4 +1,4 @@
-"""A folder with `model.onnx` and `tokenizer.json`, run by onnxruntime: most sentence encoders come in this form."""
+"""Encoders from a folder with `model.onnx` and `tokenizer.json`, the usual export format, run by onnxruntime."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ class OnnxFolder:
     """An encoder from a local folder (extra "onnx"); vectors have unit length unless `normalize` is False.
 
     Args:
-        folder: holds `tokenizer.json` and the model.
-        model_file: its name inside the folder; by default `model.onnx` or where exporters usually put it.
-        pooling: "cls" (bge), "mean" (MiniLM, e5, gte), or None: what `1_Pooling/config.json` says, otherwise "mean".
-            A model whose output is one vector a text already is taken as it is.
-        query_prefix, document_prefix: put before the texts; bge wants "Represent this sentence for searching relevant
+        folder: contains `tokenizer.json` and the model.
+        model_file: its name in the folder; by default `model.onnx`, or where exporters usually put it.
+        pooling: "cls" (bge), "mean" (MiniLM, e5, gte), or None: as in `1_Pooling/config.json`, otherwise "mean".
+            Ignored for a model whose output is already one vector per text.
+        query_prefix, document_prefix: prepended to the texts; bge needs "Represent this sentence for searching relevant
             passages: " before queries, e5 "query: " and "passage: ".
-        max_length: tokens beyond are cut off.
-        batch_size: texts a run, sorted by length so that little is padded. With 1 a text has the same vector whatever
-            it is embedded with; a model with dynamic quantisation gives it another one (cosine .98) in another batch,
-            and on a CPU larger batches were not faster.
-        threads: of onnxruntime for one run; None leaves it to onnxruntime.
-        name: what the index remembers; by default "onnx/" and the folder's name, the pooling and the document prefix.
+        max_length: maximum number of tokens; longer texts are truncated.
+        batch_size: texts per run, sorted by length to minimise padding. With 1, a text always has the same vector; a
+            model with dynamic quantisation gives it another one (cosine .98) in another batch, and on a CPU larger
+            batches were not faster.
+        threads: of onnxruntime for one run; None: onnxruntime decides.
+        name: the model's name for the index; by default "onnx/" and the folder's name, the pooling and the document
+            prefix.
 
     Raises:
         FileNotFoundError: the folder lacks one of the files.
@@ -124,7 +125,7 @@ class OnnxFolder:
 
 
 def _pool(output: Vectors, mask: NDArray[np.int64], pooling: str) -> Vectors:
-    """(n, width, dim) to (n, dim); what is (n, dim) already stays."""
+    """Pool (n, width, dim) to (n, dim); output of shape (n, dim) is returned unchanged."""
     if output.ndim == 2:
         return output
     if pooling == "cls":
@@ -135,7 +136,7 @@ def _pool(output: Vectors, mask: NDArray[np.int64], pooling: str) -> Vectors:
 
 
 def _pick_output(names: list[str]) -> str:
-    """The pooled output if the model names one as such, otherwise the first."""
+    """Return the output named as pooled, otherwise the first."""
     return "sentence_embedding" if "sentence_embedding" in names else names[0]
 
 

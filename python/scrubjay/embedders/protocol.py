@@ -12,25 +12,24 @@ from scrubjay.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
 
-ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"
+ZERO_VECTOR = "zero_vector: the embedder returned no vector for the query's text"
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into float32 vectors. Anything with these members is one; nothing needs to be inherited.
+    """Converts texts to float32 vectors. Any object with these members is an embedder; no base class is needed.
 
-    An optional `embed_queries(texts) -> (n, dim)` serves `Index.search_batch` in one call; without it `embed_query`
-    is called once a text. An optional attribute `native`, a :class:`scrubjay.StaticEmbedder` that makes the same
-    vectors, lets a search embed its text inside the native call. An optional attribute `passage_chars` says that
-    longer texts than `whole_chars` (optional, too; otherwise than that) are to be embedded in passages of at most so
-    many characters. An optional attribute `parallel_batches` says to how many calls of `embed_documents` at a time the
-    batches of one write may be given, on threads of their own; without it one follows the other. Methods may be called
-    from several threads at once.
+    Optional members: `embed_queries(texts) -> (n, dim)` serves `Index.search_batch` in one call; without it
+    `embed_query` is called once per text. `native`, a :class:`scrubjay.StaticEmbedder` that computes the same vectors,
+    lets a search embed its text inside the native call. `passage_chars` requests passages of at most that many
+    characters for texts longer than `whole_chars` (by default the same). `parallel_batches` is the number of concurrent
+    calls of `embed_documents`, each on its own thread, among which the batches of one write may be divided; without it
+    they follow one another. Methods may be called from several threads at once.
     """
 
     @property
     def name(self) -> str:
-        """Identifies the model: vectors of equal name and dimension may be compared, others may not."""
+        """The identity of the model: only vectors of equal name and dimension are comparable."""
         ...
 
     @property
@@ -51,7 +50,7 @@ def checked_matrix(output: Any, n_texts: int, embedder: Embedder) -> Vectors:
     """Return `output` as finite float32 of shape (n_texts, dim), C-contiguous.
 
     Raises:
-        EmbedderError: it is something else; the message names the embedder, what was expected and what came.
+        EmbedderError: any other output; the message names the embedder, what was expected and what was returned.
     """
     return _checked(output, (n_texts, embedder.dim), embedder.name)
 
@@ -60,13 +59,13 @@ def checked_vector(output: Any, embedder: Embedder) -> Vectors:
     """Return `output` as one finite float32 vector of shape (dim,).
 
     Raises:
-        EmbedderError: it is something else.
+        EmbedderError: any other output.
     """
     return _checked(output, (embedder.dim,), embedder.name)
 
 
 def checked_chars(passage_chars: Any, whole_chars: Any) -> tuple[int | None, int]:
-    """Return what an embedder says of the texts that it reads well, or raise TypeError or ValueError."""
+    """Return an embedder's limits of text lengths, or raise TypeError or ValueError."""
     for name, value in (("passage_chars", passage_chars), ("whole_chars", whole_chars)):
         if name == "passage_chars" and value is None:
             continue
@@ -80,10 +79,11 @@ def checked_chars(passage_chars: Any, whole_chars: Any) -> tuple[int | None, int
 def read_well(
     embeddings: Any, passage_chars: int | None = None, whole_chars: int | None = None
 ) -> tuple[int | None, int | None]:
-    """Return `passage_chars` and `whole_chars` of an embedder over another library's: as given, otherwise as it says.
+    """Return `passage_chars` and `whole_chars` of an embedder that wraps another: as given, otherwise the wrapped
+    one's.
 
     Raises:
-        TypeError, ValueError: one of them is not a number from 50 up, or `whole_chars` is given alone.
+        TypeError, ValueError: one of them is not an int >= 50, or `whole_chars` is given alone.
 
     >>> read_well(object()), read_well(object(), 700), read_well(object(), 700, 2_000)
     ((None, None), (700, 700), (700, 2000))
@@ -100,7 +100,7 @@ def read_well(
 
 
 def embed_queries(embedder: Embedder, texts: list[str]) -> Vectors:
-    """Embed several queries, in one call where the embedder can do that. Shape (n, dim)."""
+    """Embed several queries, in one call if the embedder supports it. Shape (n, dim)."""
     batch = getattr(embedder, "embed_queries", None)
     if batch is not None:
         return checked_matrix(batch(texts), len(texts), embedder)
@@ -127,10 +127,10 @@ def _checked(output: Any, shape: tuple[int, ...], name: str) -> Vectors:
 
 
 def as_vectors(output: Any) -> Any:
-    """Return what a model answered as float32, or as it is if that is not possible.
+    """Return a model's output as float32, or unchanged if it cannot be converted.
 
-    For embedders around other code: one that raises did not answer, and texts wait for it; what is no vector is to be
-    returned, so that the index refuses it.
+    For embedders that wrap other code: an exception means that the model did not answer, and leaves texts pending;
+    output that is not a vector must be returned, so that the index refuses it.
     """
     try:
         return np.asarray(output, dtype=np.float32)
@@ -139,12 +139,12 @@ def as_vectors(output: Any) -> Any:
 
 
 def as_list(texts: Sequence[str]) -> list[str]:
-    """Return `texts` as a list; one str instead of several is a mistake that would embed its characters."""
+    """Return `texts` as a list; a single str is refused, because its characters would be embedded."""
     if isinstance(texts, str):
         raise TypeError("texts: expected a sequence of str, got one str")
     return list(texts)
 
 
 def model_identity(name: str, document_prefix: str) -> str:
-    """Return the name that an index remembers: a document prefix changes what is stored, a query prefix does not."""
+    """Return a model's name for the index: a document prefix changes the stored vectors, a query prefix does not."""
     return f"{name}:{document_prefix.strip()}" if document_prefix.strip() else name

@@ -1,4 +1,4 @@
-"""Embedders named by a string, on a command line or in a configuration."""
+"""Embedders specified by a string, on a command line or in a configuration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrubjay.endpoints import key_named
 
 
 def from_spec(spec: str) -> Embedder | None:
-    """Make the embedder that `spec` names; "none" gives None.
+    """Create the embedder that `spec` names; "none" gives None.
 
     ======================================  ======================================
     spec                                    embedder
@@ -30,13 +30,13 @@ def from_spec(spec: str) -> Embedder | None:
     ``ollama:MODEL`` or ``ollama:MODEL@URL``  :class:`OpenAICompatible`, of an Ollama on this machine
     ======================================  ======================================
 
-    URL begins with http:// or https://. Without that, an address of this machine (``localhost:1234/v1``) and that of an
-    Ollama (``host`` or ``host:11434``) are http; another one is refused, and so is what is no address. What stands
-    behind an "@" is never part of MODEL, unless a URL with its scheme follows (``openai:gecko@003@https://host/v1``).
-    Without VARIABLE no key is sent to an address but that of a provider whose own key the environment holds.
+    URL begins with http:// or https://. Without a scheme, addresses of this machine (``localhost:1234/v1``) and of an
+    Ollama (``host`` or ``host:11434``) are http; others, and invalid addresses, are refused. Text after an "@" is never
+    part of MODEL, unless a URL with its scheme follows (``openai:gecko@003@https://host/v1``). Without VARIABLE a key
+    is only sent to the address of a provider whose own key is in the environment.
 
     Raises:
-        ValueError: the kind is unknown, or its argument is missing, or the address is none.
+        ValueError: the kind is unknown, its argument is missing, or the address is invalid.
 
     >>> from_spec("none") is None
     True
@@ -65,7 +65,7 @@ def from_spec(spec: str) -> Embedder | None:
         return FastEmbed(argument)
     from scrubjay.embedders.http import OpenAICompatible
 
-    model, url = _parted(kind, argument)
+    model, url = _split_address(kind, argument)
     if not model:
         raise ValueError(f"embedder: expected {kind}:MODEL@URL, got {spec!r}")
     if kind == "ollama":
@@ -85,19 +85,19 @@ _HOST = re.compile(
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
-def _parted(kind: str, argument: str) -> tuple[str, str | None]:
-    """The model and the address of "MODEL@URL", with its scheme; None without one.
+def _split_address(kind: str, argument: str) -> tuple[str, str | None]:
+    """Split "MODEL@URL" into the model and the address with its scheme; None without an address.
 
     Raises:
-        ValueError: what follows the "@" is no address of http or https.
+        ValueError: the text after the "@" is not an address of http or https.
     """
-    if found := _WITH_SCHEME.fullmatch(argument):
-        scheme = found["scheme"].lower()
+    if match := _WITH_SCHEME.fullmatch(argument):
+        scheme = match["scheme"].lower()
         if scheme not in ("http", "https"):
             raise ValueError(
-                f"embedder: expected http:// or https:// after the '@', got {found['scheme']}://"
+                f"embedder: expected http:// or https:// after the '@', got {match['scheme']}://"
             )
-        return found["model"], f"{scheme}://{found['rest']}"
+        return match["model"], f"{scheme}://{match['rest']}"
     model, at, address = argument.rpartition("@")
     if not at:
         return argument, None

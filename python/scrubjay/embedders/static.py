@@ -1,4 +1,4 @@
-"""Static token vectors from one file: word pieces, looked up and added in native code; NumPy is all it needs."""
+"""Static token vectors from one file: word pieces are looked up and summed in native code; needs only NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrubjay.errors import CorruptIndexError, EmbedderError
 
 _PACKAGED = Path(__file__).with_name("en-1.static")
 PACKAGED_NAME = "static/en-1-64e0f994"
-"""The name of the table in the package."""
+"""The name of the table in this package."""
 
 
 def _read(path: str | os.PathLike[str]) -> StaticEmbedder:
@@ -23,26 +23,26 @@ def _read(path: str | os.PathLike[str]) -> StaticEmbedder:
         raise EmbedderError(f"{os.fspath(path)}: {error.what}") from None
 
 
-@cache  # 11 MB, and never changed
+@cache  # 11 MB, immutable
 def _packaged() -> StaticEmbedder:
     return _read(_PACKAGED)
 
 
 class Static:
-    """A static embedder from a file: unit vectors, microseconds a query, no network, no further package.
+    """A static embedder from a file: unit vectors, microseconds per query, no network, no further package.
 
-    A text's vector is the sum of its word pieces' rows. A text without any (an empty one) gets the zero vector.
-    Thread-safe; the GIL is free meanwhile. benchmarks/embedder/ makes such files.
+    A text's vector is the sum of the rows of its word pieces. A text without word pieces (an empty one) gets the zero
+    vector. Thread-safe; releases the GIL. benchmarks/embedder/ creates such files.
 
     Args:
-        path: the file. None: the one in the package, for English, of 384 dimensions; docs/embedders.md says how good it
-            is beside WordLlama.
-        passage_chars, whole_chars: as of :class:`WordLlama`: a vector is the mean over all tokens of a text.
+        path: the file. None: the one in this package, for English, with 384 dimensions; docs/embedders.md compares it
+            with WordLlama.
+        passage_chars, whole_chars: as for :class:`WordLlama`: a vector is the mean over all tokens of a text.
 
     Raises:
-        TypeError, ValueError: `passage_chars` or `whole_chars` is not a number from 50 up.
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not an int >= 50.
         OSError: the file cannot be read.
-        EmbedderError: it is no such file, or it is damaged; the message says where.
+        EmbedderError: the file has another format, or is damaged; the message says where.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Static:
 
     @property
     def parallel_batches(self) -> int:
-        """One batch for each core that this process may use."""
+        """The number of cores that this process may use."""
         return usable_cores()
 
     def embed_documents(self, texts: list[str]) -> Vectors:

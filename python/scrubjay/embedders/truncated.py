@@ -1,4 +1,4 @@
-"""Shorter vectors from the same model: a quarter of the bytes to keep and to scan, for a little quality."""
+"""Shorter vectors of the same model: a quarter of the bytes to store and scan, for a slight loss of quality."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Truncated:
     """The first `dims` elements of another embedder's vectors, normalised again.
 
     For models trained so that a prefix of the vector is a vector (Matryoshka representation learning, Kusupati et al.
-    2022): WordLlama (64, 128, 256), text-embedding-3, nomic-embed v1.5 and others; with other models quality falls
-    sharply. An index remembers the truncation with the model's name. A zero vector stays one.
+    2022): WordLlama (64, 128, 256), text-embedding-3, nomic-embed v1.5 and others; with other models quality drops
+    sharply. The truncation is part of the model's name. A zero vector stays zero.
 
     Args:
-        embedder: whose vectors are cut.
-        dims: how many elements are kept, 1 to ``embedder.dim``.
+        embedder: the embedder whose vectors are truncated.
+        dims: the number of elements to keep, 1 to ``embedder.dim``.
 
     Raises:
         ValueError: `dims` is out of range.
@@ -68,7 +68,7 @@ class Truncated:
         return f"Truncated({self.embedder!r}, dims={self.dim})"
 
     def _cut(self, vectors: Vectors) -> Vectors:
-        kept = np.ascontiguousarray(vectors[:, : self.dim])
-        lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-        np.divide(kept, lengths, out=kept, where=lengths > 0)
-        return kept
+        rows = np.ascontiguousarray(vectors[:, : self.dim])
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        np.divide(rows, lengths, out=rows, where=lengths > 0)
+        return rows

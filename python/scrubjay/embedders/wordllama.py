@@ -1,8 +1,8 @@
 """The offline default: static token vectors from the `wordllama` wheel, mean pooled in native code.
 
-Only that wheel's two data files are read (weights and tokenizer), from its own folder. Its Python code is not imported:
-that takes 0.2 s, configures the root logger and would ask the network for files that it looks for in another folder.
-Tests hold the result to its own `embed`, and to the `tokenizers` library with the means taken by NumPy.
+Only the wheel's two data files (weights and tokenizer) are read, from its own folder. Its Python code is not imported:
+that takes 0.2 s, configures the root logger and would request files from the network that it looks for in another
+folder. Tests compare the result with its own `embed`, and with the `tokenizers` library and means by NumPy.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scrubjay.errors import MissingExtraError
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _MARKER = "\u2581"
-# What the native tokenizer does; another file would need another one.
+# The configuration that the native tokenizer implements; any other is refused.
 _NORMALIZERS = [
     {"type": "Prepend", "prepend": _MARKER},
     {"type": "Replace", "pattern": {"String": " "}, "content": _MARKER},
@@ -33,18 +33,18 @@ _MODEL = {"type": "BPE", "dropout": None, "byte_fallback": True, "ignore_merges"
 
 
 class WordLlama:
-    """WordLlama l2_supercat, 256 dimensions, unit vectors. English; microseconds a query, no network, 16 MB of memory
-    that processes share.
+    """WordLlama l2_supercat, 256 dimensions, unit vectors. English; microseconds per query, no network, 16 MB of memory
+    shared between processes.
 
-    A text without any token (an empty one) gets the zero vector. Thread-safe; the GIL is free meanwhile.
+    A text without tokens (an empty one) gets the zero vector. Thread-safe; releases the GIL.
 
     Args:
-        passage_chars, whole_chars: a vector is the mean over all tokens, so a sentence of a long text is lost in it: of
-            longer texts than `whole_chars` an index embeds passages of at most `passage_chars` characters, both
-            50 or more. None as `passage_chars`: all texts are embedded whole. docs/documents.md says what is better.
+        passage_chars, whole_chars: a vector is the mean over all tokens, in which a single sentence of a long text is
+            lost: of texts longer than `whole_chars` an index embeds passages of at most `passage_chars` characters,
+            both 50 or more. `passage_chars` None: embed all texts as a whole. docs/documents.md compares the choices.
 
     Raises:
-        TypeError, ValueError: they are no such numbers.
+        TypeError, ValueError: `passage_chars` or `whole_chars` is not an int >= 50.
         MissingExtraError: the `wordllama` wheel is not installed.
     """
 
@@ -58,7 +58,7 @@ class WordLlama:
 
     @property
     def parallel_batches(self) -> int:
-        """One batch for each core that this process may use."""
+        """The number of cores that this process may use."""
         return usable_cores()
 
     def embed_documents(self, texts: list[str]) -> Vectors:
@@ -79,7 +79,7 @@ class WordLlama:
 
 @lru_cache(maxsize=1)
 def default() -> WordLlama:
-    """Return the embedder that works without any download or configuration; one object for the whole process.
+    """Return the embedder that needs no download or configuration; one object per process.
 
     >>> embedder = default()
     >>> embedder.embed_documents(["the staging key", "a walk in the park"]).shape
@@ -97,7 +97,7 @@ def _wheel_folder() -> Path:
 
 
 def _make_native(path: Path, table: NDArray[np.float16]) -> StaticEmbedder:
-    """Read a tokenizer.json of the one kind that the native tokenizer is."""
+    """Read a tokenizer.json of the one kind that the native tokenizer implements."""
     with path.open(encoding="utf-8") as file:
         config: dict[str, Any] = json.load(file)
     model = config["model"]
@@ -106,7 +106,7 @@ def _make_native(path: Path, table: NDArray[np.float16]) -> StaticEmbedder:
     if kind != _MODEL or normalizers != _NORMALIZERS or config.get("pre_tokenizer") is not None:
         raise ValueError(f"{path}: expected byte pair encoding as of Llama, got another tokenizer")
     vocabulary: dict[str, int] = model["vocab"]
-    # flat lists: this is a third of the time that the default embedder takes to load
+    # flat lists: this loop is a third of the load time of the default embedder
     parts = " ".join(model["merges"]).split(" ")
     n_merges = len(model["merges"])
     merges = np.empty((n_merges, 3), dtype=np.uint32)
@@ -118,7 +118,7 @@ def _make_native(path: Path, table: NDArray[np.float16]) -> StaticEmbedder:
 
 
 def _map_table(path: Path) -> NDArray[np.float16]:
-    """Map the one float16 matrix of a safetensors file: a length, a JSON header, the numbers."""
+    """Map the single float16 matrix of a safetensors file: a length, a JSON header, the numbers."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))["embedding.weight"]
@@ -127,4 +127,4 @@ def _map_table(path: Path) -> NDArray[np.float16]:
         raise ValueError(f"{path}: expected F16 rows of {WordLlama.dim}, got {header['dtype']} rows of {dim}")
     begin = 8 + length + header["data_offsets"][0]
     table = np.memmap(path, dtype="<f2", mode="r", offset=begin, shape=(n_rows, dim))
-    return np.require(table, requirements=["C", "A"])  # copied if a header of odd length came before it
+    return np.require(table, requirements=["C", "A"])  # copied if a header of odd length precedes it

@@ -1,7 +1,7 @@
 """Query and its parts: fusions and signals.
 
-Plain, frozen descriptions: made once, compared, hashed, and turned into the engine's own form the first time they are
-used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/src/engine/ranking.hpp`).
+Plain, frozen descriptions that can be compared and hashed, and are compiled to the engine's form on first use. Native
+code decides what each number does (`cpp/src/fusion`, `cpp/src/engine/ranking.hpp`).
 """
 
 from __future__ import annotations

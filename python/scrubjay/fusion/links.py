@@ -1,4 +1,4 @@
-"""Links: rankings by what documents say of each other, walked natively over the visible documents."""
+"""Links: rankings by the links between documents, computed natively over the visible documents."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from typing import Any, Literal, TypeAlias
 from scrubjay._native import Scope
 
 Entry: TypeAlias = str | int | tuple[Scope, str | int]
-"""A document in a ranking of the caller's: an id, or the key of a document."""
+"""A document in a ranking of the caller: an id, or a key (scope, id)."""
 
 Direction: TypeAlias = Literal["out", "in", "both"]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Documents near to others in a graph, and documents that are mentioned often, count more.
+    """Rank documents higher that are near others in the link graph, or that many documents link to.
 
-    A document's links are the texts of one metadata field, a list or a single text: ids of documents (an id that is an
-    integer written in decimal). A link names the most specific of the visible documents with that id. Documents that a
-    filter hides are not walked through and mention nothing; links to nothing and to the document itself do not count.
+    A document's links are the texts of one metadata field, a list or a single text: ids of documents (integer ids in
+    decimal). A link refers to the most specific visible document with that id. Documents hidden by a filter are neither
+    traversed nor counted as sources of links; dangling links and links of a document to itself are ignored.
 
     Args:
-        centres: what the distance is measured from: ids or pairs (scope, id), as in `rankings` of
-            :class:`scrubjay.Query`. Those that are not visible are passed over. None: no ranking by distance.
-        hops: how many links away a document may be, 1 to 10.
-        direction: "out" follows links from the document that has them to the one that they name, "in" goes the other
-            way, "both" either way.
-        mentions: whether what the other rankings hold is ranked by how many visible documents link to it, too.
+        centres: documents from which the distance is measured: ids or pairs (scope, id), as in `rankings` of
+            :class:`scrubjay.Query`. Invisible ones are ignored. None: no ranking by distance.
+        hops: the maximum distance in links, 1 to 10.
+        direction: "out" follows links from the document that has them to the one they name, "in" the other way,
+            "both" either way.
+        mentions: whether to rank the documents of the other rankings by the number of visible documents that link to
+            them.
         field: the metadata field.
 
-    Each is a ranking of the fusion, behind those of `rankings` in the order of its weights: distance, then mentions. By
-    distance comes first what is one link away from a centre, then what is two, and so on; the centres themselves are
-    not ranked. Of equal distance, what has more links with documents one step nearer is first, then what stands first
-    in document order. It adds documents that neither words nor meaning find; mentions add none.
+    Each is a ranking of the fusion, placed after those of `rankings` in the order of its weights: distance, then
+    mentions. The ranking by distance has the documents one link away from a centre first, then those two links away,
+    and so on; the centres themselves are not ranked. At equal distance, the document with more links to documents one
+    step nearer is first, then document order decides. The ranking by distance adds documents that neither words nor
+    meaning find; mentions add none.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -73,5 +75,5 @@ class Links:
             raise ValueError("centres: expected ids, or mentions=True, got neither")
 
     def _options(self) -> tuple[Any, ...]:
-        """The engine's own form."""
+        """Return the engine's form."""
         return self.centres or (), self.hops, self.direction, self.mentions, self.field

@@ -1,4 +1,4 @@
-"""Fusions: how several rankings become one (`cpp/src/fusion/fuse.hpp` has the formulas)."""
+"""Fusions: methods that merge several rankings into one (`cpp/src/fusion/fuse.hpp` has the formulas)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scrubjay._native import CompiledRanking
 
 
 class Fusion:
-    """A way to make one score of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`, :class:`Boost` or
-    :class:`Production`. By itself it stands for a :class:`scrubjay.Query` with no other options."""
+    """A method that merges the scores of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`,
+    :class:`Boost` or :class:`Production`. A fusion alone stands for a :class:`scrubjay.Query` with no other options."""
 
     _method: ClassVar[str]
 
     @property
     def compiled(self) -> CompiledRanking:
-        """The engine's own form of this fusion, with the identifier tier and no other options."""
+        """The engine's form of this fusion, with the identifier tier and no other options."""
         return _compiled(self)
 
     def _options(self) -> dict[str, Any]:
@@ -29,26 +29,26 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Auto(Fusion):
-    """Both scores of every candidate, whichever ranking it came from, each measured by its spread in the scope.
+    """Sum both scores of every candidate, whichever ranking it came from, each normalised by its spread in the scope.
 
-    words + meaning, where
+    The score is words + meaning, where
 
         words = share * bm25 / d + 4 / (2 + lexical place)
         meaning = (1 - share) * e((similarity - mean) / deviation) + 4 / (2 + vector place) + 30 / (60 + vector place)
 
-    d is the deviation that BM25 would have in the scope if the query's terms were independent (at least 0.2); mean and
-    deviation are those of the query's similarities in the scope, by an even sample of 16 visible documents (of the
-    vector ranking, if most of those have no vector); e(z) = z ** 1.25 above 0. So words that most documents hold say
-    little, and so does nearness where all are near. A document without a vector counts as the least similar of the
-    vector ranking.
+    d is the standard deviation that BM25 would have in the scope if the query's terms were independent (at least 0.2);
+    mean and deviation are those of the query's similarities in the scope, estimated from an even sample of 16 visible
+    documents (from the vector ranking, if most of those have no vector); e(z) = z ** 1.25 above 0. So words that most
+    documents hold contribute little, and so does similarity where all documents are similar. A document without a
+    vector counts as the least similar of the vector ranking.
 
-    A place is one more than how many of the ranking score higher; for a ranking that does not hold a document nothing
-    is added. So the first of either ranking are among the first hits, though the other ranking does not know them; and
-    of two documents that both rankings hold, one that is at least as good in both never scores lower.
+    A place is one plus the number of documents of the ranking with a higher score; a ranking without the document adds
+    nothing. So the best document of either ranking is among the first hits even if the other ranking lacks it; and of
+    two documents in both rankings, one that is at least as good in both never scores lower.
 
-    The lexical share is 0.6 - 0.1 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
-    ranking's first document), 0 where it is not there. The share of a search is in `hits.lexical_share`. Form and
-    constants were chosen by cross-validation (`python -m benchmarks.quality.shares`).
+    The lexical share is 0.6 - 0.1 a; the agreement a is the mean over both rankings of 1/sqrt(r), where r is the rank
+    that a ranking's first document has in the other one; 0 where it is absent. `hits.lexical_share` is the share of a
+    search. Form and constants were chosen by cross-validation (`python -m benchmarks.quality.shares`).
 
     >>> Auto()
     Auto()
@@ -66,7 +66,7 @@ class RRF(Fusion):
 
     Args:
         k: 0 or more; the smaller, the more the first ranks count.
-        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1.
+        weights: of the lexical ranking, the vector ranking and the caller's rankings; missing ones are 1.
 
     >>> RRF(10).k
     10
@@ -95,18 +95,18 @@ class Weighted(Fusion):
     """A weighted sum of normalised scores.
 
     Args:
-        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1. A caller's
+        weights: of the lexical ranking, the vector ranking and the caller's rankings; missing ones are 1. A caller's
             ranking has no scores: it adds weight * 11 / (10 + rank).
         normalise:
             "zscore": (score - mean) / deviation of a ranking (the lexical one is taken to end in one zero).
-            "minmax": (score - least) / (greatest - least); the least of BM25 is 0.
-            "max": score / greatest.
+            "minmax": (score - minimum) / (maximum - minimum); the minimum of BM25 is 0.
+            "max": score / maximum.
             "logistic": BM25 by 1 / (1 + exp(-slope (score - midpoint))), with midpoint and slope 5 and 0.7 for up to
             3 distinct terms in the query, 7 and 0.6 up to 6, 9 and 0.5 up to 9, 10 and 0.5 up to 15, 12 and 0.5
-            beyond; similarities as they are, within 0 to 1.
+            beyond; similarities clamped to 0 to 1.
 
-    A document that the lexical ranking does not hold has BM25 0, one that the vector ranking does not hold the least
-    similarity of that ranking.
+    A document absent from the lexical ranking has BM25 0; one absent from the vector ranking has the lowest similarity
+    of that ranking.
 
     >>> Weighted((0.3, 0.7), normalise="max").weights
     (0.3, 0.7)
@@ -127,13 +127,13 @@ class Weighted(Fusion):
 
 @dataclass(frozen=True)
 class Boost(Fusion):
-    """The vectors admit, the words reorder: similarity + weight * (normalised BM25).
+    """Vectors admit, words reorder: similarity + weight * (normalised BM25).
 
     Args:
-        gate: the least similarity of a hit; without vectors in the search everything is admitted, and so are documents
-            of the identifier tier.
-        weight: how much the best lexical match gains.
-        normalise: of BM25: "max" divides by the greatest; "logistic" is 1 / (1 + exp(-slope (BM25 - midpoint))) by the
+        gate: the minimum similarity of a hit. Documents of the identifier tier are exempt, and all documents are if the
+            search has no vector.
+        weight: the gain of the best lexical match.
+        normalise: of BM25: "max" divides by the maximum; "logistic" is 1 / (1 + exp(-slope (BM25 - midpoint))) by the
             number of the query's terms, as for :class:`Weighted`, so that a weak best match gains little.
 
     >>> Boost(gate=0.2).weight
@@ -158,14 +158,14 @@ class Boost(Fusion):
 
 @dataclass(frozen=True)
 class Production(Fusion):
-    """The rule that circulates among memory systems: 0.6 BM25 / (greatest BM25) + 0.4 similarity, and a floor.
+    """A rule common among memory systems: 0.6 BM25 / (maximum BM25) + 0.4 similarity, with a floor.
 
     Args:
         weights: of the lexical and the vector score.
         floor: a document whose similarity and normalised BM25 are both below it is dropped.
-        literal: as it is usually written: a document that only the vectors found has its bare similarity (and so
-            outranks what both found), one that only the words found has 0, and scores below the floor are dropped.
-            To compare with; on most judged sets it is worse than BM25 alone.
+        literal: apply the rule as it is usually written: a document that only the vectors found has its bare similarity
+            (and so outranks documents that both found), one that only the words found has 0, and scores below the floor
+            are dropped. For comparisons; on most judged sets it is worse than BM25 alone.
 
     >>> Production().floor
     0.4
@@ -186,19 +186,19 @@ class Production(Fusion):
 
 
 def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
-    """Make the engine's own form, which checks the ranges of numbers.
+    """Return the engine's form of a fusion with options; native code checks the ranges of numbers.
 
     Raises:
         TypeError: an option is not a number where one is expected, or not a bool.
         ValueError: a number is out of its range.
     """
-    given = {**fusion._options(), **options}
-    for name, value in given.items():
+    settings = {**fusion._options(), **options}
+    for name, value in settings.items():
         if name in _NUMBERS:
             number(value, name)
         elif name in _BOOLS and not isinstance(value, bool):
             raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {value!r}")
-    return CompiledRanking(fusion._method, **given)
+    return CompiledRanking(fusion._method, **settings)
 
 
 _NUMBERS = {
@@ -222,7 +222,7 @@ def _compiled(fusion: Fusion) -> CompiledRanking:
 
 
 def number(value: Any, name: str, expected: str = "a number") -> float:
-    """Return what was given as a number, NumPy's included, or raise TypeError; ValueError if no float can hold it."""
+    """Return a number, NumPy's included, as a float. Raise TypeError for other types, ValueError on overflow."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {value!r}")
     try:
@@ -232,13 +232,13 @@ def number(value: Any, name: str, expected: str = "a number") -> float:
 
 
 def weight(value: Any, name: str) -> None:
-    """Raise TypeError or ValueError unless what was given is a finite number of 0 or more."""
+    """Raise TypeError or ValueError unless the value is a finite number >= 0."""
     if not 0 <= number(value, name) < inf:
         raise ValueError(f"{name}: expected a finite number >= 0, got {value}")
 
 
 def numbers(values: Any, name: str) -> tuple[float, ...]:
-    """Return what was given as numbers, or raise TypeError."""
+    """Return a sequence of numbers as floats, or raise TypeError."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
     return tuple(number(value, name, "numbers") for value in values)

@@ -27,50 +27,56 @@ Mode: TypeAlias = Literal["hybrid", "lexical", "keyword", "vector", "semantic"]
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """How a search ranks, and what it may find. Frozen, checked and compiled once: make it once, use it for many
-    searches. Every search takes one: :meth:`scrubjay.Index.search`, :class:`scrubjay.Retriever`,
+    """The options of a search: how it ranks and what it may find. Frozen; checked and compiled once, so create it once
+    and use it for many searches. Accepted by every search: :meth:`scrubjay.Index.search`, :class:`scrubjay.Retriever`,
     :meth:`scrubjay.Memory.recall`, the HTTP service, the adapters.
 
     Args:
-        fusion: how the rankings become one: :class:`Auto` (the default), :class:`RRF`, :class:`Weighted`,
-            :class:`Boost`, :class:`Production`, or the name of one: "auto", "rrf", "weighted", "boost", "production".
+        fusion: the method that merges the rankings: :class:`Auto` (the default), :class:`RRF`, :class:`Weighted`,
+            :class:`Boost`, :class:`Production`, or a name: "auto", "rrf", "weighted", "boost", "production".
         mode: "hybrid" (both rankings, fused), "lexical" or "keyword" (BM25 alone), "vector" or "semantic" (vectors
             alone).
-        candidates: how many of each ranking are fused, or (lexical, vector); None: the larger of 100 and k.
-        recall: the share of the truly nearest that the vector ranking should find, in (0, 1]; None: 0.99. 1.0 or
-            "exact" compares every visible vector.
-        identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
-            visible ones do) come first, those that hold more of the query's identifiers before the others, then in
-            their fused order. Measures, years, ordinals, ranges and numbered words ("400mg", "2023", "18th", "1/2",
-            "interleukin-2") count as identifiers only where the query is mostly about such. Applies where rankings are
-            fused.
-        spelling: a word that no visible document holds, and that is no common English word either, is read as the word
-            at one edit from it that most visible documents hold (one with the same first letter, if there is any);
-            :attr:`Hits.corrections` says which. Words of 4 to 24 letters; no identifiers, no words in capitals, nothing
-            between double quotes.
+        candidates: the number of candidates that each ranking contributes, or (lexical, vector); None: the larger of
+        100
+            and k.
+        recall: the fraction of the true nearest neighbours that the vector ranking should find, in (0, 1]; None: 0.99.
+            1.0 or "exact" compares every visible vector.
+        identifier_tier: whether documents that hold a rare identifier of the query verbatim (one that at most
+            max(5, 0.5%) of the visible documents hold) rank first: those that hold more of the query's identifiers
+            before the others, then in their fused order. Measures, years, ordinals, ranges and numbered words ("400mg",
+            "2023", "18th", "1/2", "interleukin-2") count as identifiers only in queries that consist mostly of them.
+            Applies where rankings are fused.
+        spelling: whether a word that no visible document holds and that is not a common English word is replaced by the
+            word at edit distance 1 that most visible documents hold (preferring words with the same first letter).
+            :attr:`Hits.corrections` lists the replacements. Applies to words of 4 to 24 letters, but not to
+            identifiers, words in capitals, or text between double quotes.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
-        recency: new documents count more; True for :class:`Recency` with its defaults.
-        dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its
-            defaults, False for never. Applies in mode "hybrid", also where one of the two rankings is all there is; a
-            question without a date is ranked as if this were off.
-        neighbours: turns of a conversation count for the turns beside them: True (the default) for :class:`Neighbours`
-            with its defaults, False for never. Applies as `dates` does; only where documents say which turn they are.
-        entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
-            in the question's text.
-        prior: documents that are worth more count more; True for :class:`Prior` with its defaults.
-        mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
-            relevant); None: off. Similarities are cosines of the stored vectors.
-        min_score: drops hits with a lower score; None: none.
-        relevance: drops hits with less evidence: :class:`Relevance`, or the name of a tier.
-        keywords: replaces the text for the keyword ranking only.
-        ids, exclude: only documents with these ids; all but these. A set, list, integer array, pyroaring bitmap or
-            other iterable; ids that do not exist are passed over.
-        rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence, best first, of ids
-            (each names the most specific of the documents that may be found, as in :meth:`scrubjay.Index.get`) or of
-            pairs (scope, id); what is not visible is passed over.
-        links: further rankings by what documents link to: :class:`Links`.
+        recency: favour new documents; True for :class:`Recency` with its defaults.
+        dates: favour documents of the days that the question names: True (the default) for :class:`Dates` with its
+            defaults, False for never. Applies in mode "hybrid", even if only one of the two rankings is available; does
+            not change the ranking of a question without a date.
+        neighbours: let the turns of a conversation gain from the turns beside them: True (the default) for
+            :class:`Neighbours` with its defaults, False for never. Applies in the same modes as `dates`, and only to
+            documents that record their turn.
+        entities: favour documents that name the entities of the question: :class:`Entities`, names, or True for those
+        in
+            the question's text.
+        prior: favour documents by a number in their metadata; True for :class:`Prior` with its defaults.
+        mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only diversity) to 1 (only
+            relevance); None: off. Similarities are cosines of the stored vectors.
+        min_score: drop hits with a lower score; None: keep all.
+        relevance: drop hits with less evidence: :class:`Relevance`, or the name of a tier.
+        keywords: text for the keyword ranking alone, in place of the search text.
+        ids, exclude: only documents with these ids; no documents with these. A set, list, integer array, pyroaring
+        bitmap
+            or other iterable; unknown ids are ignored.
+        rankings: further rankings of the caller (a graph walk, an order by popularity), each a sequence, best first, of
+            ids (an id refers to the most specific document that may be found, as in :meth:`scrubjay.Index.get`) or of
+            pairs (scope, id); invisible ones are ignored.
+        links: further rankings by the links between documents: :class:`Links`.
 
-    A weight that is not 0 scales the fused scores of the best `candidates` to 0..1 and adds weight * signal.
+    A weight of coverage, recency, entities or prior other than 0 scales the fused scores of the best `candidates` to
+    0..1 and adds weight * signal.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -103,12 +109,12 @@ class Query:
     rankings: Sequence[Sequence[Entry]] | None = None
     links: Links | None = None
     compiled: CompiledQuery = field(init=False, repr=False)
-    """The engine's own form."""
+    """The engine's form."""
 
     def __post_init__(self) -> None:
         for name, value in _normal(self).items():
             object.__setattr__(self, name, value)
-        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
+        values = {name: getattr(self, name) for name in _OF_ONE_SEARCH if name != "links"}
         links = None if self.links is None else self.links._options()
         names = self.entities.names if isinstance(self.entities, Entities) else None
         compiled = CompiledQuery(
@@ -118,12 +124,12 @@ class Query:
             recall=self.recall,
             entities=names,
             links=links,
-            **given,
+            **values,
         )
         object.__setattr__(self, "compiled", compiled)
 
     def replace(self, **changes: Any) -> Query:
-        """Return a query with some fields changed; itself, compiled already, if these are its values.
+        """Return a query with some fields changed; the query itself, already compiled, if no value differs.
 
         Args:
             changes: fields of the query with their new values.
@@ -132,13 +138,13 @@ class Query:
         Query(fusion=RRF(k=60.0, weights=(1.0, 1.0)))
         """
         for name, value in changes.items():
-            own = getattr(self, name, changes)  # which no field is
+            own = getattr(self, name, changes)  # `changes` is the value of no field
             if own is not value and not (isinstance(value, str) and isinstance(own, str) and own == value):
                 return dataclasses.replace(self, **changes)
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings in JSON's own types; :meth:`from_dict` makes the same of it.
+        """Return the settings as JSON types; :meth:`from_dict` reads them.
 
         Raises:
             ValueError: the query has keywords, ids, exclude, rankings or links, which belong to one question.
@@ -148,9 +154,7 @@ class Query:
         """
         for name in _OF_ONE_SEARCH:
             if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name}: expected none in settings that are kept, it belongs to one question"
-                )
+                raise ValueError(f"{name}: expected None in stored settings, it belongs to one question")
         assert isinstance(self.fusion, Fusion)
         settings: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}}  # type: ignore[call-overload]
         for name in _SETTINGS:
@@ -161,7 +165,7 @@ class Query:
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Query:
-        """Make a query of what :meth:`to_dict` returned; what it does not name is as usual.
+        """Create a query from what :meth:`to_dict` returned; missing settings have their defaults.
 
         Raises:
             TypeError, ValueError: these are not settings of a query; the message names the field.
@@ -173,7 +177,7 @@ class Query:
         return {name: getattr(self, name) for name in _FIELDS}
 
     def _token(self) -> tuple[Any, ...]:
-        """What two equal queries have equal."""
+        """Return a value that is equal for equal queries."""
         return tuple(_comparable(getattr(self, name)) for name in _FIELDS)
 
     def __eq__(self, other: object) -> bool:
@@ -182,12 +186,16 @@ class Query:
     def __hash__(self) -> int:
         return hash(self._token())
 
-    def __reduce__(self) -> tuple[Any, ...]:  # copies and pickles compile anew
+    def __reduce__(self) -> tuple[Any, ...]:  # copies and pickles are compiled again
         return _remade, (self.values(),)
 
     def __repr__(self) -> str:
-        given = (one for one in fields(self) if one.init and not _same(getattr(self, one.name), one.default))
-        return f"Query({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in given)})"
+        changed = (
+            option
+            for option in fields(self)
+            if option.init and not _same(getattr(self, option.name), option.default)
+        )
+        return f"Query({', '.join(f'{option.name}={getattr(self, option.name)!r}' for option in changed)})"
 
 
 _RANKING = (
@@ -207,7 +215,7 @@ _RANKING = (
 _SETTINGS = ("mode", "candidates", "recall", *_RANKING[1:])
 _OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings", "links")
 _FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
-# The fields that have fields of their own.
+# The fields whose values have fields of their own.
 _PARTS: dict[str, Any] = {
     "recency": Recency,
     "dates": Dates,
@@ -216,21 +224,21 @@ _PARTS: dict[str, Any] = {
     "prior": Prior,
     "relevance": Relevance,
 }
-_METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+_METHODS: dict[str, Any] = {kind._method: kind for kind in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
 
 
 def save(query: Query | Fusion, path: str | Path, *, replace: bool = True) -> None:
-    """Write the settings of a query to a JSON file that :func:`load` reads (a new one has mode 0600).
+    """Write the settings of a query to a JSON file that :func:`load` reads; a new file has mode 0600.
 
     Args:
-        query: or a fusion alone.
+        query: a query, or a fusion alone.
         path: the file.
-        replace: whether it may take the place of a file that is there.
+        replace: whether to overwrite an existing file.
 
     Raises:
-        FileExistsError: the file exists, and not `replace`.
+        FileExistsError: the file exists and `replace` is False.
     """
     settings = query if isinstance(query, Query) else Query(query)
     with whole_file(path, replace=replace) as file:
@@ -245,7 +253,7 @@ def load(path: str | Path) -> Query:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it holds no settings of a query; the message names the file and what is wrong.
+        ValueError: the file does not hold settings of a query; the message names the file and what is wrong.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -327,7 +335,7 @@ def _compiled_ranking(ranking: Any) -> CompiledRanking:
 
 
 def _comparable(value: Any) -> Any:
-    """What ids and rankings compare and hash by."""
+    """Return a hashable form of the value of a field."""
     if (
         value is None
         or isinstance(value, (str, bytes, int, float, frozenset))
@@ -354,25 +362,25 @@ def _same(value: Any, usual: Any) -> bool:
 def _from_dict(settings: Mapping[str, Any]) -> Query:
     if not isinstance(settings, Mapping):
         raise TypeError(f"settings: expected a mapping, got {type(settings).__name__} {settings!r}")
-    given = dict(settings)
-    _check_known(given, ("fusion", *_SETTINGS), "a query")
-    fusion = given.pop("fusion", {"method": "auto"})
+    values = dict(settings)
+    _check_known(values, ("fusion", *_SETTINGS), "a query")
+    fusion = values.pop("fusion", {"method": "auto"})
     if isinstance(fusion, str):
         fusion = {"method": fusion}
     if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
         raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
     method = _METHODS[str(fusion["method"])]
     options = {name: value for name, value in fusion.items() if name != "method"}
-    _check_known(options, [one.name for one in fields(method)], f"fusion {fusion['method']}")
+    _check_known(options, [option.name for option in fields(method)], f"fusion {fusion['method']}")
     for name, kind in _PARTS.items():
-        if isinstance(part := given.get(name), Mapping):
-            _check_known(part, [one.name for one in fields(kind)], name)
-            given[name] = _made(name, kind, part)
-    return Query(_made("fusion", method, options), **given)
+        if isinstance(part := values.get(name), Mapping):
+            _check_known(part, [option.name for option in fields(kind)], name)
+            values[name] = _made(name, kind, part)
+    return Query(_made("fusion", method, options), **values)
 
 
 def _made(name: str, kind: Any, options: Mapping[str, Any]) -> Any:
-    """Make a part of a query; what its constructor says is wrong is said with the name of the part."""
+    """Create a part of a query; an error of its constructor is raised with the name of the part."""
     try:
         return kind(**options)
     except TypeError as error:

@@ -16,15 +16,16 @@ TIERS = ("low", "standard", "high")
 
 @dataclass(frozen=True)
 class Relevance:
-    """The least evidence that a hit must have, in absolute terms, so that a nonsense query returns nothing.
+    """The minimum evidence of a hit, in absolute terms, so that a nonsense query returns nothing.
 
     Args:
         at_least: "low", "standard" or "high".
-        low, standard, high: what reaches the tier, as (similarity, coverage): either of the two is enough. Coverage is
-            the fraction of the query's terms that the document holds, weighted by their idf, unknown terms
-            included. Similarities of different models are not comparable: choose bounds for yours.
+        low, standard, high: the thresholds of the tiers, each (similarity, coverage): reaching either is enough.
+        Coverage
+            is the fraction of the query's terms that the document holds, weighted by their idf, unknown terms included.
+            Similarities of different models are not comparable: choose thresholds for yours.
 
-    A document of the identifier tier is of high relevance.
+    A document of the identifier tier has high relevance.
 
     >>> Relevance("standard").high
     (0.7, 0.7)
@@ -49,12 +50,12 @@ class Relevance:
 
 @dataclass(frozen=True)
 class Recency:
-    """What is new counts more: weight * 2^(-age / half-life) is added to the scaled score.
+    """Favour new memories: weight * 2^(-age / half-life) is added to the scaled score.
 
     Args:
         weight: 0 or more; the scaled scores lie between 0 and 1.
-        half_life_hours: after so many hours it counts half.
-        now: what the age is measured from, as `created_at` takes it; None: the moment of the search.
+        half_life_hours: the age in hours at which the gain is half.
+        now: the time from which the age is measured, in a form that `created_at` takes; None: the time of the search.
 
     A memory without `created_at` gains nothing; one from the future counts as new.
 
@@ -84,13 +85,13 @@ class Recency:
 
 @dataclass(frozen=True)
 class Dates:
-    """Memories of the days that the question names count more: weight * match * (the standard deviation of the
-    candidates' fused scores; 1 if they are equal) is added to the fused score.
+    """Favour memories of the days that the question names: weight * match * s is added to the fused score, where s is
+    the standard deviation of the candidates' fused scores (1 if they are equal).
 
     Args:
         weight: 0 or more; 0: off.
-        now: what "yesterday", "last March" and "two weeks ago" are counted from, as `created_at` takes it; None: the
-            moment of the search.
+        now: the time from which "yesterday", "last March" and "two weeks ago" are counted, in a form that `created_at`
+            takes; None: the time of the search.
 
     A question names a day ("on 8 May 2023", "2023-05-08", "2nd November", "Nov 2", "on the 5th"), a month ("in May
     2023", "last May", "05/2023"), a quarter ("Q3 2023", "last quarter"), a half ("H1 2023"), a season ("last
@@ -98,21 +99,22 @@ class Dates:
     ("between March and May"), a holiday ("since Easter"; Christmas, Pentecost, Halloween, Thanksgiving, New Year), or
     one of these from now ("yesterday", "the day before yesterday", "last Monday", "on Monday", "this week", "the week
     before last", "three months ago", "two Fridays ago", "a few days ago", "in the last 7 days", "in the past year").
-    A day without a year is the last one of that name or number until now; "on Monday" the last one before today,
-    unless the question speaks of what will be. "before", "after" and "since" name all that was before, after and
-    since ("the week before 8 May" only the day); what follows "not" is not meant ("not in May but in March").
+    A day without a year is the most recent day of that name or number; "on Monday" is the last Monday before today,
+    unless the question is about the future; holidays without "last", "since" and the like count where it is about
+    the past. "before", "after" and "since" mean all the time before, after and since ("the week before 8 May"
+    means only 8 May); a date after "not" is ignored ("not in May but in March").
 
-    The match is 1 inside; as people tell afterwards, it is 1 on the day after a named day (and on both for what was
-    before it), 0.7 in the week behind it, 0.5 today for "yesterday", and 0.5 in the first days behind weeks, months
-    and seasons. It is 1, too, for a memory that holds the date as the question writes it: dates may be what the memory
-    is about. A question for what is "latest", "newest", "current" or "most recent" adds up to half the weight, by age,
-    among those that the words find nearly as good as the best.
+    The match is 1 inside the period. Since people tell of things afterwards, it is also 1 on the day after a named day
+    (and on both for "before" that day), 0.7 in the week that follows, 0.5 today for "yesterday", and 0.5 in the first
+    days after weeks, months and seasons. It is 1, too, for a memory that holds the date as the question writes it: the
+    memory may be about that date. A question for the "latest", "newest", "current" or "most recent" adds up to half the
+    weight, by age, among the memories whose lexical score is nearly that of the best.
 
-    The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; one
-    with neither gains nothing. Days are those of UTC. Dates as content are left alone: "error 2023", "by 8 May", "may
-    2", "the 5th floor", "5/8/2023" (whose month is not known), questions of more than 512 bytes. Months have their
-    names in English, German, French, Spanish, Italian, Portuguese and Dutch, and so have most holidays; the other
-    words are English, "yesterday" and the day before it aside.
+    The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; a
+    memory with neither gains nothing. Days are those of UTC. Dates that are content are ignored: "error 2023", "by
+    8 May", "may 2", "the 5th floor", "5/8/2023" (whose month is ambiguous), questions of more than 512 bytes. Names of months are
+    recognised in English, German, French, Spanish, Italian, Portuguese and Dutch, and so are "yesterday", the
+    day before it and most holidays; all other words are English.
 
     >>> Dates(now="2024-04-15").weight
     6.0
@@ -133,16 +135,16 @@ class Dates:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """What another speaker said just before or after a turn counts for it: an answer is found by its question.
+    """Let a turn gain from the turns of other speakers beside it: an answer is found by its question.
 
     Args:
         weight: 0 or more; 0: off.
 
-    A turn is a memory whose metadata have a text in `run` (the conversation), a text in `speaker` and an integer in
+    A turn is a memory whose metadata hold a text in `run` (the conversation), a text in `speaker` and an integer in
     `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose position is one
-    less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and weight * (what
-    their similarity is above the least of the ranking) to its similarity; both rankings are sorted anew. Turns of the
-    same speaker say nothing of each other. Scopes of more than 65,536 memories, and those without turns, go without.
+    less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and weight * (their
+    similarity minus the lowest of the ranking) to its similarity; both rankings are sorted again. Turns of the same
+    speaker do not affect each other. The signal is off in scopes of more than 65,536 memories or without turns.
 
     >>> Neighbours().weight
     0.2
@@ -160,16 +162,16 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Entities:
-    """Memories that name what the question is about count more: weight * (the best damping of a named entity) is added
-    to the scaled score.
+    """Favour memories that name the entities of the question: weight * (the best damping of a named entity) is added to
+    the scaled score.
 
     Args:
         weight: 0 or more; the scaled scores lie between 0 and 1.
-        field: where in the metadata the memories list their entities.
-        names: what the question is about; None: every name in its text that visible memories carry.
+        field: the metadata field that lists a memory's entities.
+        names: the entities of the question; None: every name in its text that visible memories carry.
 
-    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
-    nothing about any of them.
+    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): an entity that every memory
+    names does not distinguish any of them.
 
     >>> Entities(names=["Graphiti"]).names
     ('graphiti',)
@@ -192,13 +194,13 @@ class Entities:
 
 @dataclass(frozen=True)
 class Prior:
-    """A query-independent weight: weight * (a number in the memory's metadata) is added to the scaled
-    score.
+    """A query-independent weight: weight * (a number in the memory's metadata) is added to the scaled score.
 
     Args:
-        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too. What is added is
-            at most 1e100 either way.
-        field: where in the metadata the number is; a memory without it gains nothing.
+        weight: a finite number; the scaled scores lie between 0 and 1, and priors should, too. The added value is
+        clamped
+            to 1e100 either way.
+        field: the metadata field of the number; a memory without it gains nothing.
 
     >>> Prior(0.2).field
     'importance'

@@ -1,6 +1,6 @@
-"""What an operator does with an index: looking after its file, its keys, its collections.
+"""Administration of an index: its file, its keys, its collections.
 
-Without a file the same calls do what makes sense in memory, or raise StoreError.
+Without a file, these calls do what makes sense in memory, or raise StoreError.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
-from scrubjay.index import rescue
+from scrubjay.index import file_repair
 from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.collections import Collections
 from scrubjay.index.feedback import FeedbackBook
@@ -24,25 +24,25 @@ from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
 from scrubjay.records import Stamp, as_scope
-from scrubjay.store.care import encrypt_tenant, reembed_store, rotate_key
 from scrubjay.store.check import check_store
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider
+from scrubjay.store.maintenance import encrypt_tenant, reembed_store, rotate_key
 from scrubjay.store.repair.repairing import RepairReport, SalvageReport
-from scrubjay.store.rows.erased import ErasureReport, byte_needles, text_needles, vector_needles
+from scrubjay.store.rows.erasure_search import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.report import CheckReport, FreezeReport
-from scrubjay.store.rows.stored import Event
+from scrubjay.store.rows.values import Event
 from scrubjay.store.sqlite.files import back_up
 
 
 @guarded
 class Admin:
-    """What an operator does with an index; `index.admin`. Thread-safe.
+    """The operator's verbs of an index; `index.admin`. Thread-safe.
 
-    These verbs look after all tenants at once and name no scope, other than those that :class:`scrubjay.Index` has
-    itself. :meth:`repair` and :meth:`salvage` take a file that is not open anywhere: `scrubjay.Admin.repair(path)`.
+    They act on all tenants at once and take no scope, unlike the verbs of :class:`scrubjay.Index`. :meth:`repair` and
+    :meth:`salvage` take a file that is not open anywhere: `scrubjay.Admin.repair(path)`.
 
     >>> from scrubjay import Index
     >>> index = Index()
@@ -62,24 +62,23 @@ class Admin:
     def __repr__(self) -> str:
         return f"<scrubjay.Admin {self._collection.description()}>"
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ inspection
 
     def stats(self) -> dict[str, int | float | str | None]:
         """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache.
 
-        Of a file or database `documents`, `vectors` and `partitions` are what it holds, `resident_documents` and so on
-        what of it is in memory. A document counts once among the vectors, whatever number of passages it has.
+        For a file or database, `documents`, `vectors` and `partitions` count what it holds, `resident_documents` and so
+        on what is resident. A document counts once among the vectors, whatever its number of passages.
 
-        `loads_from_image`, `loads_from_rows` and `loads_of_changes` say how often this process read a partition of this
-        collection, `load_seconds` how long that took in all, `evictions` how many partitions of all collections made
-        room (`memory_budget`), and `feed_lag_seconds`, over a database, how long ago the feed was heard; `feed_role`
-        whether this process asks for others of its machine ("leader"), leaves that to another one ("follower") or
-        neither ("alone"), `feed_polls` how often it has asked. With an object store `objects_read` and
-        `objects_cached` say how often this process took a large image from there and from its copies on the local disk,
-        `objects_lost` (missing, or not what was put there) and `objects_away` (no answer) how often it read the rows
-        instead, `objects_written` how many it put there.
+        `loads_from_image`, `loads_from_rows` and `loads_of_changes` count the loads of partitions of this collection by
+        this process, `load_seconds` is their total time, `evictions` counts evicted partitions of all collections
+        (`memory_budget`). Over a database, `feed_lag_seconds` is the time since the change feed was last read;
+        `feed_role` is "leader" if this process polls for others of its machine, "follower" if another one polls for it,
+        else "alone"; `feed_polls` counts its polls. With an object store, `objects_read` and `objects_cached` count
+        large images read from it and from the copies on the local disk; `objects_lost` (missing or altered) and
+        `objects_away` (no answer) count the loads that fell back to rows; `objects_written` counts uploads.
 
-        `pending` memories were written while the embedder did not answer (:meth:`backfill`).
+        `pending` counts memories written while the embedder failed (:meth:`backfill`).
         """
         engine, semantics = self._collection.engine, self._collection.semantics
         cache = semantics.cache.stats()
@@ -101,18 +100,18 @@ class Admin:
         return self._collection.semantics.cache.stats()
 
     def feedbacks(self, scope: Scope | None = None) -> list[Feedback]:
-        """Return what :meth:`Index.feedback` noted, oldest first, of memories that are still there.
+        """Return the feedback that :meth:`Index.feedback` recorded, oldest first, for memories that still exist.
 
         Args:
-            scope: only what was asked from this scope and those within it (of a tenant: from all its users);
-                None: everything.
+            scope: only feedback from this scope and those within it (for a tenant: from all its users); None:
+                everything.
         """
         return FeedbackBook(self._collection).notes(scope)
 
     def stamp(self, scope: Scope) -> Stamp:
-        """Return a stamp of exactly this scope, with all that this process wrote to it.
+        """Return a stamp of exactly this scope that covers all writes of this process to it.
 
-        `search(after=stamp)` in another process has seen it, too (docs/fleet.md).
+        In another process, `search(after=stamp)` sees these writes, too (docs/fleet.md).
 
         >>> from scrubjay import Index, Stamp
         >>> index = Index()
@@ -128,16 +127,16 @@ class Admin:
         return Stamp(scope, version, str(engine.lineage))
 
     def events(self) -> list[Event]:
-        """Return what was deleted from the file, without its content: when, why, from which scope, how many."""
+        """Return the deletions from the file, without their content: time, reason, scope, number of memories."""
         return self._collection.durable("events").store.events()
 
     def check(self, *, progress: bool | None = False) -> CheckReport:
-        """Compare rows, images and what the engine has of each partition; the report says what is wrong.
+        """Compare rows, images and the engine's state of each partition; the report lists the problems.
 
-        Every partition is read in and built a second time from its rows.
+        Every partition is loaded, and built a second time from its rows.
 
         Args:
-            progress: whether progress is shown on standard error; None: if that is a terminal.
+            progress: whether to show progress on standard error; None: if that is a terminal.
         """
         engine = self._collection.durable("check")
         bar = open_progress(progress, total=len(engine.store.scopes()), what="checking", unit="partitions")
@@ -155,24 +154,23 @@ class Admin:
         *,
         scope: Scope | None = None,
     ) -> ErasureReport:
-        """Search the index's own files, or the tables of its database, for what should be gone: texts, vectors, any
-        bytes, or names. The report's `proof` says what it shows: that no byte has it, or that no row has; with an
-        object store that no object has, either, for which every one is read.
+        """Search the index's own files, or the tables of its database, for data that should be gone: texts, vectors,
+        any bytes, or names. The report's `proof` says what was shown: that no byte contains them, or that no row does;
+        with an object store also that no object does, for which every object is read.
 
-        Names are looked for in UTF-8 and UTF-16, in upper and lower case, as hexadecimal digits and in base64; one of
-        fewer than four letters may be found by chance.
+        Names are searched in UTF-8 and UTF-16, in upper and lower case, as hexadecimal digits and in base64; a name of
+        fewer than four letters may match by chance.
 
-        Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory
-        shares with one that is still there are found, too: the report says where and which.
+        Run :meth:`compact` first. Parts of long sequences are searched as well, so words that an erased memory shares
+        with a remaining one are found, too: the report says where and which.
 
         Args:
-            texts, vectors, sequences, names: what to look for: texts in UTF-8, vectors as they are stored, bytes as
-                they are given, names of tenants, users and agents.
-            scope: of a user, where users have keys of their own (:mod:`scrubjay.keystores`): the report's `keys` say
-                what became of them. It may be given alone.
-
+            texts, vectors, sequences, names: the data: texts in UTF-8, vectors as they are stored, bytes as given,
+                names of tenants, users and agents.
+            scope: of a user, if users have their own keys (:mod:`scrubjay.keystores`): the report's `keys` say what
+                became of them. May be given alone.
         Raises:
-            EncryptionError: the key store, or the tenant's key, is not available.
+            EncryptionError: the key store, or the tenant's key, is unavailable.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -206,32 +204,32 @@ class Admin:
     # ------------------------------------------------------------------ collections
 
     def collections(self) -> list[str]:
-        """Return the names of the collections in alphabetical order, without the one that has no name."""
+        """Return the names of the collections in alphabetical order, without the default collection."""
         return self._collections.names()
 
     def drop_collection(self, name: str) -> int:
-        """Delete a collection with all that is in it; return how many memories it had.
+        """Delete a collection with everything in it; return how many memories it had.
 
-        Events of the index without a name say from which scopes they were. After :meth:`compact` the bytes are gone.
+        Events of the default collection record the scopes. After :meth:`compact` the bytes are gone.
 
         Raises:
-            KeyError: there is no collection of this name.
+            KeyError: no collection has this name.
         """
         return self._collections.drop(name)
 
-    # ------------------------------------------------------------------ care
+    # ------------------------------------------------------------------ maintenance
 
     def warm(self, scope: Scope | Iterable[Scope], *, pin: bool = False) -> int:
-        """Read what a search from `scope` sees into memory, so that the next one is answered from there; return how
-        many memories that is.
+        """Load what a search from `scope` sees, so that the next search finds it resident; return the number of
+        memories.
 
-        Worth calling when a user logs in: over PostgreSQL, and in a file after its opening, the first search of a
-        scope reads it.
+        Useful when a user logs in: over PostgreSQL, and in a file after its opening, the first search of a scope loads
+        it.
 
         Args:
-            scope: whose searches to prepare, in this order; of several, what they share is read once, and counted for
-                each. One that does not fit into `memory_budget` beside those after it leaves again.
-            pin: their partitions stay in memory, whatever the budget.
+            scope: the scope or scopes, loaded in order; partitions that several share are loaded once, and counted for
+                each. A scope that does not fit into `memory_budget` beside the later ones is evicted again.
+            pin: keep their partitions resident, whatever the budget.
 
         Raises:
             StoreUnavailableError: the database does not answer.
@@ -248,8 +246,8 @@ class Admin:
         """Delete expired memories for good (searches do not see them anyway); return how many.
 
         Args:
-            within: only in scopes that agree with every component this one names, as for :meth:`Index.erase`; None:
-                all. In memory all go in any case, also by themselves.
+            within: only in scopes that agree with all components of this one, as for :meth:`Index.erase`; None: all.
+                Ignored in memory, where expired memories are deleted automatically.
         """
         within = None if within is None else as_scope(within, "within")
         self._collection.check_open()
@@ -260,21 +258,21 @@ class Admin:
     def freeze(
         self, older_than: int, *, within: Scope | None = None, progress: bool | None = False
     ) -> FreezeReport:
-        """Put the rows of scopes that nobody searched, read or wrote for so many days into the object store, each
-        scope's as one object, and delete them from the database.
+        """Move the rows of scopes that were not searched, read or written for `older_than` days to the object store,
+        one object per scope, and delete them from the database.
 
-        Searches find what they found. The rows come back by the first write to their scope, and soon after the second
-        read by id or list. Not frozen are scopes that are written to just now, of which a memory is pending, whose key
-        is not available, or with more than 256 MB. The object store must be as durable as the database (docs/fleet.md).
+        Searches return the same results. The first write to a scope restores its rows, and so does, soon after, the
+        second read by id or list. Scopes are skipped that are being written, that have pending memories, whose key is
+        unavailable, or that have more than 256 MB. The object store must be as durable as the database (docs/fleet.md).
 
         Args:
             older_than: days, in UTC; 0: all scopes.
-            within: only scopes that agree with every component this one names; None: all.
-            progress: whether progress is shown on standard error; None: if that is a terminal.
+            within: only scopes that agree with all components of this one; None: all.
+            progress: whether to show progress on standard error; None: if that is a terminal.
 
         Raises:
             StoreError: the index is in a file or in memory, or was opened without `objects`.
-            StoreUnavailableError: the object store does not answer; what was frozen until then is.
+            StoreUnavailableError: the object store does not answer; scopes frozen so far stay frozen.
         """
         checked_count(older_than, "older_than", at_least=0)
         within = None if within is None else as_scope(within, "within")
@@ -286,16 +284,16 @@ class Admin:
             bar.close()
 
     def compact(self, *, progress: bool | None = False) -> int:
-        """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
-        that were deleted were still in memory.
+        """Release memory, and remove deleted and erased data from the files; return the number of deleted documents
+        that were still in memory.
 
-        Images are written for partitions that have none, so the next opening is fast. A file is compacted in steps,
-        between which others write; what is interrupted goes on when it is called again. The first compaction of
-        a file that an older version made rewrites it as a whole: other writers wait, and for a moment it takes twice
-        the space. In an object store what no row names any more is removed, once it is an hour old.
+        Partitions without an image get one, which makes the next opening fast. A file is compacted in steps, between
+        which others can write; an interrupted compaction continues at the next call. The first compaction of a file of
+        an older version rewrites the whole file: other writers wait, and for a moment it needs twice the space. Objects
+        that no row refers to are removed from an object store once they are an hour old.
 
         Args:
-            progress: whether progress is shown on standard error; None: if that is a terminal.
+            progress: whether to show progress on standard error; None: if that is a terminal.
 
         Raises:
             StoreBusyError: another process reads a snapshot, or writes, for longer than `busy_timeout`; call it again.
@@ -321,25 +319,24 @@ class Admin:
         """Change the model: give every memory a vector of `embedder`, then search with it; return how many
         were embedded.
 
-        Searches go on with the old model until everything is embedded. If the process ends before, calling
-        this again with the same embedder goes on where it stopped. Other processes that have the file open
-        answer by keywords until they open it with the new embedder; over PostgreSQL within `max_stale`. Vectors that
-        callers gave are replaced, too.
-        Memories of a tenant whose key was destroyed have none from then on.
+        Searches use the old model until everything is embedded. If the process dies before, another call with the same
+        embedder continues where it stopped. Other processes that have the file open answer by keywords until they open
+        it with the new embedder; over PostgreSQL within `max_stale`. Vectors that callers supplied are replaced, too.
+        Memories of a tenant whose key was destroyed lose their vectors.
 
         Args:
-            embedder: the new one.
+            embedder: the new embedder.
             progress: whether to show a progress bar; None: if the terminal can.
-            batch_size: texts the embedder gets at a time.
-            on_embedder_error: what happens if it raises. "raise": the old vectors stay, which is why it is the default,
-                and what was embedded is kept for the next call. "pending": the model is changed all the same, and what
-                has no vector yet is pending.
+            batch_size: the number of texts per call of the embedder.
+            on_embedder_error: what to do if it raises. "raise" (the default, because the old vectors stay): what was
+                embedded is kept for the next call. "pending": change the model all the same; memories without a new
+                vector are pending.
 
-        What is pending already is embedded with the new model at the end (:meth:`backfill`).
+        Memories that were pending already are embedded with the new model at the end (:meth:`backfill`).
 
         Raises:
-            EmbedderError: the embedder failed; the index is as it was.
-            EncryptionError: a tenant's key cannot be had; what was embedded is kept for the next call.
+            EmbedderError: the embedder failed; the index is unchanged.
+            EncryptionError: a tenant's key is unavailable; what was embedded is kept for the next call.
         """
         checked_embedder(embedder)
         checked_policy(on_embedder_error)
@@ -365,20 +362,21 @@ class Admin:
         return n_embedded + (self.backfill(progress=progress).embedded if collection.backfill.any else 0)
 
     def backfill(self, *, progress: bool | None = None, batch_size: int = 256) -> BackfillReport:
-        """Embed what is pending: memories that were written while the embedder did not answer.
+        """Embed pending memories, which were written while the embedder failed.
 
-        This happens by itself in the background, when the embedder answers again or at most a minute after; a call does
-        it now. It ends when the embedder fails on any text; texts on which it fails although it answers for others are
-        passed over and stay pending. A process that is killed loses nothing, the next call goes on. Each memory gets a
-        new version and comes last in the order of writing; one that is written or deleted meanwhile stays as it is.
+        A background thread does the same when the embedder answers again, or at most a minute after; this call does it
+        now. It stops when the embedder fails on any text; texts on which it fails although it answers for others are
+        skipped and stay pending. If the process is killed, nothing is lost and the next call continues. Each memory
+        gets a new version and becomes the last in the order of writing; a memory that is written or deleted meanwhile
+        is left alone.
 
         Args:
             progress: whether to show a progress bar; None: if the terminal can.
-            batch_size: texts the embedder gets at a time.
+            batch_size: the number of texts per call of the embedder.
 
         Raises:
-            EmbedderError: the embedder returned something else than vectors of its dimension.
-            StoreError, StoreBusyError: the file could not be written; what was embedded until then is.
+            EmbedderError: the embedder returned something other than vectors of its dimension.
+            StoreError, StoreBusyError: the file could not be written; memories embedded so far are stored.
 
         >>> from scrubjay import Index
         >>> from scrubjay.embedders import Function
@@ -406,31 +404,30 @@ class Admin:
     # ------------------------------------------------------------------ keys
 
     def encrypted_tenants(self) -> list[str]:
-        """Return the tenants that have anything encrypted, in alphabetical order."""
+        """Return the tenants that have encrypted data, in alphabetical order."""
         return self._collection.durable("encrypted_tenants").store.encrypted_tenants()
 
     def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
-        """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
+        """Encrypt a tenant's unencrypted data, in every collection; return the number of memories encrypted.
 
-        For what was written before `keys` gave a key: what is written since is encrypted anyway. Memory's tables and
-        feedback are sealed as well, whether or not :mod:`scrubjay.memory` was imported: the file says what is sealed.
-        Until this was called, a tenant for which `keys` give a key and who has rows in the clear is refused
-        (`encryption="mixed"` at opening lets it be read). A call that was cut short can be repeated; other processes
-        may write meanwhile. What stood in the clear leaves the files with :meth:`compact`; copies of the file are as
-        they were.
+        This is for data written before `keys` had a key: later writes are encrypted anyway. Memory's tables and
+        feedback are encrypted as well, whether or not :mod:`scrubjay.memory` was imported: the file records what has to
+        be. Until it was called, a tenant that has a key and unencrypted rows is refused (`encryption="mixed"` at
+        opening allows reading). An interrupted call can be repeated; other processes may write meanwhile.
+        :meth:`compact` removes the unencrypted bytes from the files; copies of the file are unchanged.
 
-        Afterwards plain rows, rows that were put back and rows that were taken out past Scrubjay are refused, by this
-        method, too: it is safe to call at every start.
+        Afterwards unencrypted rows, and rows that another program restored or removed, are refused, also by this
+        method: it is safe to call at every start.
 
         Args:
             tenant: whose memories.
-            accept: take what is there, although something else changed it since the tenant was encrypted: plain rows
-                are sealed, and the digests become those of the rows as they are. For a file that was repaired by hand.
+            accept: accept the rows as they are, even if another program changed them since the tenant was encrypted:
+                unencrypted rows are encrypted, and the digests are computed anew. For a file that was repaired by hand.
             progress: whether to show a progress bar; None: if the terminal can.
 
         Raises:
-            EncryptionError: `keys` give no key for the tenant.
-            CorruptIndexError: the tenant was encrypted, and something else changed its rows since.
+            EncryptionError: `keys` has no key for the tenant.
+            CorruptIndexError: the tenant was encrypted, and another program changed its rows since.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -453,22 +450,21 @@ class Admin:
             bar.close()
 
     def rotate_key(self, tenant: str, old: bytes) -> None:
-        """Change a tenant's key from `old` to the one that `keys` give now; all at once, for every collection.
+        """Change a tenant's key from `old` to the one that `keys` has now, atomically for every collection.
 
-        Memories are sealed with a key of their own, kept in the file and wrapped by yours: only that key is wrapped
-        again.
-        So copies from before still need the old key, and who has both could open what is written later, too: then
-        erase the tenant, and write the memories again. Calling it again does nothing.
+        Memories are encrypted with a data key, which is stored in the file, wrapped by yours: only that key is wrapped
+        again. So copies from before still need the old key, and a holder of both could read later writes, too: in that
+        case erase the tenant, and write the memories again. Calling it again does nothing.
 
         Raises:
-            EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
+            EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` has none.
         """
         rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
-        """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.
+        """Remove a tenant's decrypted data (None: of all tenants) from this process's memory, and ask `keys` again.
 
-        For a key that was destroyed or changed just now: other processes notice it when they next use the tenant.
+        For a key that was just destroyed or changed: other processes notice it when they next use the tenant.
         """
         if tenant is not None:
             tenant = Scope(tenant).tenant
@@ -479,15 +475,15 @@ class Admin:
     # ------------------------------------------------------------------ copies
 
     def backup(self, path: str | Path, *, replace: bool = False, progress: bool | None = False) -> int:
-        """Copy the index as of now into a new file while everybody goes on; return the copy's size in bytes.
+        """Copy a snapshot of the index into a new file, without blocking other calls; return the copy's size in bytes.
 
-        The file appears when it is complete, for its owner's eyes (mode 0600). With `replace` it may take the place of
-        another, whose mode it gets; never that of this index, or of one that is open.
+        The file appears when it is complete, readable by its owner only (mode 0600). With `replace` it may replace an
+        existing file and takes its mode, but never this index, or one that is open.
 
         Args:
             path: the new file.
-            replace: whether it may take the place of a file that is there.
-            progress: whether progress is shown on standard error; None: if that is a terminal.
+            replace: whether to overwrite an existing file.
+            progress: whether to show progress on standard error; None: if that is a terminal.
 
         Raises:
             StoreError: the file exists, or cannot be written.
@@ -510,23 +506,23 @@ class Admin:
     ) -> int:
         """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it.
 
-        The file appears when it is complete, for its owner's eyes (mode 0600). With `replace` it may take the place of
-        another, whose mode it gets; never that of this index.
+        The file appears when it is complete, readable by its owner only (mode 0600). With `replace` it may replace an
+        existing file and takes its mode, but never this index.
 
-        Memories of encrypted tenants are sealed there, too, for an index whose `keys` give the same key; with
-        `plaintext` they are not. Those of tenants whose keys were destroyed are left out. So are those that are damaged
-        in the file, which a :class:`~scrubjay.CorruptDataWarning` names.
+        Memories of encrypted tenants stay encrypted in it, for an index whose `keys` has the same key, unless
+        `plaintext` is given. Memories of tenants whose keys were destroyed are left out, and so are damaged ones, which
+        a :class:`~scrubjay.CorruptDataWarning` lists.
 
         Args:
             path: the new file.
-            plaintext: whether memories of encrypted tenants are written in the clear.
-            replace: whether it may take the place of a file that is there.
-            progress: whether progress is shown on standard error; None: if that is a terminal.
+            plaintext: whether to decrypt memories of encrypted tenants.
+            replace: whether to overwrite an existing file.
+            progress: whether to show progress on standard error; None: if that is a terminal.
 
         Raises:
             StoreError: the file exists, or cannot be written.
-            EncryptionError: a tenant's key cannot be had.
-            In each case there is no new file, and one that was there is as it was.
+            EncryptionError: a tenant's key is unavailable.
+            In each case there is no new file, and an existing one is unchanged.
         """
         return export_collection(
             self._collection,
@@ -538,21 +534,21 @@ class Admin:
         )
 
     def import_(self, path: str | Path, *, progress: bool | None = False, batch_size: int = 1000) -> int:
-        """Write the memories of an export, in batches that are all or nothing each; return how many.
+        """Write the memories of an export, in atomic batches; return how many.
 
-        Each memory comes into the scope that it was exported from. One that has its id there is replaced, so an import
-        that was cut short can be repeated. Vectors are taken as they are; the index's embedder must be the one that
+        Each memory is written to the scope that it was exported from, replacing a memory with its id there, so an
+        interrupted import can be repeated. Vectors are taken from the export; the index's embedder must be the one that
         made them.
 
         Args:
-            path: what :meth:`export` wrote.
-            progress: whether progress is shown on standard error; None: if that is a terminal.
-            batch_size: memories a transaction.
+            path: a file that :meth:`export` wrote.
+            progress: whether to show progress on standard error; None: if that is a terminal.
+            batch_size: memories per transaction.
 
         Raises:
             StoreFormatError: the file is not an export.
             EmbedderMismatchError: its vectors are of another model.
-            EncryptionError: it has memories of an encrypted tenant, and `keys` do not give that key.
+            EncryptionError: it has memories of an encrypted tenant, and `keys` does not have that key.
         """
         return import_collection(self._collection, Path(path), progress=progress, batch_size=batch_size)
 
@@ -567,24 +563,23 @@ class Admin:
     ) -> RepairReport:
         """Make a damaged file sound again; it must not be open anywhere. Nothing that can be read is lost.
 
-        Everything that can be read is taken over into a new file: counts, indexes, rules and images are made again,
-        vectors without a memory are left out, and rows that cannot be read are set aside, each named in the report and
-        kept with its values in `FILE.set-aside.jsonl`. The file as it was stays beside it as `FILE.damaged`. Erasures
-        reach neither of the two, so delete them when they are of no use any more. A file with which nothing is wrong is
-        not touched. Where rows of an encrypted tenant were set aside its digest says so (see `accept` of
-        :meth:`encrypt`).
-        What becomes of records of memory that were set aside, :meth:`MemoryAdmin.reindex` puts right.
+        Everything readable is copied to a new file: counts, indexes, rules and images are rebuilt, vectors without a
+        memory are left out, and unreadable rows are set aside, each named in the report and kept with its values in
+        `FILE.set-aside.jsonl`. The original file stays beside it as `FILE.damaged`. Erasures reach neither of the two,
+        so delete them when you no longer need them. An undamaged file is not touched. If rows of an encrypted tenant
+        were set aside, its digest records it (see `accept` of :meth:`encrypt`). :meth:`MemoryAdmin.reindex` repairs
+        memory after records of it were set aside.
 
         Args:
             path: of the file.
-            keys: as for :meth:`Index.open`; with them sealed memories that are not authentic are set aside, too,
-                without them what is sealed is taken over as it stands.
-            stemmer: of an index with an analyzer of yours; without it the result is not checked (`problems` says so).
+            keys: as for :meth:`Index.open`; with them, encrypted memories that are not authentic are set aside, too;
+                without them encrypted data are copied as they are.
+            stemmer: of an index with a custom analyzer; without it the result is not checked (`problems` says so).
 
         Raises:
             StoreBusyError: the file is open somewhere.
-            StoreError, CorruptIndexError: it cannot be written, or nothing of an index can be read in it. Then it is as
-                it was.
+            StoreError, CorruptIndexError: it cannot be written, or nothing of an index can be read in it. The file is
+                then unchanged.
 
         >>> import tempfile
         >>> from scrubjay import Admin, Index, Scope
@@ -596,7 +591,7 @@ class Admin:
         False
         >>> folder.cleanup()
         """
-        return rescue.repair(Path(path), keys, stemmer)
+        return file_repair.repair(Path(path), keys, stemmer)
 
     @staticmethod
     def salvage(
@@ -607,21 +602,21 @@ class Admin:
         plaintext: bool = False,
         replace: bool = False,
     ) -> SalvageReport:
-        """Write everything that can be read in a file, however damaged, to new files; the file stays as it is.
+        """Write everything that can be read in a file, however damaged, to new files; the file stays unchanged.
 
-        `target` becomes the export of the collection without a name (:meth:`import_` reads it), `target.NAME` that of
-        the collection NAME, and `target.tables` has the rows of memory's tables and others, one JSON object a line.
-        Nobody should write to the file meanwhile.
+        `target` becomes the export of the default collection (:meth:`import_` reads it), `target.NAME` that of the
+        collection NAME, and `target.tables` has the rows of memory's tables and others, one JSON object per line.
+        Nothing may write to the file meanwhile.
 
         Args:
             path: of the file.
-            target: a file that does not exist yet, nor any of the others.
-            keys: of encrypted tenants, as for :meth:`Index.open`; without a key theirs are left out.
+            target: a file that does not exist yet, like the others.
+            keys: of encrypted tenants, as for :meth:`Index.open`; tenants without a key are left out.
             plaintext: as for :meth:`export`.
-            replace: files of these names, which hold an earlier attempt.
+            replace: whether to overwrite these files, from an earlier attempt.
 
         Raises:
-            StoreError: a file exists already, and not `replace`, or cannot be written.
+            StoreError: a file exists and `replace` is False, or cannot be written.
             CorruptIndexError: nothing of an index can be read in the file.
         """
-        return rescue.salvage(Path(path), Path(target), keys, plaintext, replace)
+        return file_repair.salvage(Path(path), Path(target), keys, plaintext, replace)

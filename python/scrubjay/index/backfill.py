@@ -1,12 +1,12 @@
-"""Embedding later what was written while the embedder did not answer.
+"""Deferred embedding of documents that were written while the embedder failed.
 
-The payload of a pending document says so. Which documents those are is in the file
-(:mod:`scrubjay.store.sqlite.pending`) or, without a file, in a table here. A vector is filled in by a conditional write
-of the same document: what was written or deleted meanwhile stays as it is, and a process that is killed has lost
-nothing, the next one goes on.
+The payload of a pending document has a flag. The list of pending documents is in the file
+(:mod:`scrubjay.store.sqlite.embedding_queue`) or, without a file, in a table here. A vector is filled in by a
+conditional write of the same document: a document that was written or deleted meanwhile is left alone, and if the
+process is killed, nothing is lost and the next one continues.
 
-A thread tries again after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
-with the first pending document, and begins at once when the embedder has answered a write or a search.
+A thread retries after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
+with the first pending document, and is woken at once when the embedder has answered a write or a search.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.residency.housekeeping import Housekeeper
-from scrubjay.store.rows.stored import StoredDocument
+from scrubjay.store.rows.values import StoredDocument
 
-_BATCH = 64  # texts at a time in the background
+_BATCH = 64  # texts per call in the background
 
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """What :meth:`Admin.backfill` did."""
+    """The result of :meth:`Admin.backfill`."""
 
     embedded: int
-    """Texts that were embedded; those in which the embedder finds nothing are among them."""
+    """Texts that were embedded, including those for which the embedder has no vector."""
     refused: int
     """Texts on which the embedder fails although it answers for others. They stay pending."""
     pending: int
-    """Memories that are pending now, those that were refused among them."""
+    """Memories that are pending now, refused ones included."""
 
 
-class _Down(Exception):  # noqa: N818 - the end of a pass, not an error
+class _Down(Exception):  # noqa: N818 - control flow: ends a pass, not an error
     """The embedder does not answer."""
 
 
@@ -59,7 +59,7 @@ class Backfill:
     Args:
         engine: of the collection.
         semantics: its embedder.
-        is_read_only: nothing is written, so nothing is filled in.
+        is_read_only: whether nothing may be written, so nothing is filled in.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class Backfill:
         self._semantics = semantics
         self._is_read_only = is_read_only
         self._keys: dict[tuple[Scope, str | int], None] = {}  # without a file
-        self._turn = threading.RLock()  # the embedder is called by one thread at a time for what is pending
+        self._turn = threading.RLock()  # one thread at a time embeds pending documents
         renew_in_children(self, "_turn")
         self._keeper: Housekeeper | None = None
         self._pid = os.getpid()
         self.any = False
-        """Whether this process knows of anything pending."""
+        """Whether this process knows of pending documents."""
         me = weakref.ref(self)
 
         def hurry() -> None:
@@ -84,33 +84,33 @@ class Backfill:
 
         semantics.outage.on_end = hurry
 
-    # ------------------------------------------------------------------ what is pending
+    # ------------------------------------------------------------------ the pending documents
 
     def note(self, rows: Iterable[Row]) -> None:
-        """Rows were written; remember those that are pending."""
-        found = [row for row in rows if payload.is_pending(row.payload)]
-        if found:
+        """Record those of the written rows that are pending."""
+        pending = [row for row in rows if payload.is_pending(row.payload)]
+        if pending:
             if not isinstance(self._engine, DurableEngine):
-                self._keys.update(((row.scope, row.id), None) for row in found)
+                self._keys.update(((row.scope, row.id), None) for row in pending)
             self.any = True
             self.start()
 
     def look_again(self, scope: Scope, id: str | int) -> None:
-        """A document that was there became pending."""
+        """Record that an existing document became pending."""
         if not isinstance(self._engine, DurableEngine):
             self._keys[scope, id] = None
         self.any = True
         self.start()
 
     def look(self) -> None:
-        """Find out whether anything is pending that was written before, and go on with it."""
+        """Look for documents that were pending before, and start embedding them."""
         if isinstance(self._engine, DurableEngine):
             self.any = self.count() > 0
         if self.any:
             self.start()
 
     def count(self, scopes: Sequence[Scope] | None = None) -> int:
-        """Return how many memories are pending, of these exact scopes or of all."""
+        """Return the number of pending memories in these exact scopes, or in all."""
         engine = self._engine
         if isinstance(engine, DurableEngine):
             return engine.store.pending_count(now=engine.clock(), scopes=scopes)
@@ -121,7 +121,7 @@ class Backfill:
         )
 
     def _pending_at(self, scope: Scope, id: str | int) -> Any:
-        """Return a document of an index without a file if it is pending; otherwise it is remembered no longer."""
+        """Return a document of an index without a file if it is still pending; otherwise drop it from the table."""
         document: Any = self._engine.get(id, scope=scope)
         if document is not None and document.scope == scope and payload.is_pending(document.payload):
             return document
@@ -132,17 +132,17 @@ class Backfill:
         engine = self._engine
         if isinstance(engine, DurableEngine):
             for page in engine.store.pending_pages(size, now=engine.clock()):
-                yield [engine.document(*found) for found in page if payload.is_pending(found[0].payload)]
+                yield [engine.document(*row) for row in page if payload.is_pending(row[0].payload)]
             return
         keys = list(self._keys)
         for start in range(0, len(keys), size):
-            found = (self._pending_at(*key) for key in keys[start : start + size])
-            yield [document for document in found if document is not None]
+            documents = (self._pending_at(*key) for key in keys[start : start + size])
+            yield [document for document in documents if document is not None]
 
     # ------------------------------------------------------------------ filling in
 
     def fill(self, batch_size: int, progress: Progress) -> BackfillReport:
-        """Embed what is pending, as :meth:`Admin.backfill` says."""
+        """Embed pending documents; see :meth:`Admin.backfill`."""
         with self._turn:
             return self._fill(batch_size, progress)
 
@@ -170,11 +170,11 @@ class Backfill:
     def _embed(
         self, batch: list[StoredDocument]
     ) -> Iterator[tuple[list[StoredDocument], list[DocumentVector | None] | None]]:
-        """Yield parts of a batch with their vectors; None for a document on which the embedder fails, and only on it.
+        """Yield parts of a batch with their vectors; None for a document on which the embedder fails, but only on it.
 
         Raises:
             _Down: the embedder fails on any text.
-            EmbedderError: it returned something else than vectors.
+            EmbedderError: it returned something other than vectors.
         """
         if not batch:
             return
@@ -183,8 +183,8 @@ class Backfill:
             raise _Down
         parts = [self._semantics.parts_of(document.text, document.payload) for document in batch]
         try:
-            output = embedder.embed_documents([text for one in parts for text in one.texts])
-        except Exception as error:  # noqa: BLE001 - whatever it is: the texts stay pending
+            output = embedder.embed_documents([text for part in parts for text in part.texts])
+        except Exception as error:  # noqa: BLE001 - whatever was raised: the texts stay pending
             try:
                 embedder.embed_documents(["text"])
             except Exception:  # noqa: BLE001
@@ -196,17 +196,17 @@ class Backfill:
             yield from self._embed(batch[:middle])
             yield from self._embed(batch[middle:])
             return
-        matrix = checked_matrix(output, sum(len(one.texts) for one in parts), embedder)
+        matrix = checked_matrix(output, sum(len(part.texts) for part in parts), embedder)
         outage.answered()
         rows = iter([row if row.any() else None for row in matrix])
-        yield batch, [joined(one, [next(rows) for _ in one.texts]) for one in parts]
+        yield batch, [joined(part, [next(rows) for _ in part.texts]) for part in parts]
 
     def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[DocumentVector | None]) -> int:
-        """Fill in vectors; return how many documents were still as they had been read."""
+        """Fill in vectors; return how many documents were unchanged and got one."""
         engine = self._engine
         write: Any = engine.upsert_versioned
         if isinstance(engine, DurableEngine):
-            write = partial(engine.upsert_versioned, fills=True)  # a legal hold is on what is said
+            write = partial(engine.upsert_versioned, fills=True)  # a legal hold does not cover vectors
         try:
             write(
                 [document.id for document in batch],
@@ -219,7 +219,9 @@ class Backfill:
         except VersionConflictError:
             if len(batch) == 1:
                 return 0
-            return sum(self._write([one], [vector]) for one, vector in zip(batch, vectors, strict=True))
+            return sum(
+                self._write([document], [vector]) for document, vector in zip(batch, vectors, strict=True)
+            )
         if any(vector is not None for vector in vectors):
             self._semantics.wrote()
         return len(batch)
@@ -227,28 +229,28 @@ class Backfill:
     # ------------------------------------------------------------------ in the background
 
     def start(self, *, hurry: bool = False) -> None:
-        """Let the thread go to work in a second, with `hurry` now."""
+        """Schedule the thread in a second; with `hurry` wake it now."""
         if self._is_read_only or self._semantics.embedder is None:
             return
-        if self._keeper is None or self._pid != os.getpid():  # the thread of the parent is not in its fork
+        if self._keeper is None or self._pid != os.getpid():  # a fork does not have the parent's thread
             self._keeper, self._pid = Housekeeper(self, "scrubjay-backfill"), os.getpid()
         self._keeper.note()
         if hurry:
             self._keeper.hurry()
 
     def stop(self) -> None:
-        """End the thread, which may still be waiting for the embedder: what it does then is refused or too late."""
+        """Stop the thread. It may still be waiting for the embedder; its later writes are refused or have no effect."""
         if self._keeper is not None and self._pid == os.getpid():
             self._keeper.stop(wait=False)
 
     def tidy(self) -> bool | None:
-        """Embed what is pending; True: again soon, None: later, False: all is done that can be done."""
+        """Embed pending documents. Return True to run again soon, None later, False if nothing is left to do."""
         if not self._turn.acquire(blocking=False):
             return True
         try:
             report = self._fill(_BATCH, open_progress(False, total=0, what="", unit=""))
         except EmbedderError:
-            return False  # what it returns is wrong: the next write says so
+            return False  # its output is wrong: the next write reports that
         finally:
             self._turn.release()
         return None if report.pending > report.refused else False

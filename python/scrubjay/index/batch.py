@@ -1,4 +1,4 @@
-"""Several searches that are asked at once, with their arguments checked."""
+"""Batches of searches, and the checks of their arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scrubjay.fusion import Entities, Query
 from scrubjay.records import as_scope
 
 USUAL = Query()
-"""What a search asks without a query."""
+"""The query of a search without one."""
 
 
 class Batch(NamedTuple):
-    """Several searches; texts, vectors and queries have one entry each."""
+    """Several searches; texts, vectors and queries have one entry per search."""
 
     texts: Sequence[str | bytes | None]
     scopes: Scope | list[Scope]
@@ -25,23 +25,23 @@ class Batch(NamedTuple):
     queries: list[Query]
 
     def scope(self, row: int) -> Scope:
-        """Return the scope of one of the searches."""
+        """Return the scope of a search."""
         return self.scopes[row] if isinstance(self.scopes, list) else self.scopes
 
     def scopes_of(self, rows: Sequence[int]) -> Scope | list[Scope]:
-        """Return the scope of some of the searches, or one of each."""
+        """Return the common scope, or the scopes of these searches."""
         return [self.scopes[row] for row in rows] if isinstance(self.scopes, list) else self.scopes
 
     def question(self, row: int) -> str | bytes | None:
-        """Return the words that one of the searches is about."""
+        """Return the keywords of a search, else its text."""
         keywords = self.queries[row].keywords
         return self.texts[row] if keywords is None else keywords
 
     def entities(self, rows: Sequence[int]) -> list[list[str] | None] | None:
-        """Return the entities that the texts mention, where a query asks for those; None if no query does."""
+        """Return the entities that the texts mention, for queries that ask for them; None if no query does."""
         names = [
             mentioned(self.texts[row], self.queries[row].keywords)
-            if isinstance(asked := self.queries[row].entities, Entities) and asked.names is None
+            if isinstance(signal := self.queries[row].entities, Entities) and signal.names is None
             else None
             for row in rows
         ]
@@ -59,37 +59,41 @@ def batch_of(
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
-    for name, given, of in (
+    for name, value, expected in (
         ("texts", texts, "a sequence of str"),
         ("vectors", vectors, "an array or a sequence of arrays"),
         ("query", None if isinstance(query, Query) else query, "a scrubjay.Query or a sequence of them"),
     ):
-        if given is not None and not _has_rows(given):
-            raise TypeError(f"{name}: expected {of}, got one {type(given).__name__}")
+        if value is not None and not _has_rows(value):
+            raise TypeError(f"{name}: expected {expected}, got one {type(value).__name__}")
     queries = None if query is None or isinstance(query, Query) else list(query)
     scopes: Scope | list[Scope]
     named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
     if isinstance(scope, (Scope, Mapping)) or not isinstance(scope, Iterable):
         scopes = as_scope(scope)
     else:
-        named["scope"] = scopes = [as_scope(one) for one in scope]
+        named["scope"] = scopes = [as_scope(part) for part in scope]
     lengths = {name: len(value) for name, value in named.items() if value is not None}
-    has_keywords = queries is not None and any(isinstance(one, Query) and one.keywords for one in queries)
+    has_keywords = queries is not None and any(
+        isinstance(entry, Query) and entry.keywords for entry in queries
+    )
     if texts is None and vectors is None and not has_keywords:
         raise ValueError("texts, vectors: expected at least one of them")
     if len(set(lengths.values())) > 1:
-        given = ", ".join(f"{length} {name}" for name, length in lengths.items())
-        raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {given}")
+        counts = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise ValueError(f"texts, vectors, query, scope: expected equal lengths, got {counts}")
     n = next(iter(lengths.values()))
-    asked = [USUAL if one is None else one for one in (queries or [query] * n)]  # type: ignore[list-item]
-    for i, one in enumerate(asked):
-        if not isinstance(one, Query):
-            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
+    entries = [USUAL if entry is None else entry for entry in (queries or [query] * n)]  # type: ignore[list-item]
+    for i, entry in enumerate(entries):
+        if not isinstance(entry, Query):
+            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(entry).__name__} {entry!r}")
     nothing: list[None] = [None] * n
-    return Batch(nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, asked)
+    return Batch(
+        nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, entries
+    )
 
 
 def _has_rows(given: Any) -> bool:
-    """Whether a value has entries that are reached by number."""
+    """Whether a value is a sequence or an array."""
     counted = hasattr(given, "__len__") and hasattr(given, "__getitem__")
     return counted and not isinstance(given, (str, bytes, Mapping))

@@ -1,6 +1,6 @@
-"""The collections beside one: opened, listed, dropped.
+"""The collections of a file: open, list, drop.
 
-Each is an index of its own: documents, scopes, dimension, embedder, deletion events. They share the file, its
+Each is an independent index: documents, scopes, dimension, embedder, deletion events. They share the file, its
 backups, its compaction and one memory budget.
 """
 
@@ -13,13 +13,13 @@ from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
 from scrubjay.initialised import guarded
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite.store import check_identity
 
 
 @guarded
 class Collections:
-    """The collections of one file, or of one index in memory, as one of them sees them. Thread-safe."""
+    """The collections of one file, or of one index in memory, accessed from one of them. Thread-safe."""
 
     __slots__ = ("_collection",)
 
@@ -40,16 +40,16 @@ class Collections:
         Args:
             name: 1 to 200 printable characters.
             embedder: by default this index's, if the collection holds no vectors of another model or dimension.
-            dim, metric, dtype, analyzer: of a new collection, by default this index's; of an existing one they are
-                known, and what is given must agree.
+            dim, metric, dtype, analyzer: of a new collection, by default this index's; an existing collection has its
+                own, and arguments must agree with them.
 
-        Asked again for the same name, the same object is returned as long as it is open; an embedder that is given then
-        takes the place of the one it has. Closing the index that was opened closes them all. Without a file,
-        collections last as long as the index.
+        Repeated calls with the same name return the same object while it is open; a given embedder then replaces the
+        current one. Closing the index that was opened first closes all collections. Without a file, collections last
+        as long as the index.
 
         Raises:
             TypeError, ValueError: the name is invalid.
-            StoreFormatError: the collection exists and is of another kind than asked for.
+            StoreFormatError: the collection exists and is of another kind than requested.
             EmbedderMismatchError: it holds vectors of another model.
 
         >>> import tempfile
@@ -65,18 +65,20 @@ class Collections:
         """
         checked_name(name)
         self._collection.check_open()
-        asked = asked_identity(embedder, dim, metric, dtype, analyzer)
+        identity = asked_identity(embedder, dim, metric, dtype, analyzer)
         family = self._collection.family
         with family.lock:
             family.check_open()
             member = family.member(name)
             if member is None:
-                member = self._make(name, asked if embedder is None else replace(asked, dim=None), embedder)
+                member = self._make(
+                    name, identity if embedder is None else replace(identity, dim=None), embedder
+                )
                 family.add(member)
                 return member
-            check_identity(member.identity, asked, f"collection {name!r}")
+            check_identity(member.identity, identity, f"collection {name!r}")
             if embedder is not None and embedder is not member.embedder:
-                member.use(embedder)  # only if it differs: another one starts with an empty cache
+                member.use(embedder)  # only if it differs: assigning one clears the cache
             return member
 
     def _make(self, name: str, asked: Identity, embedder: Embedder | None) -> OpenCollection:
@@ -101,7 +103,7 @@ class Collections:
         return member
 
     def names(self) -> list[str]:
-        """Return the names of the collections in alphabetical order, without the one that has no name."""
+        """Return the names of the collections in alphabetical order, without the default collection."""
         self._collection.check_open()
         engine = self._collection.engine
         if not isinstance(engine, DurableEngine):
@@ -109,10 +111,10 @@ class Collections:
         return engine.store.collection_names()
 
     def drop(self, name: str) -> int:
-        """Delete a collection with all that is in it; return how many memories it had.
+        """Delete a collection with everything in it; return how many memories it had.
 
         Raises:
-            KeyError: there is no collection of this name.
+            KeyError: no collection has this name.
         """
         checked_name(name)
         engine, family = self._collection.engine, self._collection.family
@@ -132,6 +134,5 @@ class Collections:
         return n_dropped
 
     def everyone(self) -> list[OpenCollection]:
-        """Open all collections, and return them: first the one that was opened first, then the others in alphabetical
-        order."""
+        """Open and return all collections: this one, then the others in alphabetical order."""
         return [self._collection, *(self.open(name) for name in self.names())]

@@ -1,7 +1,7 @@
-"""Expiry of memories that are kept in this process only.
+"""Expiry of the memories of an index without a file.
 
-An index in a file has this from its rows (:mod:`scrubjay.store.residency.residency`); for one without a file the times
-are kept here, and what is due is deleted before each read.
+An index in a file takes expiry times from its rows (:mod:`scrubjay.store.residency.residency`); without a file they are
+kept here, and expired documents are deleted before each read.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class Expiry:
 
     @property
     def pending(self) -> bool:
-        """Whether anything will ever expire."""
+        """Whether any document will expire."""
         return bool(self._heap)
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Remember when rows that were just written expire."""
+        """Record the expiry times of rows that were just written."""
         for row in rows:
             if row.expires_at is not None:
                 self.note(row.scope, row.id, row.expires_at)
 
     def note(self, scope: Scope, id: str | int, expires_at: int) -> None:
-        """Remember when a document expires (microseconds since 1970)."""
+        """Record the expiry time of a document (microseconds since 1970)."""
         if self._engine is None:
             return
         with self._lock:
-            self._n_added += 1  # ids of two kinds do not compare
+            self._n_added += 1  # tie-breaker: int and str ids do not compare
             heapq.heappush(self._heap, (expires_at, self._n_added, scope, id))
 
     def remove_due(self) -> int:
-        """Delete what has expired; return how many documents."""
+        """Delete expired documents; return how many."""
         if not self._heap or self._engine is None:
             return 0
         n_removed = 0

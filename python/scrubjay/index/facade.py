@@ -1,4 +1,4 @@
-"""The index: texts with metadata, searched by keywords and by meaning. What most callers use."""
+"""The class that most callers use: an index of texts with metadata, searched by keywords and by meaning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
 from scrubjay.index.admin import Admin
 from scrubjay.index.collections import Collections
-from scrubjay.index.documented import documented
 from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import (
     OpenCollection,
@@ -31,6 +30,7 @@ from scrubjay.index.open_collection import (
 from scrubjay.index.reader import Reader
 from scrubjay.index.results import Hit, Hits
 from scrubjay.index.searcher import Searcher
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
@@ -40,7 +40,7 @@ from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.patching import KEEP, Keep
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 Self = TypeVar("Self", bound="Index")
 Metric: TypeAlias = Literal["cosine", "ip", "l2"]
@@ -49,25 +49,25 @@ OnError: TypeAlias = Literal["pending", "raise"]
 
 
 class Index:
-    """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
-    scope, fused in native code.
+    """Memories in this process or in a file (:meth:`open`), searched by keywords and by meaning within one scope and
+    fused in native code.
 
     Args:
         embedder: turns texts into vectors (see :mod:`scrubjay.embedders`): an embedder, a name ("default"), a function,
-            or a model of another library (:func:`scrubjay.embedders.as_embedder`). None: vectors are the caller's, and
-            without them the index answers by keywords alone and says so.
+            or a model of another library (:func:`scrubjay.embedders.as_embedder`). None: the caller supplies vectors;
+            a search without one uses keywords alone and reports it.
         dim: length of the vectors; by default the embedder's, or that of the first vector written.
         metric: "cosine", "ip" (inner product) or "l2" (similarities are negated squared distances).
         dtype: how vectors are stored, "f16" or "f32".
-        analyzer: "english" (Porter2 stems), "plain" (no stems), a language of Snowball ("german", "french", ...;
-            :func:`scrubjay.languages`), or any name of yours along with `stemmer`.
-        stemmer: word -> stem, for what Snowball has not; called once per distinct word.
-        k1, b: of BM25. None: by the average length of the texts that a search sees: 0.4 and 0.2 up to 30 words,
-            1.2 and 0.75 from 60, linear between. With both given, function words weigh as other words do.
-        query_cache: how many query vectors are kept; 0 for none. An embedder that is native code needs none.
-        on_embedder_error: what a write does if the embedder raises. "pending": the memory is stored without a vector,
-            words find it, and it is embedded later (:meth:`Admin.backfill`). "raise": EmbedderError, and nothing is
-            written.
+        analyzer: "english" (Porter2 stems), "plain" (no stems), a Snowball language ("german", "french", ...;
+            :func:`scrubjay.languages`), or any name of your choice together with `stemmer`.
+        stemmer: a function from word to stem, for languages that Snowball lacks; called once per distinct word.
+        k1, b: parameters of BM25. None: chosen by the average length of the texts visible to the search: 0.4 and 0.2 up
+            to 30 words, 1.2 and 0.75 from 60, linear in between. If both are given, function words weigh like others.
+        query_cache: capacity of the cache of query vectors; 0: no cache. A native embedder needs none.
+        on_embedder_error: what a write does if the embedder raises. "pending": store the memory without a vector;
+            keyword searches find it, and it is embedded later (:meth:`Admin.backfill`). "raise": raise EmbedderError
+            and write nothing.
 
     All methods may be called from any thread; reads never wait for writes. A write is visible to the next search as
     soon as it returns.
@@ -112,16 +112,16 @@ class Index:
         encryption: Literal["sealed", "mixed", "strict"] = "sealed", shared_feed: bool = True,
         on_embedder_error: OnError = "pending", objects: str | Objects | None = None, user_homes: int | None = None,
     ) -> Self:  # fmt: skip
-        """Open the index in a file or a database, or create it; what is written survives."""
+        """Open the durable index in a file or a database, or create it."""
         given = given_embedder(embedder)
-        asked = asked_identity(given, dim, metric, dtype, analyzer)
+        identity = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only,
                                max_stale, objects, shared_feed, user_homes)  # fmt: skip
-        return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
+        return cls._of(open_root(path, given, collection, identity, query_cache, options, on_embedder_error))
 
     @classmethod
     def _of(cls: type[Self], collection: OpenCollection) -> Self:
-        """Return the index that stands for a collection; there is one at a time."""
+        """Return the index of a collection; at most one exists at a time."""
         index = None if collection.facade is None else collection.facade()
         if index is None:
             index = cls.__new__(cls)
@@ -142,22 +142,22 @@ class Index:
 
     @property
     def admin(self) -> Admin:
-        """What an operator does: check, compact, backup, encrypt, stats, ..."""
+        """Operator verbs: check, compact, backup, encrypt, stats, ..."""
         return self._admin
 
     @property
     def name(self) -> str:
-        """The name of this collection; "" for the one that every index has."""
+        """The name of this collection; "" for the default collection."""
         return self._collection.name
 
     @property
     def path(self) -> Path | None:
-        """The file; None for an index in this process's memory or in a database."""
+        """The file; None for an index in memory or in a database."""
         return self._collection.path
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder. Assigning one of another model or dimension raises EmbedderMismatchError, with the remedy."""
+        """The embedder. Assigning one with another model or dimension raises EmbedderMismatchError, with the remedy."""
         return self._collection.embedder
 
     @embedder.setter
@@ -165,8 +165,8 @@ class Index:
         self._collection.use(as_embedder(embedder))
 
     def scope(self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None) -> ScopeView:
-        """Return the index as the scope of a `tenant` (or a whole Scope), `user` and `agent` has it: the same verbs,
-        the scope said once (:class:`ScopeView`)."""
+        """Return a view of the index for the scope of a `tenant` (or a whole Scope), `user` and `agent`. It has the
+        same verbs without the argument `scope` (:class:`ScopeView`)."""
         self._collection.check_open()
         return ScopeView(self, as_view_scope(tenant, user, agent))
 
@@ -192,11 +192,11 @@ class Index:
         self, text: str | bytes | None = None, *, scope: Scopes, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
-        """Search as :meth:`Index.search` does, without keeping the event loop waiting; takes and raises the same.
+        """Search as :meth:`Index.search` does without blocking the event loop; same arguments and errors.
 
-        Where nothing would wait it is a plain call: up to 20,000 memories, in memory and up to date, and a text whose
-        vector native code makes, or the query cache has. Otherwise it runs on a thread of the loop's own pool, which
-        costs some 0.1 ms. :class:`scrubjay.AsyncIndex` has all other methods.
+        If nothing can block, it is a plain call: at most 20,000 memories are visible, resident and up to date, and the
+        text's vector is computed natively or is in the query cache. Otherwise it runs on a thread of the loop's default
+        pool, which adds about 0.1 ms. :class:`scrubjay.AsyncIndex` has the twins of all other methods.
 
         >>> import asyncio
         >>> index = Index()
@@ -212,14 +212,14 @@ class Index:
         filter: FilterLike | None = None, vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
         query: Query | Sequence[Query | None] | None = None, explain: bool = False, threads: int | None = None,
     ) -> builtins.list[Hits]:  # fmt: skip
-        """Answer several questions at once."""
+        """Run several searches at once."""
         return self._searcher.search_batch(texts, scope, k, filter, vectors, query, explain, threads)
 
     @documented(FeedbackBook.note)
     def feedback(
         self, hit: Hit | str | int, used: bool = True, query: str | None = None, *, scope: Scope | None = None
     ) -> bool:
-        """Note that a hit was of use (or was not)."""
+        """Record that a hit was useful (or was not)."""
         return self._feedback.note(hit, used, query, scope)
 
     # ------------------------------------------------------------------ reading
@@ -244,7 +244,7 @@ class Index:
         self, scope: Scope | None = None, *, filter: FilterLike | None = None, ids: Ids | None = None,
         exclude: Ids | None = None,
     ) -> int:  # fmt: skip
-        """Return how many memories a search from `scope` would look at."""
+        """Return the number of memories visible to a search from `scope`."""
         return self._reader.count(scope, filter, ids, exclude)
 
     @documented(Reader.list)
@@ -252,7 +252,7 @@ class Index:
         self, scope: Scope, *, filter: FilterLike | None = None, ids: Ids | None = None, exact: bool = False,
         limit: int | None = None, offset: int = 0, order: Literal["newest", "oldest"] = "newest",
     ) -> builtins.list[Record]:  # fmt: skip
-        """Return the memories that a search from `scope` would look at, without ranking them."""
+        """Return the memories visible to a search from `scope`, without ranking them."""
         return self._reader.list(scope, filter, ids, exact, limit, offset, order)
 
     @documented(Reader.scroll)
@@ -286,7 +286,7 @@ class Index:
         entities: Sequence[str] | None = None, version: int | None = None, context: str | None = None,
         passages: Sequence[tuple[int, int]] | Literal[False] | None = None,
     ) -> None:  # fmt: skip
-        """Write one memory; one with this id in this scope is replaced whole."""
+        """Write one memory, replacing the memory with this id in this scope, if any."""
         self._writer.upsert(id, text, scope, vector, metadata, created_at, expires_at, ttl, entities, version,
                             context, passages)  # fmt: skip
 
@@ -295,7 +295,7 @@ class Index:
         self, records: Iterable[Mapping[str, Any] | Any], *, scope: Scope | None = None, progress: bool | None = None,
         batch_size: int = 256,
     ) -> int:  # fmt: skip
-        """Write many memories: all, or none whatever fails."""
+        """Write many memories: all of them, or none if anything fails."""
         return self._writer.upsert_many(records, scope, progress, batch_size)
 
     @documented(Writer.patch)
@@ -304,12 +304,12 @@ class Index:
         created_at: CreatedAt | Keep | None = KEEP, expires_at: CreatedAt | Keep | None = KEEP,
         vector: ArrayLike | Keep | None = KEEP, version: int | None = None, context: str | Keep | None = KEEP,
     ) -> int | None:  # fmt: skip
-        """Change one memory but not its text; return its new version, None if there is none."""
+        """Change one memory but not its text; return its new version, or None if it does not exist."""
         return self._writer.patch(id, scope, metadata, created_at, expires_at, vector, version, context)
 
     @documented(Writer.delete)
     def delete(self, id: str | int, *, scope: Scope, reason: str = "delete") -> bool:
-        """Delete one memory; False if exactly this scope has none with this id."""
+        """Delete one memory; return False if this exact scope has none with this id."""
         return self._writer.delete(id, scope, reason)
 
     @documented(Writer.delete_many)
@@ -317,7 +317,7 @@ class Index:
         self, ids: Iterable[str | int] | None = None, *, scope: Scope, filter: FilterLike | None = None,
         reason: str = "delete",
     ) -> int:  # fmt: skip
-        """Delete memories at once."""
+        """Delete several memories at once."""
         return self._writer.delete_many(ids, scope, filter, reason)
 
     @documented(Writer.erase)
@@ -325,12 +325,12 @@ class Index:
         self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False,
         names: bool = False,
     ) -> int:  # fmt: skip
-        """Delete every memory whose scope agrees with all given components; return how many."""
+        """Delete every memory whose scope agrees with all given components; return the number deleted."""
         return self._writer.erase(scope, exact, reason, everywhere, names)
 
     @documented(OpenCollection.close)
     def close(self) -> None:
-        """Close the index: its file, or what it has in memory. Other calls raise ClosedError then."""
+        """Close the index and its file, or discard its memory. Later calls raise ClosedError."""
         self._collection.close()
 
     def __enter__(self: Self) -> Self:

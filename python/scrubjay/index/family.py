@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Member(Protocol):
-    """What a family knows of a collection."""
+    """The part of a collection that a family uses."""
 
     name: str
 
@@ -30,8 +30,8 @@ class Family(Generic[M]):
 
     Args:
         place: the file or the database; None: in memory.
-        query_cache: how many query vectors each keeps.
-        options: of :func:`scrubjay.store.open.open_engine`, or the constructor, the same for all of them.
+        query_cache: the capacity of each collection's cache of query vectors.
+        options: of :func:`scrubjay.store.open.open_engine`, or of the constructor; the same for all.
         on_embedder_error: "pending" or "raise".
     """
 
@@ -54,14 +54,14 @@ class Family(Generic[M]):
         renew_in_children(self, "lock")
         self._members: dict[str, M] = {}
         self._is_closed = False
-        self._root: weakref.ref[M] | None = None  # weak, so that one that is dropped goes at once
+        self._root: weakref.ref[M] | None = None  # weak, so that a dropped index is freed at once
 
     def add_root(self, collection: M) -> None:
-        """The collection that was opened first; closing it closes all."""
+        """Register the collection that was opened first; closing it closes all."""
         self._root = weakref.ref(collection)
 
     def add(self, collection: M) -> None:
-        """A collection was opened."""
+        """Register an opened collection."""
         with self.lock:
             self._members[collection.name] = collection
 
@@ -72,31 +72,33 @@ class Family(Generic[M]):
             return root if root is not None and root.name == name else self._members.get(name)
 
     def members(self) -> dict[str, M]:
-        """Return the open collections but the first."""
+        """Return the open collections except the first."""
         with self.lock:
             return dict(self._members)
 
     def everyone(self) -> list[M]:
-        """Return all open collections, the first among them."""
+        """Return all open collections, the first one included."""
         with self.lock:
             root = self._root() if self._root is not None else None
             return [*([] if root is None else [root]), *self._members.values()]
 
     def close(self) -> list[M]:
-        """Open no more collections; return those that are open but the first, which its owner closes."""
+        """Refuse further openings; return the open collections except the first, which its owner closes."""
         with self.lock:
             self._is_closed = True
             return list(self._members.values())
 
     def check_open(self) -> None:
-        """Raise ClosedError if the collection that was opened first was closed."""
+        """Raise ClosedError if the first collection was closed."""
         if self._is_closed:
             raise ClosedError("the index is closed")
 
     def forget(self, collection: M) -> None:
-        """A collection is being closed."""
+        """Unregister a collection that is being closed."""
         with self.lock:
-            self._members = {name: one for name, one in self._members.items() if one is not collection}
+            self._members = {
+                name: member for name, member in self._members.items() if member is not collection
+            }
             if self._root is not None and self._root() is collection:
                 self._root = None
 

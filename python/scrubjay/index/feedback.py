@@ -1,4 +1,4 @@
-"""Feedback: which hits were of use; noted, and read again for tuning."""
+"""Feedback: which hits were useful; recorded for tuning."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scrubjay.initialised import guarded
 from scrubjay.records import as_scope, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.writing import checked_id
+from scrubjay.store.write_path import checked_id
 
 _MAX_QUERY = 32_768
 
 
 @guarded
 class FeedbackBook:
-    """The notes on hits of one collection. Thread-safe."""
+    """The feedback on hits of one collection. Thread-safe."""
 
     __slots__ = ("_collection",)
 
@@ -27,20 +27,20 @@ class FeedbackBook:
         self._collection = collection
 
     def note(self, hit: Hit | str | int, used: bool, query: str | None, scope: Scope | None) -> bool:
-        """Note that a hit was of use (or was not), for :mod:`scrubjay.retrieval.tuning`; see :meth:`Admin.feedbacks`.
+        """Record that a hit was useful (or was not), for :mod:`scrubjay.retrieval.tuning`; see :meth:`Admin.feedbacks`.
 
         Args:
             hit: the hit, or the id of its memory as `scope` sees it.
-            used: whether it was of use.
-            query: the question; without one a note says nothing to `scrubjay tune`. At most 32,768 characters.
-            scope: who asked; with a hit None stands for the memory's own scope.
+            used: whether it was useful.
+            query: the question; `scrubjay tune` ignores feedback without one. At most 32,768 characters.
+            scope: the scope that searched; None with a hit: the memory's own scope.
 
         Returns:
-            False, and nothing is noted, if the memory does not exist or `scope` does not see it.
+            False, and nothing is recorded, if the memory does not exist or `scope` does not see it.
 
-        In a file this is a write: durable when it returns, seen by all processes. No search waits for it, and no cached
-        result becomes stale; call it after the answer was given. A note goes with its memory (deleted or erased) and
-        with the scope that asked, when that is erased. Of each tenant the last 100,000 are kept.
+        In a file this is a write: durable when it returns, seen by all processes. Searches do not wait for it, and it
+        invalidates no cached result; call it after returning the answer. Feedback is deleted with its memory, and with
+        the scope that searched when that is erased. The last 100,000 of each tenant are kept.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -91,7 +91,7 @@ class FeedbackBook:
         return collection.notes.add(note, lambda: own in asker.visible() and has_document(engine, note))
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
-        """Return the notes on memories that are still there, oldest first; see :meth:`Admin.feedbacks`."""
+        """Return the feedback on memories that still exist, oldest first; see :meth:`Admin.feedbacks`."""
         scope = None if scope is None else as_scope(scope)
         collection = self._collection
         collection.check_open()
@@ -105,6 +105,6 @@ class FeedbackBook:
 
 
 def has_document(engine: Any, note: Feedback) -> bool:
-    """Whether the document that was noted is there."""
+    """Whether the document of the feedback exists."""
     document = engine.get(note.id, scope=note.document_scope)
     return document is not None and document.scope == note.document_scope

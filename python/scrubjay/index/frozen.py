@@ -1,4 +1,4 @@
-"""The result of a search without the engine: what a pickled :class:`~scrubjay.Hits` is made again from."""
+"""A search result detached from the engine, from which a pickled :class:`~scrubjay.Hits` is restored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FACTS = (
 
 
 class FrozenResult:
-    """Has what :class:`~scrubjay.Hits` asks of a native result."""
+    """Implements the part of a native result that :class:`~scrubjay.Hits` uses."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._state = state
@@ -70,7 +70,7 @@ class FrozenResult:
         return payload
 
     def passage(self, i: int) -> tuple[int, int] | None:
-        """Return where the nearest passage of hit `i` is in its text."""
+        """Return the span of the nearest passage of hit `i`."""
         passage: tuple[int, int] | None = self._state["passages"][i]
         return passage
 
@@ -79,7 +79,7 @@ class FrozenResult:
         return list(self._state["terms"][i])
 
     def corrected(self, text: str) -> str:
-        """Return the text of the search as it is: it was corrected before the result was copied."""
+        """Return the text unchanged: it was corrected before the result was copied."""
         return text
 
     def parts(self, i: int) -> dict[str, float]:

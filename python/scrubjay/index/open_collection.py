@@ -1,4 +1,4 @@
-"""One open collection: an engine, an embedder and what goes with them. The collaborators of an index share it."""
+"""One open collection: an engine, an embedder and their state. The collaborators of an index share it."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from scrubjay.errors import ClosedError, CorruptIndexError, StoreError
 from scrubjay.index.backfill import Backfill
 from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
+from scrubjay.index.matched_words import Language
+from scrubjay.index.question_words import Reading
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
-from scrubjay.index.wording import Reading
-from scrubjay.index.words import Language
 from scrubjay.initialised import Unusable, unset
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.location import checked_place
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import check_engine_options, checked_budget, open_engine
-from scrubjay.store.place import checked_place
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.feedback import FeedbackLog
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 if TYPE_CHECKING:
     from scrubjay.store.postgres.database import Database
 
 _NEW = Identity(None, "cosine", "f16", "english")
-"""What a new index is made of where nothing else is asked for."""
+"""The properties of a new index unless the caller chooses others."""
 
 
 class Unchanging:
-    """Stands for the residency of a collection without a file."""
+    """The null object in place of the residency of a collection without a file."""
 
     generation = 0
     n_damaged = 0
@@ -46,27 +46,27 @@ class Unchanging:
     left_behind = frozenset[Any]()
 
     def freshness(self) -> tuple[float, bool]:
-        """No other process writes to it."""
+        """Return (0.0, False): no other process writes to it."""
         return 0.0, False
 
     def is_behind(self, scopes: Sequence[Scope]) -> bool:
-        """Nothing is left behind."""
+        """Return False: there are no scopes to fall behind."""
         return False
 
     def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
-        """No file, no damage."""
+        """Return (0, 0): without a file there is no damage."""
         return 0, 0
 
 
 class OpenCollection:
-    """An engine with the embedder, expiry and feedback that belong to it. Thread-safe.
+    """An engine with its embedder, expiry and feedback. Thread-safe.
 
-    Made by :func:`make_in_memory` and :func:`open_in_file`. Its attributes are read in every search, so a closed one
-    has an engine that raises ClosedError instead of a check in each method.
+    Created by :func:`make_in_memory` and :func:`open_in_file`. Every search reads its attributes, so a closed
+    collection has an engine that raises ClosedError, instead of a check in each method.
 
     Args:
-        family: the collections that are open beside it.
-        name: of the collection; "" for the one that every index has.
+        family: the open collections of the same file, or of the same index in memory.
+        name: of the collection; "" for the default collection.
         engine: the rows and the native engine.
         semantics: the embedder.
     """
@@ -81,14 +81,14 @@ class OpenCollection:
     expiry: Expiry
     backfill: Backfill
     notes: FeedbackLog
-    """The feedback of a collection in memory; a file has its own."""
+    """The feedback of a collection in memory; a file stores its own."""
     residency: Residency | Unchanging
     family: Family[OpenCollection]
     name: str
     is_root: bool
-    """Whether it was opened first; closing it closes all."""
+    """Whether it was opened first; closing it closes all others."""
     facade: weakref.ref[Any] | None
-    """The index that stands for it."""
+    """The :class:`~scrubjay.Index` of the collection."""
 
     def __new__(cls, *_: Any, **__: Any) -> OpenCollection:
         collection = super().__new__(cls)
@@ -117,12 +117,12 @@ class OpenCollection:
 
     @property
     def path(self) -> Path | None:
-        """The file; None for a collection in this process's memory."""
+        """The file; None for a collection in memory."""
         return self.engine.store.path if isinstance(self.engine, DurableEngine) else None
 
     @property
     def identity(self) -> Identity:
-        """What the collection is made of, as of now."""
+        """The current properties of the collection."""
         engine = self.engine
         if isinstance(engine, DurableEngine):
             return engine.identity
@@ -130,7 +130,7 @@ class OpenCollection:
         return Identity(engine.dim, engine.metric, engine.dtype, analyzer)
 
     def reading(self) -> Reading:
-        """How its texts are read to mark words in them; outlives the collection."""
+        """Return the analyzer and embedder with which words in its texts are marked; outlives the collection."""
         name = self.engine.analyzer.rpartition("-")[0]
         return Reading(Language(name, self.family.options["stemmer"]), self.semantics)
 
@@ -140,11 +140,11 @@ class OpenCollection:
         return self.semantics.embedder
 
     def use(self, embedder: Embedder | None) -> None:
-        """Take another embedder.
+        """Replace the embedder.
 
         Raises:
-            TypeError: it is not an embedder.
-            EmbedderMismatchError: it is not the model of the stored vectors.
+            TypeError: not an embedder.
+            EmbedderMismatchError: not the model of the stored vectors.
         """
         if len(self.engine) == 0:
             self.semantics.forget()
@@ -152,12 +152,12 @@ class OpenCollection:
         self.backfill.look()
 
     def count(self) -> int:
-        """Return how many memories there are."""
+        """Return the number of memories."""
         self.expiry.remove_due()
         return len(self.engine)
 
     def description(self) -> str:
-        """Return what a repr says of it."""
+        """Return the description for reprs."""
         if self.is_closed:
             return f"closed: {self.family.place or 'in memory'}"
         engine = self.engine
@@ -182,27 +182,27 @@ class OpenCollection:
             )
         return self.engine
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     @property
     def is_closed(self) -> bool:
-        """Whether it was closed, or belongs to the process that this one was forked from."""
+        """Whether it was closed, or was opened before the process forked."""
         engine: object = self.engine
         if isinstance(engine, LocalEngine):
             return False
         return engine.is_closed if isinstance(engine, DurableEngine) else True
 
     def check_open(self) -> None:
-        """Raise ClosedError if it is closed: for what asks neither the engine nor the file first."""
+        """Raise ClosedError if it is closed; for calls that do not access the engine or the file first."""
         if not isinstance(self.engine, LocalEngine):
-            self.engine.check_open()  # where there is no engine any more, that raises as well
+            self.engine.check_open()  # raises, too, if the engine was replaced
 
     def close(self) -> None:
-        """Close the index: its file, or what it has in memory. Other calls raise ClosedError then.
+        """Close the index and its file, or discard its memory. Later calls raise ClosedError.
 
-        Calls of other threads that are under way are answered or raise ClosedError; a write of theirs is waited for. Of
-        a file, what changed since is kept ready for the next opening. The index that was opened closes the collections
-        that were asked of it as well. Safe to call twice.
+        Concurrent calls of other threads finish or raise ClosedError; close waits for their writes. For a file,
+        partition images that changed are written for the next opening. Closing the index that was opened first also
+        closes the collections that were opened through it. Calling it again does nothing.
         """
         members = self.family.close() if self.is_root else ()
         self.family.forget(self)
@@ -225,68 +225,66 @@ def open_root(
     options: Mapping[str, Any],
     on_embedder_error: str = "pending",
 ) -> OpenCollection:
-    """Open the index in a file or a database, or create it; what is written survives.
+    """Open the durable index in a file or a database, or create it.
 
     Args:
-        path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
-            it open on one machine, not over a network file system. A new file is its owner's alone (mode 0600,
-            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it. Or
-            "postgresql://user@host/database" (extra `postgres`), for processes on many machines: docs/fleet.md says
-            which verbs it has.
+        path: an SQLite file (while it is open, with its logs `-wal` and `-shm` beside it). Several processes of one
+            machine may have it open, but not over a network file system. A new file belongs to its owner alone (mode
+            0600, whatever the umask; not on Windows); an existing one keeps its mode, which the logs get, too. Or
+            "postgresql://user@host/database" (extra `postgres`), for processes on many machines: docs/fleet.md lists
+            the supported verbs.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
-            "auto": that model, if it can be made here without asking anybody (WordLlama, Ollama's), otherwise none,
-            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one, or without its
-            package "static", with a warning, too.
-        dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
-            known, and what is given must agree.
+            "auto": that model if it can be created locally without further arguments (WordLlama, Ollama), otherwise
+            none, with a warning in the log `scrubjay.embedders` that names the model; in a new file the default
+            embedder, or "static" if its package is missing, with a warning, too.
+        dim, metric, dtype, analyzer: of a new index, by default as in the constructor; an existing index has its own,
+            and arguments must agree with them.
         stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
-        durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
-            process; after a loss of power the last writes may be missing, but nothing is torn.
+        durability: "full": acknowledged writes survive a loss of power. "normal": they survive a crash of the process;
+            after a loss of power the last writes may be missing, but none is partial.
         busy_timeout: seconds to wait for another writer.
-        memory_budget: bytes for the index in memory (a quarter of them, at most 64 MB, are set aside for SQLite,
-            images on their way and the allocator); what was used least recently makes room. The partitions of one
-            search are in memory together, whatever the budget. None: no limit.
-        collection: which of the file's collections to open (see :meth:`Index.collection`); None: the one without a
-            name.
-        keys: tenant -> a key of 16, 24 or 32 random bytes, or None for a tenant in the clear. Texts, metadata and
-            vectors of a tenant with a key are encrypted in the file (AES-256-GCM, extra `encryption`), and in all
-            its copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in
-            memory is in the clear. It raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
-            nothing of the tenant is found any more. Asked again after a second, from any thread; whatever else it
-            raises fails what needs that key, and nothing more. If it has a method `destroy`, it is called with a
-            tenant of whom everything was erased, after that was committed (a failure raises EncryptionError; erasing
-            again repeats it). With :class:`scrubjay.keystores.UserKeys` each user has a key of their own, which is
-            destroyed when the user is erased. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; what encryption
-            promises, and what not, stands in :mod:`scrubjay.store.keys.encryption`.
-        encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
-            is, because the tenant had no key when it was written or because something else wrote it, reading and
-            writing raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": plain rows are read, and
-            writing goes on beside them, until :meth:`Admin.encrypt` has finished. "strict": like "sealed", and a tenant
-            that was encrypted before format 3, whose scopes have no digests, is refused until
-            :meth:`Admin.encrypt`.
-        read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
-            file on a read-only medium can be opened so, unless it was not closed properly.
-        on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
-        max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
-            always knows); 0: it asks each time. A file is always up to date, whatever it is.
-        objects: of a database: where images of more than 1 MB are kept, an address ("s3://bucket/scrubjay",
-            "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which has a cache on the local
-            disk, too; the same place for every process. None: in the database. Refused for a file.
-        shared_feed: of a database: whether one of the processes of this machine that open it with the same address,
-            role and `max_stale` (above .8 all are alike) asks for all of them what others wrote. False: this one asks
-            by itself. A file has no feed; both are alike.
-        user_homes: of a new database: in how many homes the users of each tenant are. Writes to one home take
-            turns, and a server that shards keeps a home in one place. 0: a tenant is one home. 1 to 4096: each user is
-            in one of so many, beside the tenant's own; for products that are one tenant, or a few. None: as the
-            database was made, a new one with 0. Another number than that of the database is refused; `scrubjay copy`
-            moves everything into one with another. Refused for a file.
+        memory_budget: bytes for the index in memory (a quarter of them, at most 64 MB, are reserved for SQLite, images
+            being loaded and the allocator); the least recently used partitions are evicted. The partitions of one
+            search are resident together, whatever the budget. None: no limit.
+        collection: the collection to open (see :meth:`Index.collection`); None: the default collection.
+        keys: tenant -> a key of 16, 24 or 32 random bytes, or None for an unencrypted tenant. Texts, metadata and
+            vectors of a tenant with a key are encrypted in the file (AES-256-GCM, extra `encryption`) and in all its
+            copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in memory is
+            not encrypted. The provider raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
+            nothing of the tenant is found any more. It is called again after a second, from any thread; any other
+            exception fails only the calls that need that key. If it has a method `destroy`, that is called for a tenant
+            whose data were all erased, after the commit (a failure raises EncryptionError; erasing again repeats it).
+            With :class:`scrubjay.keystores.UserKeys` each user has their own key, which is destroyed when the user is
+            erased. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`; :mod:`scrubjay.store.keys.encryption`
+            states what encryption guarantees and what it does not.
+        encryption: the requirement for a tenant with a key. "sealed": nothing may be unencrypted. If anything is,
+            because the tenant had no key when it was written or because another program wrote it, reading and writing
+            raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": unencrypted rows can be read, and
+            writes continue beside them, until :meth:`Admin.encrypt` has finished. "strict": like "sealed", and a tenant
+            that was encrypted before format 3, whose scopes have no digests, is refused until :meth:`Admin.encrypt`.
+        read_only: the file must exist and is not changed: writes raise StoreError. This allows opening a file on a
+            read-only medium, unless it was not closed properly.
+        on_embedder_error: as in the constructor. Pending memories of the file are embedded in the background.
+        max_stale: for a database: seconds for which a search may miss writes of other processes (it always sees its
+            own); 0: check at each search. A file is always up to date, whatever the value.
+        objects: for a database: where images of more than 1 MB are stored: an address ("s3://bucket/scrubjay",
+            "gs://...", "az://...", "file:///folder") or :class:`~scrubjay.Objects`, which also has a cache on the local
+            disk; the same place for every process. None: in the database. Refused for a file.
+        shared_feed: for a database: whether one of the processes of this machine that open it with the same address,
+            role and `max_stale` (all values above .8 count as equal) polls the change feed for all of them. False: this
+            process polls by itself. A file has no feed and ignores it.
+        user_homes: for a new database: the number of homes over which the users of each tenant are distributed. Writes
+            to one home are serialised, and a sharded server keeps a home on one node. 0: a tenant is one home. 1 to
+            4096: each user is in one of that many homes, beside the tenant's own; for products with a single tenant, or
+            a few. None: as the database was created; 0 for a new one. A number that differs from the database's is
+            refused; `scrubjay copy` moves everything into a database with another number. Refused for a file.
 
-    A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
+    A partition is loaded when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
     Raises:
-        StoreFormatError: the file is not an index, is of a newer format, or holds another kind of index.
+        StoreFormatError: the file is not an index, has a newer format, or holds another kind of index.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
-        StoreUnavailableError: the server of the database does not answer.
+        StoreUnavailableError: the database server does not answer.
         EmbedderMismatchError: it holds vectors of another model.
         MissingExtraError: `keys` need the package cryptography, a database needs psycopg.
 
@@ -307,9 +305,9 @@ def open_root(
     if isinstance(where, Path):
         checked_max_stale(max_stale)
         checked_shared_feed(shared_feed)
-        for what, given in (("objects", objects), ("user_homes", user_homes)):
-            if given is not None:
-                raise ValueError(f"{what}: expected None for an index in a file, got {given!r}")
+        for what, value in (("objects", objects), ("user_homes", user_homes)):
+            if value is not None:
+                raise ValueError(f"{what}: expected None for an index in a file, got {value!r}")
     place: Path | Database = (
         where if isinstance(where, Path) else _database(where, max_stale, objects, shared_feed, user_homes)
     )
@@ -318,9 +316,9 @@ def open_root(
     if embedder == AUTO:
         opened = open_in_file(family, name, asked, None, _NEW)
         try:
-            found = opened.identity
-            is_new = found.model is None and found.dim is None and len(opened.engine) == 0
-            opened.use(embedder_of_model(found.model, found.dim, is_new=is_new))
+            identity = opened.identity
+            is_new = identity.model is None and identity.dim is None and len(opened.engine) == 0
+            opened.use(embedder_of_model(identity.model, identity.dim, is_new=is_new))
         except BaseException:
             opened.close()
             raise
@@ -348,7 +346,7 @@ def make_root(
     options: Mapping[str, Any],
     on_embedder_error: str = "pending",
 ) -> OpenCollection:
-    """Make an index in memory; see :class:`scrubjay.Index`."""
+    """Create an index in memory; see :class:`scrubjay.Index`."""
     family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
     made = (
         embedder_of_model(None, identity.dim, is_new=identity.dim is None) if embedder == AUTO else embedder
@@ -366,10 +364,10 @@ def asked_identity(
     dtype: str | None,
     analyzer: str | None,
 ) -> Identity:
-    """Return what a caller asks of a collection; None and "" stand for anything.
+    """Return the requested properties of a collection; None and "" mean any.
 
     Raises:
-        TypeError, ValueError: it is not an embedder, or has another dimension.
+        TypeError, ValueError: not an embedder, or an embedder of another dimension.
     """
     if embedder is None or embedder == AUTO:
         return Identity(dim, metric or "", dtype or "", analyzer or "")
@@ -395,7 +393,7 @@ def file_options(
     user_homes: int | None = None,
     any_analyzer: bool = False,
 ) -> dict[str, Any]:
-    """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
+    """Return the options of :func:`scrubjay.store.open.open_engine` that all collections of a file share."""
     options = {
         "stemmer": stemmer,
         "k1": k1,
@@ -419,7 +417,7 @@ def file_options(
 def open_in_file(
     family: Family[OpenCollection], name: str, asked: Identity, embedder: Embedder | None, usual: Identity
 ) -> OpenCollection:
-    """Open a collection that is as `asked`; a new one has the rest of what is usual."""
+    """Open a collection that agrees with `asked`; a new one takes all other properties from `usual`."""
     semantics = Semantics(None, None, family.query_cache, family.on_embedder_error)
     new = Identity(
         embedder.dim if embedder is not None else usual.dim if asked.dim is None else asked.dim,
@@ -440,7 +438,7 @@ def open_in_file(
         semantics.restore(engine.identity.model)
         semantics.use(embedder, engine.dim)
         engine.on_new_model = semantics.restore
-        with suppress(CorruptIndexError):  # reading the damaged rows reports them
+        with suppress(CorruptIndexError):  # reported when the damaged rows are read
             opened.backfill.look()
     except BaseException:
         opened.close()
@@ -451,7 +449,7 @@ def open_in_file(
 def make_in_memory(
     family: Family[OpenCollection], name: str, identity: Identity, embedder: Embedder | None
 ) -> OpenCollection:
-    """Make an empty collection that lasts as long as the index."""
+    """Create an empty collection in memory."""
     if embedder is not None:
         checked_embedder(embedder)
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)

@@ -1,4 +1,4 @@
-"""Whether the embedder fails at present, and when it is called again."""
+"""Tracks whether the embedder currently fails, and when it may be called again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _RESTS, _MOST_SECONDS = 10.0, 60.0
 
 
 class Outage:
-    """The failures of one embedder. Thread-safe: what two threads see at once is right for one of them.
+    """The failures of one embedder. Thread-safe: of two concurrent reports either may win.
 
-    After a failure the embedder rests ten times as long as the failing call took, at most a minute: writers that would
-    wait for a time-out each spend a tenth of their time on it at most. One log message for each outage.
+    After a failure the embedder is not called for ten times as long as the failing call took, at most a minute, so
+    writers that would wait for a time-out spend at most a tenth of their time on it. One log message per outage.
     """
 
     __slots__ = ("_rests_until", "is_on", "on_end")
@@ -27,27 +27,27 @@ class Outage:
 
     @property
     def rests(self) -> bool:
-        """Whether the embedder is not to be called now."""
+        """Whether the embedder must not be called now."""
         return self.is_on and time.monotonic() < self._rests_until
 
     def failed(self, name: str, error: str, seconds: float) -> None:
-        """The embedder raised; the call took `seconds`."""
+        """Record that the embedder raised; the call took `seconds`."""
         self._rests_until = time.monotonic() + min(_RESTS * seconds, _MOST_SECONDS)
         if not self.is_on:
             self.is_on = True
             _log.warning(
-                "embedder %r failed: %s; what is written is found by words, and embedded when the embedder answers",
+                "embedder %r failed: %s; new memories are found by keywords, and embedded when it answers again",
                 name,
                 error,
             )
 
     def answered(self) -> None:
-        """The embedder returned something."""
+        """Record that the embedder returned something."""
         if self.is_on:
             self.is_on = False
             _log.info("the embedder answers again")
             self.on_end()
 
     def forget(self) -> None:
-        """Another embedder is in use."""
+        """Reset: another embedder is in use."""
         self.is_on = False

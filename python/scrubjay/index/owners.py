@@ -1,7 +1,8 @@
-"""Collections that another layer owns: their documents mirror rows of its tables, so nothing else writes them.
+"""Collections owned by another layer: their documents mirror rows of its tables, so only that layer writes them.
 
-The file or database says it, whichever modules a process has imported: a table of the owner is there. Reading such a
-collection is free to all, and so is what keeps its documents (backup, compaction, embedding anew, dropping it whole).
+The presence of the owner's table in the file or database marks such a collection, whichever modules a process has
+imported. Any caller may read it, or call what preserves its documents (backup, compaction, re-embedding, dropping the
+whole collection).
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.holds import OWNED
 
 MEMORY = OWNED
-"""The collection of the facts and episodes of a :class:`scrubjay.Memory` in force."""
+"""The collection of the current facts and episodes of a :class:`scrubjay.Memory`."""
 
 _TABLES = {MEMORY: "memory_fact"}
-"""Collection -> a table of its owner, which files and databases have alike."""
+"""Collection -> a table of its owner, the same in files and databases."""
 
 
 def is_owned(collection: OpenCollection) -> bool:
-    """Whether the documents of a collection are written by their owner only. Costs nothing for other names."""
+    """Whether only its owner may write a collection's documents. Costs nothing for other names."""
     table = _TABLES.get(collection.name)
     engine = collection.engine
     if table is None or not isinstance(engine, DurableEngine):
@@ -29,21 +30,21 @@ def is_owned(collection: OpenCollection) -> bool:
 
 
 def check_unowned(collection: OpenCollection, doing: str) -> None:
-    """Refuse a raw write to a collection that has an owner.
+    """Refuse a direct write to a collection that has an owner.
 
     Raises:
-        OwnedCollectionError: it has one; nothing was written.
+        OwnedCollectionError: the collection has an owner; nothing was written.
     """
     if collection.name in _TABLES and is_owned(collection):
         raise OwnedCollectionError(collection.name, doing)
 
 
 def check_nothing_owned(collection: OpenCollection, doing: str) -> None:
-    """Refuse what changes all collections of a file or database where one of them has an owner, whose records would
-    lose their documents.
+    """Refuse a change of all collections of a file or database if one of them has an owner, whose records would lose
+    their documents.
 
     Raises:
-        OwnedCollectionError: one has; nothing was written.
+        OwnedCollectionError: a collection has an owner; nothing was written.
     """
     engine = collection.engine
     if not isinstance(engine, DurableEngine):

@@ -1,8 +1,8 @@
-"""What is embedded of a document: its text as a whole, or the passages of a long one, each with a vector of its own.
+"""The texts to embed for a document: its whole text, or the passages of a long one, each with its own vector.
 
-An embedder that says so (`passage_chars`) gets long texts in passages (:func:`scrubjay.passages.split`): headings are
-what stands around them, sentences at their borders are in both. What the caller says of a document's passages is kept
-in its payload, for when the text is embedded again.
+An embedder with `passage_chars` gets long texts in passages (:func:`scrubjay.passages.split`): each passage is prefixed
+with its headings, and adjacent passages share the sentences at their border. Passages that the caller defined are
+stored in the payload, for when the text is embedded again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrubjay.payload import context_of, passages_of
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
-_MOST = 8_000  # passages of a text; the engine takes 16,384
+_MOST = 8_000  # passages per text; the engine allows 16,384
 
 
 class Parts(NamedTuple):
@@ -30,37 +30,37 @@ class Parts(NamedTuple):
 
     texts: list[str]
     spans: list[tuple[int, int]] | None
-    """Where they are in the text of the document; None: it is embedded whole."""
+    """Their spans in the text of the document; None: it is embedded as a whole."""
 
 
 class ByDocument:
-    """A bar that counts documents, told of the texts that they were embedded as."""
+    """Adapts a progress bar that counts documents to updates that count embedded texts."""
 
     def __init__(self, parts: Sequence[Parts], progress: Progress) -> None:
-        self._ends = list(accumulate(len(one.texts) for one in parts))
+        self._ends = list(accumulate(len(part.texts) for part in parts))
         self._n_texts = 0
         self._progress = progress
 
     def update(self, n: int) -> None:
-        """So many texts more are embedded."""
+        """Add `n` embedded texts."""
         before = bisect_right(self._ends, self._n_texts)
         self._n_texts += n
         self._progress.update(bisect_right(self._ends, self._n_texts) - before)
 
     def close(self) -> None:
-        """The bar is its owner's."""
+        """Do nothing: the bar's owner closes it."""
 
 
 def parts_of(
     text: str | bytes, payload: bytes | None, passage_chars: int | None, whole_chars: int | None
 ) -> Parts:
-    """Return what is embedded of a document.
+    """Return the texts to embed for a document.
 
     Args:
         text: of the document.
-        payload: of the document: its context, and what its writer said of its passages.
-        passage_chars: of the embedder: of a passage; None: it reads texts as a whole.
-        whole_chars: of the embedder: of a text that is embedded whole.
+        payload: of the document: its context, and the passages that its writer defined.
+        passage_chars: the embedder's length of a passage; None: it embeds whole texts.
+        whole_chars: the embedder's maximum length of a text that is embedded as a whole.
 
     >>> parts = parts_of("# Trips\\n\\nBy train. " + "In March it rains. " * 5, None, 60, 60)
     >>> parts.spans, parts.texts[0]
@@ -68,35 +68,36 @@ def parts_of(
     """
     whole = as_text(text)
     context = context_of(payload)
-    said = passages_of(payload)
+    pairs = passages_of(payload)
     around: list[str | None]
-    if said:
-        spans, around = [(start, end) for start, end in said], [context] * len(said)
-    elif said is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
-        return Parts([_in(context, whole)], None)
+    if pairs:
+        spans, around = [(start, end) for start, end in pairs], [context] * len(pairs)
+    elif pairs is not None or passage_chars is None or len(whole) <= (whole_chars or passage_chars):
+        return Parts([_with_context(context, whole)], None)
     else:
-        found = split(
+        passages = split(
             whole, max_chars=max(passage_chars, -(-len(whole) // _MOST)), overlap=passage_chars // 6
         )
-        if len(found) < 2:
-            return Parts([_in(context, whole)], None)
-        spans = [(passage.start, passage.end) for passage in found]
-        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in found]
+        if len(passages) < 2:
+            return Parts([_with_context(context, whole)], None)
+        spans = [(passage.start, passage.end) for passage in passages]
+        around = ["\n\n".join(filter(None, (context, passage.context))) for passage in passages]
     return Parts(
-        [_in(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)], spans
+        [_with_context(outer, whole[start:end]) for outer, (start, end) in zip(around, spans, strict=True)],
+        spans,
     )
 
 
 def joined(parts: Parts, vectors: Sequence[Vectors | None]) -> DocumentVector | None:
-    """Return what a document has of the vectors of its parts, None for those in which the embedder finds nothing."""
+    """Return a document's vectors from those of its parts (None for parts without a vector)."""
     if parts.spans is None:
         return vectors[0]
-    kept = [(row, span) for row, span in zip(vectors, parts.spans, strict=True) if row is not None]
-    if not kept:
+    pairs = [(row, span) for row, span in zip(vectors, parts.spans, strict=True) if row is not None]
+    if not pairs:
         return None
-    rows: NDArray[Any] = np.stack([row for row, _ in kept])
-    return PassageVectors(rows, np.array([span for _, span in kept], dtype=np.uint32))
+    rows: NDArray[Any] = np.stack([row for row, _ in pairs])
+    return PassageVectors(rows, np.array([span for _, span in pairs], dtype=np.uint32))
 
 
-def _in(context: str | None, text: str) -> str:
+def _with_context(context: str | None, text: str) -> str:
     return f"{context}\n\n{text}" if context else text

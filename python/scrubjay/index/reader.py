@@ -1,4 +1,4 @@
-"""Looking at a collection without ranking: by id, page by page, by scope, by the values of a field."""
+"""Reading a collection without ranking: by id, page by page, by scope, by the values of a field."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
+from scrubjay.index.filter_functions import has_functions, keys_of, meeting, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, meeting, split
 from scrubjay.initialised import guarded
 from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
-from scrubjay.store.writing import checked_id
+from scrubjay.store.write_path import checked_id
 
 
 @guarded
 class Reader:
-    """Reads what one collection holds. Thread-safe; never waits for a write."""
+    """Reads the documents of one collection. Thread-safe; never waits for a write."""
 
     __slots__ = ("_collection",)
 
@@ -28,10 +28,10 @@ class Reader:
         self._collection = collection
 
     def get(self, id: str | int, scope: Scope) -> Record | None:
-        """Return the memory with this id that `scope` sees, its vector included, or None.
+        """Return the memory with this id that `scope` sees, including its vector, or None.
 
-        Of several the most specific: the scope's own before those that are shared with it (a user's before an agent's
-        before the tenant's).
+        If several have this id, return the most specific: the scope's own before those shared with it (a user's before
+        an agent's before the tenant's).
 
         >>> from scrubjay import Index
         >>> index, jane = Index(), Scope("acme", user="jane")
@@ -57,7 +57,7 @@ class Reader:
     def find(self, id: str | int, within: Scope) -> builtins.list[Record]:
         """Return every memory with this id in any scope that agrees with `within`, in order of scope, without vectors.
 
-        For the operator, who looks after all users of a tenant; what a user may see is what :meth:`Index.get` returns.
+        For operators, who administer all users of a tenant; :meth:`Index.get` returns what a user may see.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -80,20 +80,20 @@ class Reader:
         offset: int,
         order: Literal["newest", "oldest"],
     ) -> builtins.list[Record]:
-        """Return the memories that a search from `scope` would look at, without ranking them.
+        """Return the memories visible to a search from `scope`, without ranking them.
 
         Args:
-            scope: who asks; sees what it sees in :meth:`Index.search`.
+            scope: the scope of the reader; it sees what it sees in :meth:`Index.search`.
             filter: conditions on metadata, created_at and expires_at, or a function (see :mod:`scrubjay.filters`).
-            ids: only memories with these ids, in whichever of the scopes, or with these exact keys (scope, id); those
-                that do not exist are passed over.
-            exact: only memories of precisely this scope, not those shared with it.
-            limit: how many at most; None: all.
-            offset: how many to leave out first.
-            order: "newest" or "oldest" first, by when they were last written (not by created_at).
+            ids: only memories with these ids, in any of the visible scopes, or with these exact keys (scope, id);
+                unknown ones are ignored.
+            exact: only memories of exactly this scope, not those shared with it.
+            limit: the maximum number of memories; None: no limit.
+            offset: the number of memories to skip.
+            order: "newest" or "oldest" first, by the time of the last write (not by created_at).
 
-        The records are those of one moment (in memory of one for each exact scope), without vectors: :meth:`Index.get`
-        has them. From a file only rows are read. Nothing waits for a listing.
+        The records form one snapshot (in memory, one snapshot per exact scope), without vectors, which
+        :meth:`Index.get` returns. From a file only rows are read. A listing blocks no other call.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -109,15 +109,17 @@ class Reader:
         'The staging key'
         """
         filter, functions = split(filter)
-        wanted = listing_of(
+        listing = listing_of(
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
         self._collection.expiry.remove_due()
         ids = lasting(ids)
-        if functions or (ids is not None and any(isinstance(one, tuple) for one in ids)):
-            found = meeting(self._collection, wanted.scope, filter, functions, ids, exact=exact, order=order)
-            return found[wanted.start : wanted.stop]
-        documents = self._collection.engine.listed(wanted, ids)
+        if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
+            records = meeting(
+                self._collection, listing.scope, filter, functions, ids, exact=exact, order=order
+            )
+            return records[listing.start : listing.stop]
+        documents = self._collection.engine.listed(listing, ids)
         return [to_record(document) for document in documents]
 
     def scroll(
@@ -134,29 +136,30 @@ class Reader:
         """Return one page of the memories that `scope` sees, and the cursor of the next page.
 
         Args:
-            scope: who asks; sees what it sees in :meth:`Index.search`.
-            limit: how many memories a page has at most.
-            cursor: of the page before; None: the first page. It holds for this index, `scope`, `exact`, `order_by` and
-                `descending`, also after the file was closed; filter, limit and vectors may change. It tells the
-                position, with it the value of the field that the page ended at, so it is as secret as the memories.
+            scope: the scope of the reader; it sees what it sees in :meth:`Index.search`.
+            limit: the maximum number of memories of a page.
+            cursor: the cursor of the previous page; None: the first page. It is valid for this index, `scope`, `exact`,
+                `order_by` and `descending`, even after the file was closed; filter, limit and vectors may change. It
+                contains the position, including the value of the field at which the page ended, so it is as
+                confidential as the memories.
             filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
             order_by: a key of the metadata, "created_at", "expires_at", or "updated_at", which is the same as None: the
-                order in which memories were last written. Numbers come before texts (by code point, of which the first
-                256 count), and those before booleans. Memories without such a value (lists and objects are none) come
-                last, whatever the direction. Ties in the order of writing.
+                order of the last writes. Numbers come before texts (by code point; the first 256 count), texts before
+                booleans. Memories without such a value (lists and objects do not count) come last in both directions.
+                Ties are in the order of writing.
             descending: the greatest value, or the last written, first.
-            vectors: whether records have their vectors.
-            exact: only memories of precisely this scope, not those shared with it.
+            vectors: whether records include their vectors.
+            exact: only memories of exactly this scope, not those shared with it.
 
-        Pages are stable beside writers: what nobody writes to meanwhile comes once, and a memory that is written anew
-        stands where it belongs from then on. In the ascending order of writing that is at the end, so beside a writer
-        who is faster than the reader there is no last page (descending there is). A page is of one moment (in memory of
-        one for each exact scope). In the order of writing pages cost what they return and what the filter passes over,
-        in another one what the scope holds. From a file only rows are read. The pages that begin with `cursor` None and
-        go on to a `cursor` None are everything.
+        Pages are stable under concurrent writes: a memory that is not written in the meantime is returned exactly once;
+        one that is rewritten moves to its new place. In ascending order of writing that is the end, so with a writer
+        that is faster than the reader there is no last page (in descending order there is). A page is one snapshot (in
+        memory, one per exact scope). In the order of writing a page costs what it returns and what the filter skips, in
+        any other order what the scope holds. From a file only rows are read. The pages from `cursor` None to `cursor`
+        None are complete.
 
         Raises:
-            CursorError: the cursor is damaged, or of another index, scope or order.
+            CursorError: the cursor is damaged, or belongs to another index, scope or order.
             TypeError, ValueError: the message names the argument, what was expected and what was given.
 
         >>> from scrubjay import Index
@@ -170,7 +173,7 @@ class Reader:
         >>> [record.id for record in best]
         [2, 1]
         """
-        wanted = scroll_of(
+        request = scroll_of(
             as_scope(scope),
             exact=exact,
             filter=filter,
@@ -180,10 +183,10 @@ class Reader:
             vectors=vectors,
         )
         engine = self._collection.engine
-        after = None if cursor is None else read_cursor(cursor, wanted, engine.lineage)
+        after = None if cursor is None else read_cursor(cursor, request, engine.lineage)
         self._collection.expiry.remove_due()
-        documents, last = engine.page(wanted, after)
-        following = None if last is None else write_cursor(wanted, last, engine.lineage)
+        documents, last = engine.page(request, after)
+        following = None if last is None else write_cursor(request, last, engine.lineage)
         return Page([to_record(document) for document in documents], following)
 
     def values(
@@ -192,16 +195,16 @@ class Reader:
         """Return the distinct values of a field, each with the number of memories that have it.
 
         Args:
-            field: a key of the metadata, "created_at" or "expires_at". Of a list each element counts, once a memory;
+            field: a key of the metadata, "created_at" or "expires_at". Each element of a list counts, once per memory;
                 objects and missing values do not.
-            scope: who asks; memories count that it sees in :meth:`Index.search`.
+            scope: the scope of the reader; memories count that it sees in :meth:`Index.search`.
             filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
-            limit: how many values at most; None: all.
-            exact: only memories of precisely this scope, not those shared with it.
+            limit: the maximum number of values; None: no limit.
+            exact: only memories of exactly this scope, not those shared with it.
 
-        The most frequent value comes first; ties by value, numbers before texts before booleans before times. 1 and 1.0
-        are one value. A dict holds one of 1 and True (and of 0 and False): the more frequent one, with the count of
-        both. Costs what the scope holds.
+        The most frequent value comes first; ties are ordered by value, numbers before texts before booleans before
+        times. 1 and 1.0 are one value. A dict cannot hold both 1 and True (or 0 and False): it holds the more frequent
+        one, with the count of both. The cost grows with the memories of the scope.
 
         >>> from scrubjay import Index
         >>> index, jane = Index(), Scope("acme", user="jane")
@@ -214,10 +217,10 @@ class Reader:
             raise TypeError(f"field: expected a str, got {type(field).__name__}")
         if not field:
             raise ValueError("field: expected the name of a field, got ''")
-        wanted = scroll_of(as_scope(scope), exact=exact, filter=filter)
+        request = scroll_of(as_scope(scope), exact=exact, filter=filter)
         n = None if limit is None else checked_count(limit, "limit", at_least=1)
         self._collection.expiry.remove_due()
-        return self._collection.engine.values(field, wanted).most_common(n)
+        return self._collection.engine.values(field, request).most_common(n)
 
     def count(
         self,
@@ -226,31 +229,31 @@ class Reader:
         ids: Ids | None,
         exclude: Ids | None,
     ) -> int:
-        """Return how many memories a search from `scope` would look at, with a filter as in :meth:`Index.search`
-        how many it admits; without a scope (and then without a filter) how many there are.
+        """Return the number of memories visible to a search from `scope`: those that match `filter`, if given; without
+        a scope (and then without a filter) the number of all.
 
         Args:
-            scope: whose memories; what is shared with it counts, too.
+            scope: the scope of the reader; memories shared with it count, too.
             filter: conditions on metadata, or a function (:mod:`scrubjay.filters`).
-            ids, exclude: only these ids, all but these.
+            ids, exclude: only memories with these ids; no memories with these.
         """
         scope = None if scope is None else as_scope(scope)
         self._collection.expiry.remove_due()
         if filter is None and ids is None and exclude is None:
             return self._collection.engine.count(scope)
-        wanted: Any = lasting(ids)
+        keys: Any = lasting(ids)
         if filter is not None and scope is not None and has_functions(filter):
-            wanted = keys_of(self._collection, [scope], filter, wanted)
+            keys = keys_of(self._collection, [scope], filter, keys)
             filter, _ = split(filter)
-        return self._collection.engine.count(scope, filter=filter, ids=wanted, exclude=lasting(exclude))
+        return self._collection.engine.count(scope, filter=filter, ids=keys, exclude=lasting(exclude))
 
     def scopes(self, within: Scope | None) -> builtins.list[Scope]:
         """Return the exact scopes that hold memories, sorted.
 
         Args:
-            within: only scopes that agree with every component this one names, as for :meth:`Index.erase`; None: all.
+            within: only scopes that agree with all components of this one, as for :meth:`Index.erase`; None: all.
 
-        For the operator, who looks after every tenant: it says who is here.
+        For operators, who administer all tenants: it lists the tenants and their users.
 
         >>> from scrubjay import Index
         >>> index = Index()

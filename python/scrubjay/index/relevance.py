@@ -1,16 +1,17 @@
-"""Relevance: how much speaks for a hit in absolute terms, so that a search can say that nothing fits.
+"""Relevance: the evidence for a hit in absolute terms, so that a search can report that nothing fits.
 
 Scores order the hits of one search and mean nothing beyond it: a nonsense question has a best hit, too. Three kinds of
-evidence are absolute. Information: the share of what the question says that the hit says, by idf in the visible
-documents, function words left out; a word that no document holds says most, and is never found. Nearness: of the static
-embedders that the package has, the cosine, whose range is known; of others, whose range is not, the standing: how many
-deviations the similarity lies above the mean of all similarities in the scope, which says little of a scope of a few
-documents. The best of many is near by chance, so the number of documents counts against it. And identifiers: a hit that
-holds a rare one of the question's is likely meant; if the question names some and it holds none, it is of another one,
-and "low" at most, however near TS-998 is to TS-999. One that holds a longer one, sk-stg-0041 for stg-0041, is not.
+evidence are absolute. Information: the share of the question's information that the hit holds, by idf in the visible
+documents, without function words; a word that no document holds carries most, and is never found. Nearness: for the
+static embedders of this package, the cosine, whose range is known; for others, the standing: the number of standard
+deviations by which the similarity exceeds the mean of all similarities in the scope, which means little in a scope of a
+few documents. The best of many documents is near by chance, so the number of documents counts against it. Identifiers:
+a hit that holds a rare identifier of the question is probably meant; if the question names some and the hit holds none,
+it is about another one, and "low" at most, however near TS-998 is to TS-999. A hit that holds a longer one counts: sk-stg-0041
+for stg-0041.
 
-They are weighed by logistic regression on judged questions, and questions of other scopes and random words as those
-that nothing answers (benchmarks/quality/relevance.py, which also gives precision and recall of each tier).
+The weights were fitted by logistic regression on judged questions, with questions of other scopes and random words as
+negatives (benchmarks/quality/relevance.py, which also reports precision and recall of each tier).
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from scrubjay.index.frozen import FrozenResult
 
 TIERS = ("none", "low", "standard", "high")
 BOUNDS = {"low": 0.4, "standard": 0.6, "high": 0.95}
-"""The least probability of a tier."""
+"""The minimum probability of a tier."""
 _DOWNWARDS: tuple[tuple[str, float], ...] = tuple((tier, BOUNDS[tier]) for tier in reversed(TIERS[1:]))
 _MOST_OF_ANOTHER = 0.5  # "low"
-_SUBSTRING = BOUNDS["low"]  # the question stands in the text, as a part of other words
+_SUBSTRING = BOUNDS["low"]  # the question occurs in the text, as a part of other words
 
 
 class Weights(NamedTuple):
-    """Of each kind of evidence in the log-odds."""
+    """The weight of each kind of evidence in the log-odds."""
 
     constant: float
     information: float
@@ -43,7 +44,7 @@ class Weights(NamedTuple):
     identifier: float
 
 
-# With both arms, with words alone, with vectors alone; and where the cosines are those of a static embedder.
+# With both rankings, with words alone, with vectors alone; and the same with cosines of a static embedder.
 BOTH = Weights(-0.344, 9.381, 1.145, 0.847, 0.0, -0.806, 3.079)
 WORDS = Weights(-0.379, 9.88, 1.352, 0.0, 0.0, -0.54, 2.218)
 VECTORS = Weights(-0.305, 0.0, 0.0, 1.119, 0.0, -0.399, 0.0)
@@ -57,13 +58,14 @@ class RelevanceParts:
 
     Attributes:
         information: the share, 0 to 1, of the question's information that the hit holds; None without words.
-        found: the same in units of what one unknown word says, at most 3: half of ten words is more than half of two.
-        standing: deviations of its similarity above the scope's mean; None without vectors, and with `cosine`.
-        cosine: to the question, by a static embedder that the search was given; None without.
-        n_documents: how many could have been found.
+        found: the same in units of the information of one unknown word, at most 3: half of ten words is more than half
+            of two.
+        standing: standard deviations of its similarity above the scope's mean; None without vectors, and with `cosine`.
+        cosine: its cosine to the question, by a static embedder; None with any other.
+        n_documents: the number of documents that could have been found.
         identifier: whether it holds a rare identifier of the question.
         another: whether the question names identifiers with a digit, and it holds none of them, nor a longer one.
-        probability: that a hit with such evidence belongs to a question that the scope answers, 0 to 1.
+        probability: of a hit with such evidence belonging to a question that the scope answers, 0 to 1.
         tier: "high", "standard", "low" or "none".
     """
 
@@ -86,7 +88,7 @@ def probability(
     identifier: bool,
     cosine: float | None = None,
 ) -> float:
-    """Weigh the evidence for a hit; without any the answer is 0.
+    """Return the probability for the evidence of a hit; 0 without any.
 
     >>> round(probability(0.8, 1.9, 3.0, 1000, False), 3), round(probability(0.0, 0.0, 3.0, 1000, False), 3)
     (0.998, 0.033)
@@ -132,7 +134,7 @@ def checked_tier(tier: str, name: str) -> str:
     """Return the name of a tier.
 
     Raises:
-        TypeError, ValueError: it is not one; the message names the argument `name`.
+        TypeError, ValueError: not a tier; the message names the argument `name`.
     """
     if not isinstance(tier, str):
         raise TypeError(f"{name}: expected a str, got {type(tier).__name__}")
@@ -142,12 +144,12 @@ def checked_tier(tier: str, name: str) -> str:
 
 
 def best_of(tiers: Iterable[str]) -> str:
-    """Return the highest of some tiers, "none" of none."""
+    """Return the highest of the tiers; "none" if there are none."""
     return max(tiers, key=TIERS.index, default="none")
 
 
 def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
-    """Return the evidence for each hit of a search that explained."""
+    """Return the evidence for each hit of a search with explain=True."""
     n_documents: int = result.admitted
     mean, deviation = result.similarity_spread
     static_cosines = result.static_cosines
@@ -168,7 +170,7 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     parts = []
     for share, similarity, identifier, another in zip(*columns, strict=True):
         information = None if math.isnan(share) else share
-        found = 0.0 if information is None else min(3.0, share * said)
+        weight = 0.0 if information is None else min(3.0, share * said)
         standing = cosine = None
         if math.isnan(similarity):
             pass
@@ -176,16 +178,18 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
             cosine = similarity
         elif not math.isnan(mean):
             standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
-        weighed = _weighed(information, found, standing, cosine, log_documents, identifier)
+        weighed = _weighed(information, weight, standing, cosine, log_documents, identifier)
         if another:
             weighed = min(weighed, _MOST_OF_ANOTHER)
-        one = object.__new__(RelevanceParts)  # its constructor would take as long as all else here
+        parts_of_hit = object.__new__(
+            RelevanceParts
+        )  # its constructor would take as long as the rest of the loop
         object.__setattr__(
-            one,
+            parts_of_hit,
             "__dict__",
             {
                 "information": information,
-                "found": None if information is None else found,
+                "found": None if information is None else weight,
                 "standing": standing,
                 "cosine": cosine,
                 "n_documents": n_documents,
@@ -195,5 +199,5 @@ def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
                 "tier": tier_of(weighed),
             },
         )
-        parts.append(one)
+        parts.append(parts_of_hit)
     return parts

@@ -1,6 +1,6 @@
 """The results of a search, and the evidence for each hit.
 
-`Hits` holds the engine's result and computes nothing until it is asked, because its construction is part of the latency
+`Hits` holds the engine's result and computes everything else on demand, because its construction is part of the latency
 of every search.
 """
 
@@ -21,9 +21,9 @@ from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
+from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet, checked_width
-from scrubjay.index.wording import Reading, Wording
 from scrubjay.records import as_text
 from scrubjay.tables import as_html, to_arrow, to_pandas
 
@@ -35,18 +35,18 @@ _EVIDENCE = ("bm25", "similarity", "coverage", "matched_terms", "relevance")
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """What the score of a hit is the sum of, up to rounding: all but `final` add up to `final`.
+    """The summands of a hit's score: all fields but `final` add up to `final`, up to rounding.
 
-    `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores and what
-    a place in either ranking adds (Auto; they may be negative), normalised scores (Weighted, Production), `weight`
-    times the share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity.
-    `rankings` is what the caller's rankings add. `dates` is what the days that the question names add.
+    `words` and `meaning` are the lexical and the vector part as the fusion weighs them: reciprocal ranks (RRF),
+    weighted z-scores plus the terms for the place in each ranking (Auto; they may be negative), normalised scores
+    (Weighted, Production), `weight` times the share of the maximum BM25 and the similarity (Boost). In a search of one
+    ranking they are BM25 or the similarity. `rankings` is the part of the caller's rankings, `dates` that of the days
+    that the question names.
 
-    Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the spread of the
-    candidates' scores, and `scaling` is what moves the least of them to 0 (the same for every hit; if all scores are
-    equal, what makes them 1). `coverage`, `recency`, `entities` and `prior` are the weighted signals, `identifier` what
-    puts the identifier tier before the others.
-
+    Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the range of the
+    candidates' scores, and `scaling` is the offset that moves the lowest of them to 0 (the same for every hit; if all
+    scores are equal, the offset that makes them 1). `coverage`, `recency`, `entities` and `prior` are the weighted
+    signals; `identifier` is the offset that places the identifier tier before the others.
     >>> parts = ScoreParts(words=0.4, meaning=0.3, recency=0.2, prior=0.1, final=1.0)
     >>> round(parts.boosts, 3)
     0.1
@@ -66,12 +66,12 @@ class ScoreParts:
 
     @property
     def boosts(self) -> float:
-        """Coverage, dates, entities, prior and identifier together."""
+        """The sum of coverage, dates, entities, prior and identifier."""
         return self.coverage + self.dates + self.entities + self.prior + self.identifier
 
 
 class Hits:
-    """The hits of one search, best first; ties as the engine decides them (partition order, then order of writing).
+    """The hits of one search, best first; the engine breaks ties (partition order, then order of writing).
 
     `len(hits)`, iteration, `hits[0]`, `hits[-1]` and `hits[1:3]` (a list) give :class:`Hit` objects.
     """
@@ -102,76 +102,76 @@ class Hits:
 
     @property
     def keys(self) -> list[tuple[Scope, str | int]]:
-        """The keys, best first: pairs of exact scope and id. An id alone may be that of several hits."""
+        """The keys, best first: pairs of exact scope and id. Several hits may have the same id."""
         return list(zip(map(self._result.scope, range(len(self._result))), self.ids.tolist(), strict=True))
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """The scores that order the hits, float64 of shape (n,), descending.
 
-        In mode "hybrid" they are what the fusion makes of the rankings, comparable within this result only; in mode
-        "lexical" BM25; in mode "vector" the similarity of the index's metric. With marginal relevance the order is not
-        that of the scores.
+        In mode "hybrid" they are fused scores, comparable within this result only; in mode "lexical" BM25; in mode
+        "vector" the similarity of the index's metric. With marginal relevance the order differs from that of the
+        scores.
         """
         return self._column("scores")
 
     @property
     def mode(self) -> str:
-        """What really ran: "hybrid", "lexical", "vector" or "none"."""
+        """The mode that really ran: "hybrid", "lexical", "vector" or "none"."""
         return self._result.mode
 
     @property
     def freshness(self) -> float:
-        """For how many seconds writes of other processes may be missing; 0.0 in memory and in a file."""
+        """The number of seconds for which writes of other processes may be missing; 0.0 in memory and in a file."""
         return self._freshness
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """Why less ran than was asked for, as "code: sentence"; empty if nothing was lost."""
+        """The reasons why less ran than was requested, each "code: sentence"; empty if nothing was lost."""
         if self._result.nothing_embedded:
             return (*self._degraded, ZERO_VECTOR)
         return self._degraded
 
     @property
     def corrections(self) -> dict[str, str]:
-        """The misspelt words of the text, and the words of visible documents that were searched for instead.
+        """The misspelt words of the text, each with the word of visible documents that replaced it in the search.
 
-        Matched terms are those of the known words. Empty with ``Query(spelling=False)``.
+        Matched terms are those of the replacements. Empty with ``Query(spelling=False)``.
         """
         return dict(self._result.corrections)
 
     @property
     def lexical_share(self) -> float | None:
-        """What the lexical scores weighed, 0 to 1, where :class:`Auto` chose it; otherwise None."""
-        return _known(self._result.lexical_share)
+        """The weight of the lexical scores, 0 to 1, if :class:`Auto` chose it; otherwise None."""
+        return _none_if_nan(self._result.lexical_share)
 
     @property
     def vector_work(self) -> dict[str, int]:
-        """What was looked at to find the nearest vectors, as counts; all are 0 where no vector was searched for.
+        """The work of the vector search, as counts; all 0 if no vector was searched for.
 
-        codes, originals: compressed vectors (of many wide ones mostly one bit an element) and stored ones that were
-        compared (a scan passes over deleted and hidden documents and counts them, too). in_graphs: vectors of the
-        graphs that were searched instead of scanned; in_view: how many candidates those searches kept (the ef of HNSW).
-        graphs_given_up: graphs in which too few visible documents lay about the query, so that they were scanned.
+        codes, originals: compressed vectors (in large scopes mostly one bit an element) and stored vectors that were
+        compared; a scan skips deleted and hidden documents, but counts them. in_graphs: vectors of the graphs that were
+        searched instead of scanned; in_view: the number of candidates that those searches kept (the ef of HNSW).
+        graphs_given_up: graphs that were scanned because too few visible documents lay near the query.
         """
         return self._result.vector_work
 
     @property
     def relevance(self) -> str:
-        """Whether anything fits the question: the highest :attr:`Hit.relevance`, "none" without hits. Needs
+        """Whether any hit fits the question: the highest :attr:`Hit.relevance`; "none" without hits. Needs
         explain=True."""
         if not self._explained:
             raise ValueError("relevance: known only to a search with explain=True")
         return best_of(parts.tier for parts in self._relevance())
 
     def _relevance(self) -> list[RelevanceParts]:
-        """The evidence for each hit; weighed at the first call."""
+        """Return the evidence for each hit; computed at the first call."""
         if self._columns is None:
             self._columns = {}
-        found: list[RelevanceParts] | None = self._columns.get("relevance")
-        if found is None:
-            found = self._columns["relevance"] = evidence(self._result)
-        return found
+        parts: list[RelevanceParts] | None = self._columns.get("relevance")
+        if parts is None:
+            parts = self._columns["relevance"] = evidence(self._result)
+        return parts
 
     @property
     def texts(self) -> list[str]:
@@ -179,10 +179,10 @@ class Hits:
         return list(self._result.texts)
 
     def to_pandas(self) -> Any:
-        """Return the hits as a pandas.DataFrame, one row a hit, best first (extra "tables").
+        """Return the hits as a pandas.DataFrame, one row per hit, best first (extra "tables").
 
-        Columns: id, score, text, tenant, user, agent, created_at, metadata (dicts), lexical_rank, vector_rank; of a
-        search that explained also bm25, similarity, coverage, matched_terms, relevance.
+        Columns: id, score, text, tenant, user, agent, created_at, metadata (dicts), lexical_rank, vector_rank; after a
+        search with explain=True also bm25, similarity, coverage, matched_terms, relevance.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -209,12 +209,12 @@ class Hits:
         return rows
 
     def to_dicts(self, *, snippet: int | None = None) -> list[dict[str, Any]]:
-        """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`), with a snippet of that many characters
-        if `snippet` is given."""
+        """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`), each with a snippet of `snippet`
+        characters if that is given."""
         return [hit.to_dict(snippet=snippet) for hit in self]
 
     def _wording(self) -> Wording:
-        """What was asked; analysed once."""
+        """Return the analysed question; analysed at the first call."""
         if self._columns is None:
             self._columns = {}
         wording: Wording | None = self._columns.get("wording")
@@ -223,7 +223,7 @@ class Hits:
         return wording
 
     def _column(self, name: str) -> NDArray[Any]:
-        """Return one of the result's arrays; it is made at the first call and kept."""
+        """Return one of the result's arrays, cached after the first call."""
         if self._columns is None:
             self._columns = {}
         column: NDArray[Any] | None = self._columns.get(name)
@@ -253,14 +253,14 @@ class Hits:
             raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
         return Hit(self, position % n_hits)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # without the engine: texts, metadata and evidence are copied
+    def __reduce__(self) -> tuple[Any, ...]:  # detached from the engine: texts, metadata, evidence are copied
         result = self._result
-        asked = None if self._asked is None else result.corrected(as_text(self._asked))
+        corrected = None if self._asked is None else result.corrected(as_text(self._asked))
         frozen = freeze(result, self._explained)
-        return Hits, (frozen, self._degraded, self._explained, self._freshness, asked, self._reading)
+        return Hits, (frozen, self._degraded, self._explained, self._freshness, corrected, self._reading)
 
     def _repr_html_(self) -> str:
-        """The table that a notebook shows."""
+        """Return the table that a notebook shows."""
         n_hits = len(self)
         caption = f"{n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}" + "".join(
             f"; {reason}" for reason in self.degraded
@@ -283,10 +283,10 @@ class Hits:
 
 
 class Hit(HitView):
-    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found.
+    """One hit: a view of one position of a result. Text and metadata are those of the document when it was found.
 
-    `id` is the caller's id, `score` what ordered it (see :attr:`Hits.scores` for what it means), `text` the text as it
-    was written. All are read natively; the text is made anew at each access.
+    `id` is the caller's id, `score` orders the hits (see :attr:`Hits.scores` for its meaning), `text` is the text as
+    written. All are read natively; each access of `text` creates a new str.
     """
 
     __slots__ = ()
@@ -301,7 +301,7 @@ class Hit(HitView):
         _payload: tuple[dict[str, Any], datetime | None] | None
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same place of the same search."""
+        """Return whether the other hit is at the same position of the same search."""
         if not isinstance(other, Hit):
             return NotImplemented
         return self._result is other._result and self._position == other._position
@@ -311,17 +311,17 @@ class Hit(HitView):
 
     @property
     def lexical_rank(self) -> int | None:
-        """Its rank, from 1, among the lexical candidates; None if it is not one of them."""
+        """The rank, from 1, among the lexical candidates; None if the document is not one of them."""
         return int(self._hits._column("lexical_ranks")[self._position]) or None
 
     @property
     def vector_rank(self) -> int | None:
-        """Its rank, from 1, among the vector candidates; None if it is not one of them."""
+        """The rank, from 1, among the vector candidates; None if the document is not one of them."""
         return int(self._hits._column("vector_ranks")[self._position]) or None
 
     @property
     def identifier(self) -> bool:
-        """Whether it is in the identifier tier: it holds a rare identifier of the query verbatim."""
+        """Whether the document is in the identifier tier: it holds a rare identifier of the query verbatim."""
         return bool(self._hits._column("identifiers")[self._position])
 
     @property
@@ -331,45 +331,45 @@ class Hit(HitView):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata, an empty dict if none was given. The same dict at each access of this object.
+        """The metadata; an empty dict if none was given. Each access of this object returns the same dict.
 
         Raises:
-            CorruptIndexError: in the file they are not what was written. Text and score can be read.
+            CorruptIndexError: the stored metadata are damaged. Text and score are still readable.
         """
         return self._decoded()[0]
 
     @property
     def created_at(self) -> datetime | None:
-        """When it was created, an aware datetime in UTC; None if that was not given."""
+        """The creation time, an aware datetime in UTC; None if none was given."""
         return self._decoded()[1]
 
     @property
     def pending(self) -> bool:
-        """Whether its text was still to be embedded when it was found: only words can have found it."""
+        """Whether the text had not been embedded yet when it was found: only words can have found it."""
         return payload.is_pending(self._result.payload(self._position))
 
     @property
     def bm25(self) -> float | None:
-        """Its BM25 score, from 0 up; None if no query term matches (or, without explain, if it is not known)."""
-        return _known(self._hits._column("bm25")[self._position])
+        """The BM25 score, >= 0; None if no query term matches (or, without explain, if it is unknown)."""
+        return _none_if_nan(self._hits._column("bm25")[self._position])
 
     @property
     def similarity(self) -> float | None:
-        """Its similarity to the query by the index's metric, higher is nearer (l2: the negated squared distance).
+        """The similarity to the query by the index's metric, higher is nearer (l2: the negated squared distance).
 
-        None if the document or the query has no vector (or, without explain, if it is not known).
+        None if the document or the query has no vector (or, without explain, if it is unknown).
         """
-        return _known(self._hits._column("similarities")[self._position])
+        return _none_if_nan(self._hits._column("similarities")[self._position])
 
     @property
     def cosine(self) -> float | None:
-        """The same as :attr:`similarity`, under the name that fits an index with metric="cosine"."""
+        """Alias of :attr:`similarity`, for an index with metric="cosine"."""
         return self.similarity
 
     @property
     def passage(self) -> tuple[int, int] | None:
-        """Where the passage that is nearest to the question by meaning is in the text: its first character and the one
-        after its last. None if the text was embedded whole, or the search had no vector."""
+        """The passage of the text that is nearest to the question by meaning, as (first character, end): the end is
+        exclusive. None if the text was embedded as a whole, or the search had no vector."""
         passage: tuple[int, int] | None = self._result.passage(self._position)
         return passage
 
@@ -383,33 +383,33 @@ class Hit(HitView):
     def coverage(self) -> float | None:
         """The fraction of the query's distinct terms that the document holds, 0 to 1. Needs explain=True."""
         self._need_explain("coverage")
-        return _known(self._hits._column("coverage")[self._position])
+        return _none_if_nan(self._hits._column("coverage")[self._position])
 
     @property
     def relevance(self) -> str:
-        """How much speaks for it in absolute terms: "high", "standard", "low" or "none"; comparable between searches,
-        scopes and embedders. Needs explain=True. See :mod:`scrubjay.index.relevance`."""
+        """The strength of the evidence in absolute terms: "high", "standard", "low" or "none"; comparable between
+        searches, scopes and embedders. Needs explain=True. See :mod:`scrubjay.index.relevance`."""
         self._need_explain("relevance")
         return self._hits._relevance()[self._position].tier
 
     @property
     def relevance_parts(self) -> RelevanceParts:
-        """What its relevance is made of. Needs explain=True."""
+        """The evidence from which the relevance is computed. Needs explain=True."""
         self._need_explain("relevance_parts")
         return self._hits._relevance()[self._position]
 
     @property
     def parts(self) -> ScoreParts:
-        """What its score is made of: words, meaning, recency, boosts and so on. Needs explain=True."""
+        """The summands of the score: words, meaning, recency, boosts and so on. Needs explain=True."""
         self._need_explain("parts")
         return ScoreParts(**self._result.parts(self._position), final=self.score)
 
     def highlights(self) -> list[tuple[int, int]]:
-        """Return the words of the text that the question asks for, as (first character, the one after the last), in
-        order.
+        """Return the spans of the text's words that match the question, in order, as (first character, end); the end is
+        exclusive.
 
-        Words are whole and as they stand in the text, whatever their stems; function words are left out unless nothing
-        else was asked. Misspelt words are those that were searched for instead. Empty if the search had no text.
+        Spans cover whole words as written, whatever their stems; function words are left out unless the question has no
+        others. For misspelt words, their replacements are marked. Empty if the search had no text.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -421,9 +421,9 @@ class Hit(HitView):
         return [(mark.start, mark.end) for mark in self._hits._wording().marks(self.text)]
 
     def snippet(self, width: int = DEFAULT_WIDTH) -> Snippet:
-        """Return the part of the text that answers the question: the whole text if it is no longer than `width`
-        characters (20 or more), otherwise whole sentences where they fit (see :mod:`scrubjay.index.snippets`); of a
-        text with passages from :attr:`passage`, unless only words outside of it were asked for.
+        """Return the part of the text that best answers the question: the whole text if it is no longer than `width`
+        characters (20 or more), otherwise whole sentences where they fit (see :mod:`scrubjay.index.snippets`). In a
+        text with passages it is taken from :attr:`passage`, unless the question's words occur only outside of that.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -435,9 +435,9 @@ class Hit(HitView):
         return self._hits._wording().snippet(self.text, width, self.passage)
 
     def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
-        """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
-        `pending` if it is, `passage` ([first character, the one after the last]) if it has one, and a snippet
-        (:meth:`Snippet.to_dict`) of `snippet` characters if that is given."""
+        """Return everything known about the hit as JSON types: the evidence if the search had explain=True, `pending`
+        if it is True, `passage` ([first character, end]) if there is one, and a snippet (:meth:`Snippet.to_dict`) of
+        `snippet` characters if that is given."""
         created_at = self.created_at
         scope = self.scope
         fields: dict[str, Any] = {
@@ -487,7 +487,7 @@ class Hit(HitView):
             raise ValueError(f"{name}: known only to a search with explain=True")
 
 
-def _known(value: Any) -> float | None:
+def _none_if_nan(value: Any) -> float | None:
     number = float(value)
     return None if math.isnan(number) else number
 
@@ -499,5 +499,5 @@ def _line(hit: Hit) -> str:
         if rank
     ]
     text = " ".join(hit.text.split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {shown!r}"
+    preview = text if len(text) <= 60 else text[:57] + "..."
+    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {preview!r}"

@@ -14,10 +14,10 @@ from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
 from scrubjay.index.batch import USUAL, Batch, batch_of
-from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
+from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.residue import has_functions, keys_of, split
 from scrubjay.index.results import Hits
+from scrubjay.index.search_plan import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.initialised import unset
 from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine
@@ -26,14 +26,15 @@ from scrubjay.store.residency.residency import View
 if TYPE_CHECKING:
     from scrubjay._native import Engine, Result
 
-_SCOPES_AT_ONCE = 1_000  # in one query for pending memories
+_SCOPES_AT_ONCE = 1_000  # per query for pending memories
 
-# What a search in the thread of an event loop may look at: some hundred microseconds.
+# Limits of a search on the event loop's thread, which takes some hundred microseconds.
 _MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
 
 
 class _Ready(NamedTuple):
-    """What a search that must not wait has: the partitions, if there is a file, and the text's vector or why not."""
+    """The inputs of a search that must not block: the resident partitions, if there is a file, and the text's vector or
+    the reasons why there is none."""
 
     seen: View | None
     embedded: tuple[Any, tuple[str, ...]]
@@ -42,9 +43,9 @@ class _Ready(NamedTuple):
 
 
 class Searcher:
-    """Answers the questions to one collection. Thread-safe.
+    """Searches one collection. Thread-safe.
 
-    Each search reads `collection.engine` again: it changes when the collection is closed.
+    Each search reads `collection.engine` again, because closing the collection replaces it.
     """
 
     __slots__ = ("_collection", "_reading")
@@ -74,31 +75,33 @@ class Searcher:
         """Return the k best memories that `scope` may see: its own and those shared with it.
 
         Args:
-            text: the question; goes to the embedder and to the keyword ranking.
-            scope: who asks. Sees (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), nothing else.
-                With a list of scopes, what any of them sees is ranked as if one scope saw it: the statistics of
-                keywords are those of all that is searched. It costs what they hold, and some 2 us for each of them.
-            k: how many hits at most.
+            text: the question, for the embedder and the keyword ranking.
+            scope: the scope of the reader. It sees (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent),
+                nothing else. With a list of scopes, everything that any of them sees is ranked as if one scope saw it:
+                the statistics of keywords are those of all that is searched. The cost is that of the memories they
+                hold, plus some 2 us per scope.
+            k: the maximum number of hits.
             filter: conditions on metadata, created_at and expires_at, such as ``{"category": {"$in": ["keys",
-                "infra"]}}``, or a slow function; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
+                "infra"]}}``, or a slow function; memories that do not match are not ranked (see
+                :mod:`scrubjay.filters`).
             vector: (dim,) numbers in place of the text's embedding.
-            query: all else that a search may be asked: mode, fusion, signals, candidates, recall, ids, rankings (see
-                :class:`scrubjay.Query`). Make it once and use it again.
-            explain: have BM25, similarity, matched terms, coverage and the parts of the score for each hit.
-            after: a stamp (:meth:`Admin.stamp`) from a process that wrote: the search has seen that write, whatever
+            query: all other options of a search: mode, fusion, signals, candidates, recall, ids, rankings (see
+                :class:`scrubjay.Query`). Create it once and reuse it.
+            explain: compute BM25, similarity, matched terms, coverage and the parts of the score for each hit.
+            after: a stamp (:meth:`Admin.stamp`) from a process that wrote: the search sees that write, whatever
                 `max_stale` is.
 
-        One of text, vector, the query's keywords must be given. What is missing for the mode degrades the search
-        instead of failing it (no embedder, an embedder that raises, no text): `hits.mode` says what ran,
-        `hits.degraded` why.
+        One of text, vector and the query's keywords is required. If something that the mode needs is missing (no
+        embedder, an embedder that raises, no text), the search degrades instead of failing: `hits.mode` is the mode
+        that ran, `hits.degraded` has the reasons.
 
-        Ties: score descending, then tenant before user before agent memories, of several scopes in their order, then
+        Ties: score descending, then tenant before user before agent memories, then the order of the given scopes, then
         the order of writing.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
-            StoreUnavailableError: of a database, what `scope` sees is not in memory, or not as of `after`, and the
-                server does not answer.
+            StoreUnavailableError: the database server does not answer, and the memories that `scope` sees are not
+                resident, or not up to `after`.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -115,11 +118,11 @@ class Searcher:
         collection = self._collection
         residency, semantics = collection.residency, collection.semantics
         generation = residency.generation
-        asked = USUAL if query is None else query
-        if not isinstance(asked, Query):
+        search_query = USUAL if query is None else query
+        if not isinstance(search_query, Query):
             raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
         scope = as_scopes(scope)
-        plan = self._plan(text, vector, asked, ready)
+        plan = self._plan(text, vector, search_query, ready)
         embeds = vector is None and (plan.embedder is not None or plan.vector is not None)
         if collection.expiry.pending:
             collection.expiry.remove_due()
@@ -128,13 +131,15 @@ class Searcher:
         native = filter
         if filter is not None and has_functions(filter):
             native, _ = split(filter)
-            asked = asked.replace(ids=keys_of(collection, _each(scope), filter, asked.ids))
+            search_query = search_query.replace(
+                ids=keys_of(collection, _each(scope), filter, search_query.ids)
+            )
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
         if has_options:
-            options = {"query": _planned(asked, plan), "filter": native, "explain": explain}
-            if isinstance(asked.entities, Entities) and asked.entities.names is None:
-                options["entities"] = mentioned(text, asked.keywords)
+            options = {"query": _planned(search_query, plan), "filter": native, "explain": explain}
+            if isinstance(search_query.entities, Entities) and search_query.entities.names is None:
+                options["entities"] = mentioned(text, search_query.keywords)
         if ready is not None and ready.seen is not None:
             options["seen"] = ready.seen
         try:
@@ -148,7 +153,7 @@ class Searcher:
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
             return self.search(text, scope, k, filter, None, query, explain, after)
-        by_text = embeds and plan.embedder is None and asked.keywords is None
+        by_text = embeds and plan.embedder is None and search_query.keywords is None
         if by_text and ready is None and text is not None and result.corrections:
             # The corrected text has another vector than the typed one; native embedders correct it themselves.
             meant, _ = semantics.query(result.corrected(text))
@@ -156,14 +161,14 @@ class Searcher:
                 result = collection.engine.search(
                     plan.lexical_text, vector=meant, scope=scope, k=k, **options
                 )
-        question = text if asked.keywords is None else asked.keywords
+        question = text if search_query.keywords is None else search_query.keywords
         return self._hits(result, plan, scope, explain, question)
 
     def _usual(
         self, text: str | bytes, scope: Scope | Sequence[Scope], k: int, vector: ArrayLike | None
     ) -> Hits | None:
-        """Answer a search without options where there is nothing to wait for, to report or to clean up: by one native
-        call and little else. None if there is any of that, or it raised: the full path then reports it."""
+        """Answer a search without options by one native call, if there is nothing to wait for, to report or to clean
+        up. Return None otherwise, or if the call raised: the full path then reports the error."""
         collection = self._collection
         residency = collection.residency
         native = collection.semantics.native if vector is None else None
@@ -192,11 +197,11 @@ class Searcher:
     def _plan(
         self, text: str | bytes | None, vector: ArrayLike | None, asked: Query, ready: _Ready | None
     ) -> Plan:
-        """Return what the engine is asked for; the text is embedded unless native code does it on the way."""
+        """Return the plan for the engine; the text is embedded here unless native code embeds it during the search."""
         semantics = self._collection.semantics
         if vector is not None or text is None or asked.mode == "lexical":
-            given = None if vector is None else as_vector(vector)
-            return make_plan(asked.mode, text, given, asked.keywords, ())
+            checked_vector = None if vector is None else as_vector(vector)
+            return make_plan(asked.mode, text, checked_vector, asked.keywords, ())
         native = semantics.native if asked.keywords is None else None
         if native is not None:
             return Plan(asked.mode, text, None, (), native)
@@ -211,7 +216,7 @@ class Searcher:
         explain: bool,
         question: str | bytes | None,
     ) -> Hits:
-        """Return a result as hits, which say what was lost and how old the answer may be."""
+        """Return a result as hits, with the reasons for degradation and the age of the answer."""
         collection = self._collection
         residency, seconds = collection.residency, 0.0
         if residency.n_damaged:
@@ -235,7 +240,7 @@ class Searcher:
         explain: bool,
         after: Stamp | None,
     ) -> Hits:
-        """Search at once where nothing would wait, otherwise on a thread; see :meth:`Index.asearch`."""
+        """Search on the event loop's thread if nothing would block, otherwise on another; see :meth:`Index.asearch`."""
         waits = after is not None or (filter is not None and has_functions(filter))
         ready = None if waits else self._ready(text, scope, vector, query)
         if ready is not None:
@@ -254,17 +259,16 @@ class Searcher:
         vector: ArrayLike | None,
         query: Query | None,
     ) -> _Ready | None:
-        """Return what a search has, or None where it might keep an event loop waiting: partitions to be read, an
-        embedder, a stemmer, keys or a filter that is not native code, work in the order of a millisecond, or arguments
-        that are refused."""
+        """Return the inputs of a search, or None if it might block an event loop: partitions to be loaded; an embedder,
+        a stemmer, keys or a filter that is not native; work of about a millisecond; or invalid arguments."""
         collection = self._collection
         engine, semantics = collection.engine, collection.semantics
-        asked = USUAL if query is None else query
+        search_query = USUAL if query is None else query
         if (
             not isinstance(scope, Scope)
-            or not isinstance(asked, Query)
-            or asked.ids is not None
-            or asked.exclude is not None
+            or not isinstance(search_query, Query)
+            or search_query.ids is not None
+            or search_query.exclude is not None
             or collection.is_closed
             or collection.expiry.pending
             or collection.backfill.any
@@ -279,14 +283,14 @@ class Searcher:
                 return None
         if native.count(scope) > _MOST_DOCUMENTS:
             return None
-        if text is None or vector is not None or asked.mode == "lexical":
+        if text is None or vector is not None or search_query.mode == "lexical":
             return _Ready(seen, (None, ()))
-        if semantics.native is not None and asked.keywords is None:
+        if semantics.native is not None and search_query.keywords is None:
             return _Ready(seen, (None, ()))
         known = semantics.known_query(text)
         if known is None:
             return None
-        return _Ready(seen, known, may_be_meant=semantics.native is None and asked.keywords is None)
+        return _Ready(seen, known, may_be_meant=semantics.native is None and search_query.keywords is None)
 
     def search_batch(
         self,
@@ -299,12 +303,11 @@ class Searcher:
         explain: bool,
         threads: int | None,
     ) -> list[Hits]:
-        """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
-        (None: as many as the machine has cores, which is also the most).
+        """Run several searches at once: texts are embedded in one call of the embedder, and searched on `threads`
+        threads (None: one per core, which is also the maximum).
 
-        `texts` and `vectors` (n, dim) have one entry a question (None where it has none), `scope` and `query` are one
-        for all or one each. The other arguments (one for all) and each of the results are those of
-        :meth:`Index.search`.
+        `texts` and `vectors` (n, dim) have one entry per search (None if missing); `scope` and `query` are one for all
+        or one each. The other arguments apply to all searches; they and the results are those of :meth:`Index.search`.
         """
         batch = batch_of(texts, scope, vectors, query)
         if filter is not None and has_functions(filter):
@@ -315,7 +318,7 @@ class Searcher:
                 return hits
 
     def _narrowed(self, filter: FilterLike, batch: Batch) -> tuple[FilterLike | None, Batch]:
-        """Return the native part of a filter with functions, and the searches with the documents that it admits."""
+        """Return the native part of a filter with functions, and the searches restricted to the matching documents."""
         self._collection.expiry.remove_due()
         queries = [
             query.replace(ids=keys_of(self._collection, [batch.scope(row)], filter, query.ids))
@@ -326,13 +329,13 @@ class Searcher:
     def _batch(
         self, batch: Batch, k: int, filter: FilterLike | None, explain: bool, threads: int | None
     ) -> list[Hits] | None:
-        """Answer the searches; None: another process changed the model while the texts were embedded with the old
+        """Run the searches. Return None if another process changed the model while the texts were embedded with the old
         one."""
         collection = self._collection
         residency = collection.residency
         generation = residency.generation
-        keywords = [one.keywords for one in batch.queries]
-        modes = [one.mode for one in batch.queries]
+        keywords = [query.keywords for query in batch.queries]
+        modes = [query.mode for query in batch.queries]
         plans = make_plans(collection.semantics, modes, batch.texts, batch.vectors, keywords)
         collection.expiry.remove_due()
         results: list[Hits | None] = [None] * len(plans)
@@ -341,7 +344,7 @@ class Searcher:
             groups.setdefault(plan.embedder, []).append(row)
         for embedder, rows in groups.items():
             try:
-                found = collection.engine.search_batch(
+                results_of_group = collection.engine.search_batch(
                     [plans[row].lexical_text for row in rows],
                     vectors=[plans[row].vector for row in rows],
                     scope=batch.scopes_of(rows),
@@ -359,7 +362,7 @@ class Searcher:
                 return None
             if residency.generation != generation:
                 return None
-            for row, result in zip(rows, found, strict=True):
+            for row, result in zip(rows, results_of_group, strict=True):
                 plan, text, scope = plans[row], batch.texts[row], batch.scope(row)
                 embedded = embedder is None and plan.vector is not None and batch.vectors[row] is None
                 if embedded and text is not None and keywords[row] is None and result.corrections:
@@ -374,10 +377,10 @@ def _each(scope: Scope | Sequence[Scope]) -> Sequence[Scope]:
 
 
 def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: Stamp) -> None:
-    """Bring what a search sees up to the write of a stamp."""
+    """Wait until the visible partitions include the write of a stamp."""
     if not isinstance(after, Stamp):
         raise TypeError(f"after: expected a scrubjay.Stamp, got {type(after).__name__}")
-    if not any(after.scope in one.visible() for one in _each(scope)):
+    if not any(after.scope in seeing.visible() for seeing in _each(scope)):
         raise ValueError(
             f"after: expected the stamp of a scope that {scope!r:.200} sees, got that of {after.scope!r}"
         )
@@ -389,7 +392,7 @@ def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: St
 
 
 def _count_pending(collection: OpenCollection, scopes: Sequence[Scope]) -> int:
-    """Return how many of the visible memories are still to be embedded; 0 while the database does not answer."""
+    """Return how many of the visible memories are pending; 0 if the database does not answer."""
     try:
         seen = list(dict.fromkeys(visible for scope in scopes for visible in scope.visible()))
         groups = (seen[at : at + _SCOPES_AT_ONCE] for at in range(0, len(seen), _SCOPES_AT_ONCE))
@@ -399,5 +402,5 @@ def _count_pending(collection: OpenCollection, scopes: Sequence[Scope]) -> int:
 
 
 def _planned(query: Query, plan: Plan) -> Query:
-    """The query with the mode that is left of it."""
+    """Return the query with the mode of the plan, which may be degraded."""
     return query if plan.mode == query.mode else query.replace(mode=plan.mode)

@@ -1,7 +1,7 @@
-"""The embedder of an index: vectors for documents and queries, of one model throughout.
+"""The embedder of an index: vectors for documents and queries, all of one model.
 
-A failing embedder is a reason to degrade while searching; while writing either texts stay pending, to be embedded later
-(:mod:`scrubjay.index.backfill`), or nothing is written. What is not a vector of its model is an error in any case.
+If the embedder fails, searches degrade; writes leave texts pending, to be embedded later
+(:mod:`scrubjay.index.backfill`), or write nothing. Output that is not a vector of its model is an error in any case.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no ve
 
 
 class Embedded(NamedTuple):
-    """Vectors of texts, None where the embedder finds nothing in a text; the texts from `n_tried` on are pending."""
+    """Vectors of texts, None for texts without one; texts from `n_tried` on are pending."""
 
     vectors: list[Vectors | None]
     n_tried: int
 
 
 class EmbeddedDocuments(NamedTuple):
-    """The same of documents."""
+    """Vectors of documents, None for documents without one; documents from `n_tried` on are pending."""
 
     vectors: list[DocumentVector | None]
     n_tried: int
 
 
 class Semantics:
-    """An embedder, what is remembered of it, and the cache of query vectors. Thread-safe if the embedder is.
+    """An embedder, the model of the stored vectors, and the cache of query vectors. Thread-safe if the embedder is.
 
     Args:
         embedder: the embedder.
         dim: of the index.
-        cache_size: how many query vectors are kept.
-        on_error: "pending" or "raise": what :meth:`embed` does if the embedder raises.
+        cache_size: the capacity of the cache of query vectors.
+        on_error: "pending" or "raise": what writes do if the embedder raises.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class Semantics:
 
     @property
     def native(self) -> StaticEmbedder | None:
-        """What embeds queries inside the native search, if the embedder can and stored vectors are of its model.
+        """The embedder of queries inside the native search, if it has one and stored vectors are of its model.
 
-        It is faster than the cache, which is skipped then.
+        It is faster than the cache, which is then skipped.
         """
         if self._native is not None and self._written_by in (None, self._native_name):
             return self._native
@@ -94,18 +94,19 @@ class Semantics:
         return self._written_by or (None if self._embedder is None else self._embedder.name)
 
     def use(self, embedder: Embedder | None, dim: int | None) -> None:
-        """Take another embedder; it must be the model of the stored vectors, of `dim` numbers.
+        """Replace the embedder; it must be the model of the stored vectors, of `dim` numbers.
 
         Raises:
-            TypeError: it is not an embedder.
-            EmbedderMismatchError: it is another model, or has another dimension.
+            TypeError: not an embedder.
+            EmbedderMismatchError: another model, or another dimension.
         """
         if embedder is not None:
             checked_embedder(embedder)
             if self._written_by is not None and embedder.name != self._written_by:
                 raise EmbedderMismatchError(
-                    f"embedder: the index holds vectors of {self._written_by!r}, which {embedder.name!r} cannot be "
-                    "compared with; use that embedder again, or upsert the texts into a new Index made with this one"
+                    f"embedder: the index holds vectors of {self._written_by!r}, which are not "
+                    f"comparable with those of {embedder.name!r}; use the former again, or upsert the texts into "
+                    "a new Index made with the latter"
                 )
             if dim is not None and embedder.dim != dim:
                 raise EmbedderMismatchError(
@@ -117,20 +118,19 @@ class Semantics:
     def embed_documents(
         self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
     ) -> EmbeddedDocuments:
-        """Embed documents that are to be written, pairs of text and payload: a long text in passages, if the embedder
-        reads them so; None for one in which it finds nothing (the zero vector). Those after the first failure are
-        pending, with the policy "pending", and so is every one if vectors of a model are stored and no embedder is at
-        hand.
+        """Embed documents to be written, pairs of text and payload: a long text in passages, if the embedder supports
+        them; None for a document without a vector (the zero vector). With the policy "pending", documents after the
+        first failure are pending, and all are if vectors of a model are stored and no embedder is available.
 
         Raises:
-            EmbedderError: the embedder failed, with the policy "raise"; or it returned something else than vectors.
+            EmbedderError: the embedder failed, with the policy "raise"; or it returned something other than vectors.
         """
         return self._embed_documents(documents, batch_size, progress, self.on_error)
 
     def reembedded(
         self, documents: Sequence[tuple[str | bytes, bytes | None]], batch_size: int, progress: Progress
     ) -> list[DocumentVector | None]:
-        """The same whatever the policy: none is pending.
+        """Embed documents with the policy "raise", whatever that of the index: none is pending.
 
         Raises:
             EmbedderError: the embedder failed; its own exception is the cause.
@@ -138,7 +138,7 @@ class Semantics:
         return self._embed_documents(documents, batch_size, progress, "raise").vectors
 
     def parts_of(self, text: str | bytes, payload: bytes | None) -> Parts:
-        """Return what the embedder is given of a document."""
+        """Return the texts to embed for a document."""
         passage_chars = getattr(self._embedder, "passage_chars", None)
         return parts_of(text, payload, passage_chars, getattr(self._embedder, "whole_chars", passage_chars))
 
@@ -153,18 +153,18 @@ class Semantics:
             n_tried = len(documents) if self._written_by is None else 0
             return EmbeddedDocuments([None] * len(documents), n_tried)
         parts = [self.parts_of(*document) for document in documents]
-        if all(one.spans is None for one in parts):  # one text each
-            whole = self._embed([one.texts[0] for one in parts], batch_size, progress, on_error)
+        if all(part.spans is None for part in parts):  # one text each
+            whole = self._embed([part.texts[0] for part in parts], batch_size, progress, on_error)
             return EmbeddedDocuments([*whole.vectors], whole.n_tried)
         counted = ByDocument(parts, progress)
-        found = self._embed([text for one in parts for text in one.texts], batch_size, counted, on_error)
+        embedded = self._embed([text for part in parts for text in part.texts], batch_size, counted, on_error)
         vectors: list[DocumentVector | None] = []
         first = 0
-        for one in parts:
-            end = first + len(one.texts)
-            if end > found.n_tried:
+        for part in parts:
+            end = first + len(part.texts)
+            if end > embedded.n_tried:
                 break
-            vectors.append(joined(one, found.vectors[first:end]))
+            vectors.append(joined(part, embedded.vectors[first:end]))
             first = end
         n_tried = len(vectors)
         return EmbeddedDocuments(vectors + [None] * (len(documents) - n_tried), n_tried)
@@ -180,7 +180,7 @@ class Semantics:
         while start < len(texts):
             if outage.is_on and on_error == "pending" and outage.rests:
                 break
-            # An embedder that failed gets one batch; the others come when it has answered.
+            # An embedder that failed gets one batch; the others follow when it has answered.
             n_threads = 1 if outage.is_on else n_at_once(embedder)
             end = len(texts) if n_threads > 1 else start + batch_size
             batches = [
@@ -206,11 +206,12 @@ class Semantics:
         return _embedded(vectors, len(texts))
 
     def restore(self, model: str | None) -> None:
-        """Remember the model of the vectors that a store holds. Another embedder answers no query from then on."""
+        """Set the model of the vectors that a store holds. An embedder of another model answers no query from then
+        on."""
         self._written_by = model
 
     def replace(self, embedder: Embedder) -> None:
-        """Take another embedder, whose vectors are stored now."""
+        """Replace the embedder by the one whose vectors are stored now."""
         self._take(embedder)
         self._written_by = embedder.name
 
@@ -223,7 +224,7 @@ class Semantics:
         self._native_name = None if embedder is None else embedder.name
 
     def wrote(self) -> None:
-        """Remember the model: vectors of it are stored now."""
+        """Set the model of the stored vectors to that of the embedder."""
         if self._embedder is not None:
             self._written_by = self._embedder.name
 
@@ -232,13 +233,13 @@ class Semantics:
         self._written_by = None
 
     def _no_embedder(self) -> str:
-        """Say that there is no embedder, and which one the stored vectors need."""
+        """Return the reason for degradation, with the embedder that the stored vectors need."""
         if self._written_by is None:
             return _NO_EMBEDDER
         return f"{_NO_EMBEDDER}; its vectors are of {self._written_by!r}: {_remedy(self._written_by)}"
 
     def known_query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]] | None:
-        """Return what :meth:`query` does, or None if the embedder would have to be called."""
+        """Return the same as :meth:`query`, or None if the embedder would have to be called."""
         embedder = self._embedder
         if embedder is None:
             return None, (self._no_embedder(),)
@@ -248,7 +249,7 @@ class Semantics:
         return None if vector is None else (vector, ())
 
     def query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]]:
-        """Return (vector, ()) or (None, reasons); never raises what the embedder raises."""
+        """Return (vector, ()) or (None, reasons); exceptions of the embedder become reasons."""
         embedder = self._embedder
         if embedder is None:
             return None, (self._no_embedder(),)
@@ -259,7 +260,7 @@ class Semantics:
         if vector is None:
             try:
                 vector = checked_vector(embedder.embed_query(key), embedder)
-            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+            except Exception as error:  # noqa: BLE001 - whatever was raised, keywords still answer
                 return None, (self._query_failed(embedder, error),)
             self._queries_fail = False
             self.outage.answered()
@@ -269,16 +270,16 @@ class Semantics:
         return vector, ()
 
     def _query_failed(self, embedder: Embedder, error: Exception) -> str:
-        """Return the reason; it is logged once until the embedder answers again, then as debugging."""
+        """Return the reason; it is logged as a warning once per outage, then at debug level."""
         reason = _failed(embedder, error)
         _log.log(
-            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; words alone are searched", reason
+            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; searching by keywords only", reason
         )
         self._queries_fail = True
         return reason
 
     def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
-        """The same for several texts, those not cached in one call of the embedder; a None has no vector, no reason."""
+        """Embed several query texts, the uncached ones in one call; for None, return neither vector nor reason."""
         embedder = self._embedder
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:
@@ -295,7 +296,7 @@ class Semantics:
         if missing:
             try:
                 matrix: NDArray[Any] | None = embed_queries(embedder, missing)
-            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+            except Exception as error:  # noqa: BLE001 - whatever was raised, keywords still answer
                 matrix, failure = None, self._query_failed(embedder, error)
             if matrix is not None:
                 self._queries_fail = False
@@ -304,12 +305,12 @@ class Semantics:
                     if row.any():
                         known[key] = vector = row.copy()
                         self.cache.put(key, vector)
-        found: list[tuple[Vectors | None, tuple[str, ...]]] = []
+        pairs: list[tuple[Vectors | None, tuple[str, ...]]] = []
         for key in keys:
             vector = None if key is None else known[key]
             reason = () if key is None or vector is not None else (failure or ZERO_VECTOR,)
-            found.append((vector, reason))
-        return found
+            pairs.append((vector, reason))
+        return pairs
 
 
 def checked_embedder(embedder: Any) -> None:
@@ -329,7 +330,7 @@ def checked_policy(on_embedder_error: str) -> str:
 
 
 def _remedy(model: str) -> str:
-    """Return how to get the embedder of a model."""
+    """Return how to obtain the embedder of a model."""
     if model.startswith(("wordllama/", "ollama/")):
         return 'Index.open(path, "auto") loads it' + (
             ' (pip install "scrubjay[wordllama]")' if model.startswith("wordllama/") else ""
@@ -346,7 +347,7 @@ def _failed(embedder: Embedder, error: Exception) -> str:
 
 
 def _embedded(vectors: list[Vectors | None], n_texts: int) -> Embedded:
-    """Return the vectors of the first of so many texts; the others are pending."""
+    """Return the vectors of the first of `n_texts` texts; the others are pending."""
     n_tried = len(vectors)
     return Embedded(vectors + [None] * (n_texts - n_tried), n_tried)
 

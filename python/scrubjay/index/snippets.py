@@ -1,8 +1,8 @@
-"""Snippets: the part of a text that answers a question, short enough to show.
+"""Snippets: the part of a text that answers a question, short enough to display.
 
-The part with most of the question's words, rare ones (in this text) before frequent ones, closely together; grown to
-whole sentences and then to their neighbours while they fit. Without a word of the question it is the sentence nearest
-to it by meaning, where the index embeds in native code, else the beginning.
+The part is the one with most of the question's words, rare ones (in this text) weighing more, close together; it is
+extended to whole sentences and then to adjacent ones while they fit. If the text has no word of the question, the
+snippet is the sentence nearest to it by meaning, if the index has a native embedder, else the beginning.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
-from scrubjay.index.words import Mark
+from scrubjay.index.matched_words import Mark
 from scrubjay.sentences import sentences, stripped
 
 DEFAULT_WIDTH = 240
 _LEAST_WIDTH = 20
-_MOST_SENTENCES = 4096  # that are embedded to find the nearest one
-_NEAR = 24  # characters in which a space is looked for to cut at
+_MOST_SENTENCES = 4096  # embedded to find the nearest one
+_NEAR = 24  # characters searched for a space to cut at
 _NEARLY = 0.7  # of the weight of the densest part
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """A part of a text as it stands there, with the words that the question asks for.
+    """A part of a text, verbatim, with the words that match the question.
 
-    Spans are counted in characters (code points). ``str(snippet)`` is for a line of text: white space is one space, and
-    an ellipsis stands where the text goes on.
+    Spans count characters (code points). ``str(snippet)`` is for one line of output: white space becomes one space, and
+    an ellipsis marks where the text continues.
 
     >>> snippet = Snippet("Window  seat", 10, 22, ((0, 6),), before=True, after=False)
     >>> str(snippet), snippet.marked("<b>", "</b>")
@@ -41,27 +41,27 @@ class Snippet:
     """
 
     text: str
-    """What the text has from `start` to `end`."""
+    """The text from `start` to `end`."""
     start: int
-    """Its first character in the text."""
+    """The position of its first character in the text."""
     end: int
-    """The one after its last."""
+    """The end of the snippet in the text (exclusive)."""
     highlights: tuple[tuple[int, int], ...] = ()
-    """The words of the question in it, as (first character, the one after the last) of `text`."""
+    """The words of the question in it, as (first character, end) in `text`; the end is exclusive."""
     identifiers: tuple[tuple[int, int], ...] = ()
-    """Those of the highlights that are identifiers of the question, whole."""
+    """Those of the highlights that are whole identifiers of the question."""
     before: bool = False
-    """Whether the text has more before it."""
+    """Whether the text continues before it."""
     after: bool = False
-    """Whether the text has more after it."""
+    """Whether the text continues after it."""
 
     def __str__(self) -> str:
         line = " ".join(self.text.split())
         return ("… " if self.before else "") + line + (" …" if self.after else "")
 
     def pieces(self) -> list[tuple[str, str | None]]:
-        """Return the text cut where highlights begin and end: each piece, and whether it is a "word" of the question,
-        an "identifier" of it or neither (None)."""
+        """Return the text split at the borders of highlights: each piece with its kind, "word" or "identifier" if it
+        matches the question, else None."""
         pieces: list[tuple[str, str | None]] = []
         place = 0
         for start, end in self.highlights:
@@ -71,11 +71,11 @@ class Snippet:
         return [(text, kind) for text, kind in (*pieces, (self.text[place:], None)) if text]
 
     def marked(self, opening: str = "**", closing: str = "**") -> str:
-        """Return the text with `opening` before and `closing` after each word of the question; nothing is escaped."""
+        """Return the text with `opening` before and `closing` after each word of the question, without escaping."""
         return "".join(text if kind is None else opening + text + closing for text, kind in self.pieces())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it in JSON's own types: `pieces` (`text` and `match`), `start`, `end`, `before`, `after`."""
+        """Return JSON types: `pieces` (`text` and `match`), `start`, `end`, `before`, `after`."""
         return {
             "pieces": [{"text": text, "match": kind} for text, kind in self.pieces()],
             "start": self.start,
@@ -86,7 +86,7 @@ class Snippet:
 
 
 def checked_width(width: Any, name: str = "width") -> int:
-    """Return the width of a snippet in characters, or raise TypeError or ValueError, which name the argument `name`."""
+    """Return the width of a snippet in characters; TypeError and ValueError name the argument `name`."""
     if isinstance(width, bool) or not isinstance(width, (int, np.integer)):
         raise TypeError(f"{name}: expected an int, got {type(width).__name__}")
     if width < _LEAST_WIDTH:
@@ -103,7 +103,7 @@ def cut_snippet(
         text: the text.
         marks: the words of the question in it, in order.
         width: in characters, without ellipses.
-        about: a span that answers the question, for a text without any of its words.
+        about: a span that answers the question, used if the text has none of its words.
     """
     whole = first, last = stripped(text, 0, len(text))
     if last - first > width:
@@ -125,21 +125,21 @@ def cut_snippet(
 def nearest_sentence(
     text: str, asked: NDArray[np.float32], embedder: StaticEmbedder
 ) -> tuple[int, int] | None:
-    """Return the sentence whose vector is nearest to that of the question, (dim,); of equal ones the first. None if one
-    of the two is zero: nothing of the text can be embedded."""
+    """Return the sentence whose vector is nearest to the question's, (dim,); the first of equal ones. None if nothing
+    of the question or of the text can be embedded (its vector is zero)."""
     spans = sentences(text)[:_MOST_SENTENCES]
     if not spans or not asked.any():
         return None
     vectors = embedder.embed([text[start:end] for start, end in spans])
-    # Sums in another order on another machine must not choose another sentence.
+    # Rounded, so that another order of summation on another machine does not choose another sentence.
     nearness = np.round(vectors.astype(np.float64) @ asked.astype(np.float64), 6)
     best = int(np.argmax(nearness))
     return spans[best] if nearness[best] > 0 else None
 
 
 def _best_part(marks: Sequence[Mark], spans: Sequence[tuple[int, int]], width: int) -> tuple[int, int]:
-    """Return the sentence whose distinct terms weigh most if it fits and has nearly what the densest part of any
-    sentences has, otherwise that part; of equal ones the shortest, then the first."""
+    """Return the sentence whose distinct terms weigh most if it fits and nearly equals the densest part of any
+    sentences, otherwise that part; of equal ones the shortest, then the first."""
     frequencies = Counter(term for mark in marks for term in mark.terms)
     weights = {term: 1.0 / (1.0 + math.log(n)) for term, n in frequencies.items()}
     part, most = _densest(marks, weights, width)
@@ -156,10 +156,10 @@ def _best_part(marks: Sequence[Mark], spans: Sequence[tuple[int, int]], width: i
 
 
 def _densest(marks: Sequence[Mark], weights: dict[str, float], width: int) -> tuple[tuple[int, int], float]:
-    """Return the span of at most `width` characters (or one word) whose distinct terms weigh most, and how much; of
+    """Return the span of at most `width` characters (or one word) whose distinct terms weigh most, and its weight; of
     equal ones the shortest, then the first."""
     best, best_value = (marks[0].start, marks[0].end), (-1.0, 0)
-    nearest: dict[str, int] = {}  # of each term, the first mark from here on
+    nearest: dict[str, int] = {}  # term -> its first mark from here on
     for i in range(len(marks) - 1, -1, -1):
         start = marks[i].start
         nearest.update(dict.fromkeys(marks[i].terms, i))
@@ -176,7 +176,7 @@ def _weight(terms: Iterable[str], weights: dict[str, float]) -> float:
 
 
 def _grown(text: str, spans: Sequence[tuple[int, int]], seed: tuple[int, int], width: int) -> tuple[int, int]:
-    """Return the seed with the sentences that it lies in, and with those after and before while they fit."""
+    """Return the seed extended to its sentences, and to those after and before while they fit."""
     touched = [
         i for i, (start, end) in enumerate(spans) if start < max(seed[1], seed[0] + 1) and end > seed[0]
     ]
@@ -196,7 +196,7 @@ def _grown(text: str, spans: Sequence[tuple[int, int]], seed: tuple[int, int], w
 
 
 def _cut(text: str, seed: tuple[int, int], within: tuple[int, int], width: int) -> tuple[int, int]:
-    """Return `width` characters about the seed, within some sentences, cut at spaces where there are any."""
+    """Return `width` characters around the seed, within some sentences, cut at spaces if possible."""
     start, end = seed[0], min(seed[1], seed[0] + width)
     spare = width - (end - start)
     first = max(within[0], start - spare // 2)
@@ -210,8 +210,8 @@ def _cut(text: str, seed: tuple[int, int], within: tuple[int, int], width: int) 
 
 
 def _boundary(text: str, place: int, most: int, step: int) -> int:
-    """Return where a cut may be: from `place` on to `most` the first beside a space, else the first that does not
-    part a character from its marks, else `place`: a character may have more combining marks than fit."""
+    """Return where to cut between `place` and `most`: at the first space, else at the first position that does not
+    separate a character from its marks, else `place` (a character may have more combining marks than fit)."""
     cuts = [cut for cut in range(place, most + step, step) if 0 < cut < len(text)]
     for cut in cuts:
         if text[cut - 1].isspace() or text[cut].isspace():

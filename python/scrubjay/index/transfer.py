@@ -1,4 +1,4 @@
-"""Exports: every memory of a collection as JSON Lines, and back."""
+"""Export of a collection as JSON Lines, and import."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def export_collection(
     progress: bool | None,
     damaged: list[str] | None,
 ) -> int:
-    """Export; see :meth:`Admin.export`. With `damaged` what cannot be read is noted there, memories without a key
-    included."""
+    """Export; see :meth:`Admin.export`. With `damaged`, unreadable memories are listed there, including those without a
+    key."""
     engine = collection.durable("export")
     try:
         if any(file.exists() and path.exists() and file.samefile(path) for file in engine.files()):
@@ -32,7 +32,7 @@ def export_collection(
         raise StoreError(f"export: {error.strerror or error}: {path}") from error
     bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
     try:
-        with whole_file(path, replace=replace) as file:  # half an export would look like a whole one
+        with whole_file(path, replace=replace) as file:  # a partial export would look complete
             return write_export(engine, file, bar, plaintext=plaintext, damaged=damaged)
     except OSError as error:
         raise StoreError(f"export: {error.strerror or error}: {path}") from error

@@ -1,8 +1,9 @@
-"""Async twins: every method of an index, its views and its administration that may wait, for an event loop.
+"""Async twins of every method of an index, its views and its administration that may block.
 
-A twin takes, returns and raises what its method does. It runs the method on a thread of the loop's own pool
-(:func:`asyncio.to_thread`), so that the loop goes on; searches of a scope that is in memory are plain calls
-(:meth:`Index.asearch`). If the awaiting task is cancelled, the call runs to its end: a write may have happened.
+A twin takes the arguments of its method, returns what it returns and raises what it raises. It runs the method on a
+thread of the loop's default pool (:func:`asyncio.to_thread`), so the loop is not blocked; searches of a resident scope
+are plain calls (:meth:`Index.asearch`). If the awaiting task is cancelled, the call still runs to its end: a write may
+have happened.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ S = TypeVar("S", bound="OpenTwin[Any]")
 
 
 class Twinned(Generic[T_co]):
-    """Has the object whose methods it awaits."""
+    """Holds the object whose methods it awaits."""
 
     __slots__ = ("_sync",)
 
@@ -44,7 +45,7 @@ class Twinned(Generic[T_co]):
 
 
 class _Stands(Protocol[T_co]):
-    """What stands for an object whose methods it awaits."""
+    """Any twin: holds the object whose methods it awaits."""
 
     @property
     def _sync(self) -> T_co: ...
@@ -65,10 +66,10 @@ def twin(
 
 
 class OpenTwin(Generic[T]):
-    """The async twins of what has a file: opened, used by ``async with``, closed.
+    """The async twins of a class that opens a file; used in ``async with``.
 
-    A subclass says whose twins they are in `_of`, what an argument of that type is called in `_name`, and in `_package`
-    where users find the type.
+    A subclass sets `_of` to that class, `_name` to the name of the constructor's argument, and `_package` to the
+    package from which users import the class.
     """
 
     __slots__ = ("_sync",)
@@ -85,10 +86,10 @@ class OpenTwin(Generic[T]):
 
     @classmethod
     async def open(cls, path: str | Path, embedder: EmbedderLike | None = None, **options: Any) -> Any:
-        """Await what `open` of the class does; ``async with await AsyncIndex.open(path) as index`` closes it again.
+        """Await `open` of the class; ``async with await AsyncIndex.open(path) as index`` closes it again.
 
         Args:
-            path: of the file, or the address of a database.
+            path: the file, or the address of a database.
             embedder: turns texts into vectors, as for `open` of the class.
             options: further arguments of `open` of the class.
         """
@@ -97,7 +98,7 @@ class OpenTwin(Generic[T]):
         return cls(await asyncio.to_thread(cls._of.open, path, embedder, **options))
 
     async def close(self) -> None:
-        """Await what `close` of the object does."""
+        """Await `close` of the object."""
         import asyncio
 
         await asyncio.to_thread(self._sync.close)  # type: ignore[attr-defined]
@@ -127,12 +128,12 @@ def _twin_of_function(function: Callable[P, R]) -> Callable[P, Coroutine[Any, An
 
 
 def loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
-    """Return the async twin of a method that takes any options, which cannot be said with a parameter before them."""
+    """Return the async twin of a method, without types for its parameters."""
     return twin(method)
 
 
 def _path_of(cls: type) -> str:
-    """How a user imports a class."""
+    """Return the dotted path from which users import a class."""
     package = cls.__module__
     for inside in (".twins", ".index", ".facade", ".asynchronous"):
         package = package.removesuffix(inside)
@@ -148,13 +149,13 @@ def _documented(run: F, method: Callable[..., Any]) -> F:
 
 @guarded
 class AsyncScopeView(Twinned[ScopeView]):
-    """The async twins of :class:`scrubjay.ScopeView`; made by :meth:`AsyncIndex.scope`."""
+    """The async twins of :class:`scrubjay.ScopeView`; created by :meth:`AsyncIndex.scope`."""
 
     __slots__ = ()
 
     @property
     def exact_scope(self) -> Scope:
-        """The scope."""
+        """The scope of the view."""
         return self._sync.exact_scope
 
     async def search(
@@ -219,9 +220,9 @@ class AsyncIndex(OpenTwin[Index]):
     """The async twins of an index: the same verbs, to be awaited.
 
     Args:
-        index: what they work on. Any number of these may stand for one index, and be used beside it.
+        index: the index. Any number of twins may share one index and be used beside it.
 
-    :meth:`scope` and :attr:`admin` have twins of theirs. What a property of the index says is in :attr:`index`.
+    :meth:`scope` and :attr:`admin` return twins as well. The index's properties are those of :attr:`index`.
 
     >>> import asyncio
     >>> async def main():
@@ -244,18 +245,18 @@ class AsyncIndex(OpenTwin[Index]):
 
     @property
     def index(self) -> Index:
-        """The index."""
+        """The index whose methods are awaited."""
         return self._sync
 
     @property
     def admin(self) -> AsyncAdmin:
-        """What an operator does."""
+        """Operator verbs, to be awaited."""
         return AsyncAdmin(self._sync.admin)
 
     def scope(
         self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None
     ) -> AsyncScopeView:
-        """Return the async twins as one scope has them.
+        """Return the async twins of the view of one scope.
 
         Args:
             tenant, user, agent: as for :meth:`scrubjay.Index.scope`.

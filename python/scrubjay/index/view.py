@@ -1,4 +1,4 @@
-"""An index as one scope sees it, so that the scope is given once and cannot be forgotten."""
+"""A view of an index for one scope, which is given once and cannot be forgotten."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from scrubjay.tables import is_table, rows_of
 
 
 class _Viewed(Protocol):
-    """What a view needs of its index."""
+    """The methods of an index that a view calls."""
 
     @property
     def search(self) -> Callable[..., Hits]: ...
@@ -59,10 +59,10 @@ class _Viewed(Protocol):
 
 
 class ScopeView:
-    """The verbs of an index for one scope; made by :meth:`scrubjay.Index.scope`. As cheap as a tuple.
+    """The verbs of an index for one scope; created by :meth:`scrubjay.Index.scope`. As cheap as a tuple.
 
-    Reading sees what a search from the scope sees; writing acts on exactly this scope. Each method does what the
-    method of this name of :class:`scrubjay.Index` does, and takes its other arguments.
+    Reads see what a search from the scope sees; writes act on exactly this scope. Each method does what the method of
+    the same name of :class:`scrubjay.Index` does, and takes its other arguments.
 
     >>> from scrubjay import Index
     >>> index = Index()
@@ -82,12 +82,12 @@ class ScopeView:
 
     @property
     def exact_scope(self) -> Scope:
-        """The scope."""
+        """The scope of the view."""
         return self._scope
 
     @property
     def index(self) -> Any:
-        """The index."""
+        """The index of the view."""
         return self._index
 
     # ------------------------------------------------------------------ reading
@@ -133,8 +133,8 @@ class ScopeView:
         vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
         query: Query | Sequence[Query | None] | None = None, explain: bool = False, threads: int | None = None,
     ) -> builtins.list[Hits]:  # fmt: skip
-        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`, and
-        :meth:`scrubjay.Index.search` for the arguments of each."""
+        """Run several searches at once; see :meth:`scrubjay.Index.search_batch`, and :meth:`scrubjay.Index.search` for
+        the arguments of each."""
         return self._index.search_batch(
             texts,
             scope=self._scope,
@@ -188,7 +188,7 @@ class ScopeView:
     def count(
         self, *, filter: FilterLike | None = None, ids: Ids | None = None, exclude: Ids | None = None,
     ) -> int:  # fmt: skip
-        """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
+        """Count the memories visible to a search; see :meth:`scrubjay.Index.count`."""
         return self._index.count(self._scope, filter=filter, ids=ids, exclude=exclude)
 
     # ------------------------------------------------------------------ writing
@@ -230,7 +230,7 @@ class ScopeView:
         """
         if isinstance(records, (Mapping, str, bytes)) or not (
             is_table(records) or isinstance(records, Iterable)
-        ):  # is refused, as a whole
+        ):  # the index raises the error
             return self._index.upsert_many(records, scope=self._scope)
         rows = builtins.list(rows_of(records) if is_table(records) else records)
         for i, record in enumerate(rows):
@@ -239,7 +239,7 @@ class ScopeView:
                 try:
                     own = as_scope(own)
                 except (TypeError, ValueError):
-                    continue  # named below, with all else that is wrong
+                    continue  # reported below, with all other errors
             if own is not None and own != self._scope:
                 raise ValueError(f"records[{i}]: scope: expected {self._scope!r} or none, got {own!r}")
         return self._index.upsert_many(rows, scope=self._scope, progress=progress, batch_size=batch_size)
@@ -278,7 +278,7 @@ class ScopeView:
         return self._index.erase(self._scope, exact=exact, reason=reason, everywhere=everywhere, names=names)
 
     def feedback(self, hit: Hit | str | int, used: bool = True, query: str | None = None) -> bool:
-        """Note whether a hit was of use; see :meth:`scrubjay.Index.feedback`."""
+        """Record whether a hit was useful; see :meth:`scrubjay.Index.feedback`."""
         return self._index.feedback(hit, used, query, scope=self._scope)
 
     def __len__(self) -> int:
@@ -290,13 +290,13 @@ class ScopeView:
     def __repr__(self) -> str:
         try:
             n = self.count()
-        except Error as error:  # closed, away, without its key: a repr is also what a debugger shows
+        except Error as error:  # debuggers call repr, so it must not raise
             return f"<scrubjay.ScopeView of {self._scope!r}: {error}>"
         return f"<scrubjay.ScopeView of {self._scope!r}, {n:,} {'memory' if n == 1 else 'memories'} visible>"
 
 
 def as_view_scope(tenant: str | Scope, user: str | None, agent: str | None) -> Scope:
-    """Return the scope of a view: one as it is, or one of its names."""
+    """Return the scope of a view: a given scope, or one made of names."""
     if not isinstance(tenant, Scope):
         return Scope(tenant, user, agent)
     if user is not None or agent is not None:

@@ -1,4 +1,4 @@
-"""Writing to a collection: upserting, changing in part, deleting, erasing."""
+"""Writing to a collection: upsert, patch, delete, erase."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from scrubjay.records import (
 )
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
-from scrubjay.store.writing import checked_id, checked_reason
+from scrubjay.store.write_path import checked_id, checked_reason
 
-_PASSAGES_AT_A_TIME = 256  # that the embedder gets
+_PASSAGES_AT_A_TIME = 256  # per call of the embedder
 
 
 @guarded
 class Writer:
-    """Changes what one collection holds. Thread-safe; a write is visible to the next search when it returns."""
+    """Changes the documents of one collection. Thread-safe; a write is visible to the next search when it returns."""
 
     __slots__ = ("_collection", "_rule")
 
@@ -59,46 +59,45 @@ class Writer:
         context: str | None = None,
         passages: Sequence[tuple[int, int]] | Literal[False] | None = None,
     ) -> None:
-        """Write one memory; one with this id in this scope is replaced whole.
+        """Write one memory, replacing the memory with this id in this scope, if any.
 
         Args:
-            id: str or int; the first write settles which of the two this index has.
+            id: str or int; the first write decides which of the two this index has.
             text: is embedded and indexed, at most 16 MiB as UTF-8 and 8,388,608 tokens. bytes are UTF-8; invalid
-                ones become U+FFFD.
-            scope: who may find it.
-            vector: (dim,) numbers in place of the embedding, or (n, dim) numbers: a vector for each of n passages, the
-                nearest of which counts in a search.
-            metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
-                Tuples come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
+                sequences become U+FFFD.
+            scope: the scope that may find it.
+            vector: (dim,) numbers in place of the embedding, or (n, dim) numbers: a vector for each of n passages, of
+                which a search uses the nearest.
+            metadata: JSON values and datetimes under str keys; returned with each hit and tested by filters. Tuples
+                come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
-            expires_at, ttl: when it expires and is no longer found: a time, or how long from now (a timedelta
+            expires_at, ttl: when it expires and is no longer found: a time, or a duration from now (a timedelta
             or seconds).
-            entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
-                :mod:`scrubjay.entities`), for searches that weigh them.
+            entities: the people and things that it is about; stored in the metadata under `entities` in normalised form
+                (see :mod:`scrubjay.entities`), for searches that weigh them.
             version: write only if the memory is still at this version (`Record.version`, as :meth:`Index.get` returned
-                it); 0: only if this scope has no memory with this id. None: in any case.
-            context: where the text stands, such as a title or a summary of what is around it: at most 65,536 bytes. It
-                is embedded before the text, and its words are found as the text's are, but it does not count towards
-                the length that BM25 sees, and hits do not show it (`Record.context` has it).
-            passages: where they are in the text, (first character, the one after the last) of each, 1 to 16,384; each
-                gets a vector of its own. None: if the text is longer than the embedder reads well (`whole_chars`;
-                WordLlama: 16,000 characters; others mostly have no such limit), it is cut at headings, paragraphs, code
-                and sentences. False: one vector stands for the whole text. Words are those of the whole text in any
-                case.
+                it); 0: only if this scope has no memory with this id. None: unconditionally.
+            context: where the text comes from, such as a title or a summary of its surroundings: at most 65,536 bytes.
+                It is embedded before the text, and its words are searched like the text's, but it does not count
+                towards the length that BM25 uses, and hits do not show it (`Record.context` does).
+            passages: the passages of the text, (first character, end) of each with an exclusive end, 1 to 16,384; each
+                gets its own vector. None: a text longer than the embedder handles well (`whole_chars`; WordLlama:
+                16,000 characters; most others have no such limit) is cut at headings, paragraphs, code and sentences.
+                False: one vector for the whole text. Keywords are those of the whole text in any case.
 
-        An embedder that raises does not stop a write: the memory is stored without its vector, `pending`
-        (`Record.pending`, `Hit.pending`), words find it at once, and its text is embedded later
-        (:meth:`Admin.backfill`), which is a write of its own: the version is a new one.
+        An embedder that raises does not fail a write: the memory is stored without a vector and is `pending`
+        (`Record.pending`, `Hit.pending`); keyword searches find it at once, and its text is embedded later
+        (:meth:`Admin.backfill`) in a write of its own, which gives it a new version.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
-            VersionConflictError: the memory is at another version; `found` says which (0: it is absent).
-            OwnedCollectionError: the records of this collection are written by :class:`scrubjay.Memory` only; so
-                raises every method that writes.
-            HeldError: the memory that it would replace is under a legal hold (`Memory.admin.hold`); so raises every
-                method that would change or delete one. New memories are written.
-            EmbedderError: the embedder returned something else than a vector of its dimension, or it raised and the
-                index was made with `on_embedder_error="raise"`.
+            VersionConflictError: the memory is at another version; `found` is that version (0: it is absent).
+            OwnedCollectionError: only :class:`scrubjay.Memory` writes to this collection; every method that writes
+                raises this.
+            HeldError: the memory that it would replace is under a legal hold (`Memory.admin.hold`); every method that
+                would change or delete one raises this. New memories are written.
+            EmbedderError: the embedder returned something other than a vector of its dimension, or it raised and the
+                index was created with `on_embedder_error="raise"`.
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
 
@@ -132,7 +131,7 @@ class Writer:
             )
         else:
             _write_versioned(collection, [row])
-        if row.payload is not None:  # neither expires nor is pending without one
+        if row.payload is not None:  # without a payload it neither expires nor is pending
             collection.expiry.add([row])
             collection.backfill.note([row])
         if vector is None and row.vector is not None:
@@ -145,29 +144,30 @@ class Writer:
         progress: bool | None = None,
         batch_size: int = 256,
     ) -> int:
-        """Write many memories: all, or none whatever fails.
+        """Write many memories: all of them, or none if anything fails.
 
         Args:
-            records: a pandas or polars DataFrame or an Arrow table (columns as fields, `tenant`, `user` and `agent` for
-                the scope, others in the metadata); or an iterable of mappings or dataclass instances (:class:`Record`,
-                or one of yours) with the fields of :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at,
-                expires_at, ttl, entities, context, passages. A mapping's `scope` may itself be one of tenant, user,
-                agent; its `version` is a condition as for :meth:`Index.upsert`, that of a dataclass is not
-                (`vars(record)` of a :class:`Record` that was read is the mapping that is written only if the memory is
-                unchanged since). Of several records of one scope with one id the last one counts, its `version` too.
-            scope: for the records that have none.
-            progress: show a bar on standard error; None: if that is a terminal.
-            batch_size: texts the embedder gets at a time.
+            records: a pandas or polars DataFrame or an Arrow table (columns are fields; `tenant`, `user` and `agent`
+                form the scope; other columns go to the metadata); or an iterable of mappings or dataclass instances
+                (:class:`Record`, or your own) with the fields of :meth:`Index.upsert`: id, text, scope, vector,
+                metadata, created_at, expires_at, ttl, entities, context, passages. The `scope` of a mapping may itself
+                be a mapping of tenant, user, agent; the `version` of a mapping is a condition as for
+                :meth:`Index.upsert`, that of a dataclass is ignored (so `vars(record)` of a :class:`Record` that was
+                read is written only if the memory is unchanged since). If several records have the same scope and id,
+                the last one counts, including its `version`.
+            scope: for records without a scope.
+            progress: show a progress bar on standard error; None: if that is a terminal.
+            batch_size: the number of texts per call of the embedder.
 
         Returns:
             The number of memories written (distinct keys).
 
         Raises:
             TypeError, ValueError: the message names the record's position, the field, what was expected and given.
-            VersionConflictError: a memory is not at the `version` of its record; `id` says which.
+            VersionConflictError: a memory is not at the `version` of its record; `id` names the memory.
             EmbedderError: as for :meth:`Index.upsert`.
 
-        All records and their vectors are in memory at once; write a larger stream in slices.
+        All records and their vectors are in memory at once; split larger streams.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -223,22 +223,22 @@ class Writer:
         version: int | None,
         context: str | Keep | None = KEEP,
     ) -> int | None:
-        """Change one memory but not its text; return its new version, None if there is none.
+        """Change one memory but not its text; return its new version, or None if it does not exist.
 
         Args:
-            id, scope: of the memory, which is in exactly this scope. What is shared with it stays as it is.
-            metadata: merged with what is there key by key (a value replaces the whole value of its key, also where both
-                are objects); None as a value removes the key.
-            created_at, expires_at: as for :meth:`Index.upsert`; None takes the time away.
-            vector: (dim,) numbers; None takes the vector away. Nothing is embedded, and a memory that was pending
-                is not any more.
+            id, scope: of the memory, which is in exactly this scope. Memories shared with the scope are not changed.
+            metadata: merged with the stored metadata key by key (a value replaces the whole value of its key, even if
+                both are objects); None as a value removes the key.
+            created_at, expires_at: as for :meth:`Index.upsert`; None removes the time.
+            vector: (dim,) numbers; None removes the vector. Nothing is embedded, and a pending memory is not pending
+                any more.
             version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
-            context: as for :meth:`Index.upsert`; None takes it away. If the index has an embedder and no `vector` is
-                given, the text is embedded anew with it, before the writer's turn; it is pending where the embedder
-                does not answer.
+            context: as for :meth:`Index.upsert`; None removes it. If the index has an embedder and no `vector` is
+                given, the text is embedded again with it, before the write lock is taken; the memory is pending if the
+                embedder fails.
 
-        What is not named stays. A change is a write like any other: all or nothing, the version is a new one, and in
-        the order of writing the memory is the last.
+        Omitted arguments leave their values unchanged. A patch is a write like any other: all or nothing, with a new
+        version, and the memory becomes the last in the order of writing.
 
         Raises:
             VersionConflictError: the memory is at another version, or absent (`found` is 0).
@@ -275,12 +275,12 @@ class Writer:
         return written
 
     def delete(self, id: str | int, scope: Scope, reason: str) -> bool:
-        """Delete one memory; False if exactly this scope has none with this id.
+        """Delete one memory; return False if this exact scope has none with this id.
 
         Args:
             id: of the memory.
-            scope: of the memory. What is shared with the scope stays: the scope that it is shared by deletes it.
-            reason: 1 to 1,000 characters for the event that is left in the file (see :meth:`Admin.events`).
+            scope: of the memory. A memory shared with the scope is not deleted: delete it from its own scope.
+            reason: 1 to 1,000 characters for the event that is recorded in the file (see :meth:`Admin.events`).
         """
         collection = self._collection
         engine = collection.engine
@@ -296,18 +296,18 @@ class Writer:
     def delete_many(
         self, ids: Iterable[str | int] | None, scope: Scope, filter: FilterLike | None, reason: str
     ) -> int:
-        """Delete memories at once: in a file in one transaction, so that all are gone or none; return how many existed.
+        """Delete several memories at once, in a file in one transaction; return how many existed.
 
         Args:
-            ids: of the memories; what is not there is passed over.
+            ids: of the memories; unknown ones are ignored.
             scope, reason: as for :meth:`Index.delete`.
-            filter: conditions on metadata, created_at and expires_at; what it admits goes, of `ids` if they are given
-                as well. Looks at every memory of the scope (other writers of a file wait). Damaged ones stay in a file,
-                and are named in a :class:`~scrubjay.CorruptDataWarning`.
+            filter: conditions on metadata, created_at and expires_at; memories that match are deleted, restricted to
+                `ids` if these are given, too. Reads every memory of the scope (other writers of a file wait). Damaged
+                memories stay in a file, and are listed in a :class:`~scrubjay.CorruptDataWarning`.
 
         Raises:
-            TypeError: neither ids nor a filter.
-            ValueError: an empty filter; :meth:`Index.erase` deletes everything.
+            TypeError: neither ids nor a filter was given.
+            ValueError: the filter is empty; :meth:`Index.erase` deletes everything.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -336,34 +336,35 @@ class Writer:
         return n_deleted
 
     def erase(self, scope: Scope, exact: bool, reason: str, everywhere: bool, names: bool) -> int:
-        """Delete every memory whose scope agrees with all given components; return how many.
+        """Delete every memory whose scope agrees with all given components; return the number deleted.
 
-        `Scope("acme")` erases all of the tenant, its users and agents included; with `exact` only what has precisely
+        `Scope("acme")` erases the whole tenant, including its users and agents; with `exact` only memories of exactly
         this scope (the tenant's shared memories).
 
         Args:
-            scope: whose memories.
-            exact: of this scope only.
-            reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see
+            scope: of the memories.
+            exact: only memories of exactly this scope.
+            reason: 1 to 1,000 characters for the events that are recorded in the file, one per scope (see
                 :meth:`Admin.events`).
-            everywhere: in all collections of the file, not in this one only. Where a :class:`scrubjay.Memory` keeps its
-                records, which documents mirror, this is refused: `Memory.forget` erases both, and those of all other
-                collections.
-            names: the names of the erased user, agent or tenant (and its users) go from the file as well, in all
-                collections. Random pseudonyms, drawn for this erasure, take their place in the rows of scopes and so in
-                :meth:`Admin.events`; texts of others and reasons are not looked at. Every process that has the file
-                open reads its partitions anew. After :meth:`Admin.compact`, :meth:`Admin.verify_erased` with `names`
-                proves it.
+            everywhere: erase from all collections of the file, not only from this one. Refused if the file
+                holds a :class:`scrubjay.Memory`, whose records its documents mirror: `Memory.forget` erases both, and
+                those of all other collections.
+            names: also remove the names of the erased user, agent or tenant (and its users) from the file, in all
+                collections. Random pseudonyms, drawn for this erasure, replace them in the rows of scopes and so in
+                :meth:`Admin.events`; texts of others and reasons are not searched. Every process that has the file open
+                reloads its partitions. After :meth:`Admin.compact`, :meth:`Admin.verify_erased` with `names` verifies
+                it.
 
-        Of an encrypted tenant whose key cannot be had now whole scopes can be erased, but not with questions that
-        other scopes asked (EncryptionError). Where users have keys of their own (:mod:`scrubjay.keystores`) that of the
-        scope's user is destroyed once nothing of the user is left in the file, so that no copy from before opens.
+        If the key of an encrypted tenant is unavailable, whole scopes can be erased, but not if other scopes' recorded
+        questions would have to be (EncryptionError). If users have their own keys (:mod:`scrubjay.keystores`), the key
+        of the scope's user is destroyed once no data of the user is left in the file, so that earlier copies become
+        unreadable.
 
         Raises:
-            EncryptionError: as above; or all was erased, and the user's key could not be destroyed now: the next
-                erasure or opening does it.
-            OwnedCollectionError: `everywhere` or `names`, and there is a Memory; nothing was erased.
-            HeldError: some of it is under a legal hold (`Memory.admin.hold`); nothing was erased.
+            EncryptionError: as above; or everything was erased, but the user's key could not be destroyed: the next
+                erasure or opening destroys it.
+            OwnedCollectionError: `everywhere` or `names` was given, and there is a Memory; nothing was erased.
+            HeldError: some of the memories are under a legal hold (`Memory.admin.hold`); nothing was erased.
         """
         collection = self._collection
         scope = as_scope(scope)
@@ -382,7 +383,7 @@ class Writer:
         return n_erased
 
     def _vector_rule(self) -> VectorRule:
-        """Return what vectors must be now. The metric never changes; the dimension does with the model."""
+        """Return the current requirements for vectors. The metric never changes; the dimension does with the model."""
         dim = self._collection.engine.dim
         if self._rule.dim != dim:
             self._rule = self._rule._replace(dim=dim)
@@ -392,24 +393,24 @@ class Writer:
 def _patch_context(
     collection: OpenCollection, id: str | int, change: Patch, scope: Scope, version: int | None
 ) -> int | None:
-    """Change a document whose context changes: it is embedded anew before the write, which it must be the same for."""
+    """Patch a document's context. The text is embedded before the write; if the document changes meanwhile, retry."""
     engine, semantics = collection.engine, collection.semantics
     while True:
         document = engine.get(id, scope=scope)
-        found = 0 if document is None or document.scope != scope else document.version
-        if version is not None and found != version:
-            raise VersionConflictError(id, version, found)
-        if document is None or not found:
+        current = 0 if document is None or document.scope != scope else document.version
+        if version is not None and current != version:
+            raise VersionConflictError(id, version, current)
+        if document is None or not current:
             return None
         if semantics.embedder is None and semantics.model is None:
-            whole = change  # vectors are the caller's
+            whole = change  # the caller supplies vectors
         else:
             changed = (document.text, change.applied(document.payload))
             silent = open_progress(False, total=0, what="", unit="")
             (vector,), n_tried = semantics.embed_documents([changed], _PASSAGES_AT_A_TIME, silent)
             whole = change.with_vector(vector) if n_tried else change.to_embed()
         try:
-            written = engine.patch(id, whole, scope=scope, version=found)
+            written = engine.patch(id, whole, scope=scope, version=current)
         except VersionConflictError:
             if version is not None:
                 raise
@@ -422,8 +423,8 @@ def _patch_context(
 
 
 def _write_versioned(collection: OpenCollection, rows: Sequence[Row]) -> int:
-    """Write rows, some of which have a condition; return how many distinct ones."""
-    collection.expiry.remove_due()  # what has expired is absent
+    """Write rows, some of them conditional; return the number of distinct rows."""
+    collection.expiry.remove_due()  # expired documents count as absent
     written = collection.engine.upsert_versioned(
         [row.id for row in rows],
         [row.text for row in rows],
@@ -442,20 +443,20 @@ def _delete_matching(
     scope: Scope,
     reason: str,
 ) -> int:
-    """Delete what a filter admits, of `ids` if they are given; return how many."""
+    """Delete the documents that match a filter, restricted to `ids` if given; return how many."""
     if isinstance(filter, Mapping) and not filter:
         raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
-    wanted = None if ids is None else checked_ids(ids)
+    valid_ids = None if ids is None else checked_ids(ids)
     collection.expiry.remove_due()
-    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=wanted, reason=reason))
+    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))
     if not isinstance(collection.engine, DurableEngine):
         collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
     return len(gone)
 
 
 def _forget_notes(collection: OpenCollection, scope: Scope, exact: bool) -> None:
-    """What was asked from an erased scope goes, and what was noted on memories that are gone."""
+    """Delete the questions asked from an erased scope, and the feedback on erased memories."""
     engine = collection.engine
     collection.notes.forget(
         lambda note: (

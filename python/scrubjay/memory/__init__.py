@@ -1,14 +1,15 @@
-"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable.
+"""Memory for agents: typed records, scoped, written through a gate, erasable and replayable.
 
 ==========  ===============================================================  ===========================================
-kind        how it is read                                                   how it lives
+kind        how it is read                                                   lifetime
 ==========  ===============================================================  ===========================================
-policy      :meth:`Memory.known`: by key within the tenant, never ranked     versions that never change; confirmed,
-                                                                             in force from and until
-preference  :meth:`Memory.known`: all of a user's, by key                    replaced by key; a time to live
+policy      :meth:`Memory.known`: by key within the tenant, never ranked     immutable versions; confirmed; in force
+                                                                             from one time until another
+preference  :meth:`Memory.known`: all of a user's, by key                    replaced by key; optional time to live
 fact        :meth:`Memory.recall`: searched in scope                         provisional, active, superseded, revoked
 episode     :meth:`Memory.recall`: searched in scope                         long-lived
-(note)      :meth:`Memory.recall`: what :class:`scrubjay.Index` wrote        as long as it stays there
+(note)      :meth:`Memory.recall`: a document that :class:`scrubjay.Index`   as long as the document exists
+                                   wrote
 trace       :meth:`Memory.replay` by run                                     append-only; retention
 ==========  ===============================================================  ===========================================
 """
@@ -42,7 +43,7 @@ from scrubjay.memory.model.judge import DefaultJudge, Judge
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.read.index_notes import Note
-from scrubjay.memory.read.recalled import Recalled, RecalledHit
+from scrubjay.memory.read.recall_result import Recalled, RecalledHit
 
 __all__ = [
     "AsyncMemory",

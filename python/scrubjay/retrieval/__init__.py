@@ -1,6 +1,6 @@
-"""The funnel around a search: rewriting, fusion over expansions, reranking, placement, cache, traces.
+"""The pipeline around a search: rewriting, fusion over expansions, reranking, placement, cache, traces.
 
-Each stage can be left out, and none may break a search: what fails or is late is named in `degraded`.
+Each stage is optional, and no stage can fail a search: a stage that fails or is late is reported in `degraded`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Caches of results, invalidated by writes.
 
-Two levels. In process: whole results, bounded by age and bytes. In Redis, shared by processes: ids, scores and ranks
-only, never a text or the name of a scope; the documents are read from the index, so deleted ones are in no
-cache.
+There are two levels. In process: whole results, bounded by age and bytes. In Redis, shared by processes: ids, scores
+and ranks only, never texts or names of scopes; the documents are read from the index, so no cache holds deleted ones.
 """
 
 from __future__ import annotations
@@ -23,11 +22,12 @@ from scrubjay.locks import renew_in_children
 
 @dataclass(frozen=True)
 class CacheStats:
-    """`stale`: found, but something was written since, or it was too old; a stale look-up is a miss as well.
+    """`stale`: an entry was found, but there was a write since, or it was too old; a stale look-up also counts as a
+    miss.
 
     Attributes:
-        hits, misses: look-ups that found something, and that did not.
-        entries, bytes: what is kept now.
+        hits, misses: look-ups that returned a result, and that did not.
+        entries, bytes: the current contents.
 
     >>> CacheStats(hits=3, misses=1).hit_rate, CacheStats().hit_rate
     (0.75, 0.0)
@@ -41,7 +41,7 @@ class CacheStats:
 
     @property
     def hit_rate(self) -> float:
-        """The share of look-ups that found something; 0 before the first one."""
+        """The fraction of look-ups that are hits; 0 before the first one."""
         n_asked = self.hits + self.misses
         return self.hits / n_asked if n_asked else 0.0
 
@@ -55,16 +55,16 @@ class _Entry:
 
 
 class ResultCache:
-    """The results that were used most recently. Thread-safe.
+    """A least-recently-used cache of results. Thread-safe.
 
     Args:
-        max_bytes: of all entries, roughly.
-        ttl_s: how old an entry may be; None: any age.
+        max_bytes: of all entries, approximately.
+        ttl_s: the maximum age of an entry; None: unlimited.
         clock: seconds, monotonic.
-        max_entries: how many entries at most; None: as many as `max_bytes` holds.
+        max_entries: the maximum number of entries; None: as many as `max_bytes` allows.
 
-    What was used longest ago goes first. A key holds everything that decides a result but the documents, which the
-    generation represents. An entry of another generation is dropped by the next look-up.
+    The least recently used entries are evicted first. A key holds everything that determines a result except the
+    documents, which the generation represents. The next look-up drops an entry of another generation.
 
     >>> cache = ResultCache(1000)
     >>> cache.put("key", 1, "value", 5)
@@ -108,10 +108,10 @@ class ResultCache:
         """Return the value, or None if it is absent or stale.
 
         Args:
-            key: everything that decides a result but the documents.
-            generation: what stands for the documents; an entry of another one is stale.
+            key: everything that determines a result except the documents.
+            generation: represents the documents; an entry of another generation is stale.
         """
-        now = self._clock()  # the caller's function: not to be called under the lock
+        now = self._clock()  # the caller's function: must not be called under the lock
         with self._lock:
             entry = self._entries.get(key)
             if entry is not None and (entry.generation != generation or now >= entry.expires):
@@ -130,8 +130,8 @@ class ResultCache:
 
         Args:
             key, generation: as for :meth:`get`.
-            value: what is kept.
-            n_bytes: its size, roughly.
+            value: the value.
+            n_bytes: its size, approximately.
         """
         expires = float("inf") if self._ttl_s is None else self._clock() + self._ttl_s
         with self._lock:
@@ -144,13 +144,13 @@ class ResultCache:
                 self._forget(next(iter(self._entries)))
 
     def clear(self) -> None:
-        """Forget everything; the counts go on."""
+        """Remove all entries; the counts remain."""
         with self._lock:
             self._entries.clear()
             self._n_bytes = 0
 
     def stats(self) -> CacheStats:
-        """Return the counts since the beginning."""
+        """Return the counts since creation."""
         with self._lock:
             return CacheStats(self._hits, self._misses, self._stale, len(self._entries), self._n_bytes)
 
@@ -164,18 +164,17 @@ class ResultCache:
 
 
 class RedisCache:
-    """The same across processes, by a Redis server (extra "redis"). A failure of the server is a miss.
+    """A cache shared by processes, in a Redis server (extra "redis"). A failure of the server is a miss.
 
     Args:
         url: such as "redis://localhost:6379/0"; or `client`, an object of redis-py.
-        ttl_s: how long Redis keeps an entry.
+        ttl_s: the lifetime of an entry in Redis.
         prefix: of the keys.
-        retry_s: for how long a server that failed is left alone, so that not every search waits for it.
+        retry_s: after a failure, the time during which the server is not called, so that not every search waits for it.
         clock: seconds, monotonic.
 
-    A key names file, collection and question; the entry holds the versions of the visible scopes for which it was made
-    and
-    is valid for no other: a write by any process invalidates it at once, for all processes.
+    A key names file, collection and question; the entry holds the versions of the visible scopes for which it was
+    computed and is valid only for these: a write by any process invalidates it at once, for all processes.
     """
 
     def __init__(
@@ -213,13 +212,13 @@ class RedisCache:
         """Return the value; None if it is absent, of another generation, or the server is unavailable.
 
         Args:
-            key: everything that decides a result but the documents.
-            generation: what stands for the documents; an entry of another one is stale.
+            key: everything that determines a result except the documents.
+            generation: represents the documents; an entry of another generation is stale.
         """
-        found = self._call(lambda: self._client.get(self._name(key)))
+        content = self._call(lambda: self._client.get(self._name(key)))
         value, stale = None, False
-        if found is not None:
-            held, value = _read(found)
+        if content is not None:
+            held, value = _read(content)
             stale = held != repr(generation)
             if stale:
                 value = None
@@ -230,18 +229,18 @@ class RedisCache:
         return value
 
     def put(self, key: Hashable, generation: Hashable, value: Any) -> None:
-        """Keep a value that JSON can express.
+        """Store a value that JSON can represent.
 
         Args:
             key, generation: as for :meth:`get`.
-            value: what is kept.
+            value: the value.
         """
         text = json.dumps([repr(generation), value])
         entry = _checksum(text.encode()).decode() + text
         self._call(lambda: self._client.set(self._name(key), entry, px=self._ttl_ms))
 
     def stats(self) -> CacheStats:
-        """Return the counts of this object; the server knows its entries."""
+        """Return the counts of this object; only the server knows its entries."""
         with self._lock:
             return CacheStats(self._hits, self._misses, self._stale)
 
@@ -253,7 +252,7 @@ class RedisCache:
             return None
         try:
             answer = request()
-        except Exception as error:  # noqa: BLE001 - a cache that is away must not break a search
+        except Exception as error:  # noqa: BLE001 - an unavailable cache must not fail a search
             self.last_error = f"{type(error).__name__}: {error}"
             self._resting_until = self._clock() + self._retry_s
             return None
@@ -261,13 +260,13 @@ class RedisCache:
         return answer
 
 
-_MAX_BYTES = 16 << 20  # of an entry; ours are some hundred bytes a hit
+_MAX_BYTES = 16 << 20  # of an entry; ours take some hundred bytes per hit
 _N_CHECKSUM = 16
 
 
 def _checksum(text: bytes) -> bytes:
-    """Return what stands before an entry. It finds damage, which could pass for another score or id; it is no proof of
-    who wrote the entry, so what is read is checked all the same."""
+    """Return the prefix of an entry. It detects damage, which could pass for another score or id; it does not
+    authenticate the entry, so its contents are checked all the same."""
     return sha256(text).hexdigest()[:_N_CHECKSUM].encode()
 
 

@@ -1,6 +1,6 @@
-"""The hits that fit a prompt, and their order in it.
+"""Selection of the hits that fit into a prompt, and their order in it.
 
-Models read the beginning and the end of a long context best (Liu et al. 2023, "Lost in the middle"), so the best hits
+Models use the beginning and the end of a long context best (Liu et al. 2023, "Lost in the middle"), so the best hits
 can be placed there and the weakest in the middle.
 """
 
@@ -17,7 +17,7 @@ SomeHit = TypeVar("SomeHit", bound=Hit)
 
 
 def place_at_edges(best_first: Sequence[One]) -> list[One]:
-    """Of `best_first` put the best first, the second best last, and so on inwards; the weakest stand in the middle.
+    """Place the first of `best_first` first, the second last, and so on inwards; the weakest are in the middle.
 
     >>> place_at_edges([1, 2, 3, 4, 5])
     [1, 3, 5, 4, 2]
@@ -26,7 +26,7 @@ def place_at_edges(best_first: Sequence[One]) -> list[One]:
 
 
 def count_roughly(text: str) -> int:
-    """Estimate the tokens of a text without a tokenizer: one for four bytes of UTF-8, at least one.
+    """Estimate the tokens of a text without a tokenizer: one per four bytes of UTF-8, at least one.
 
     >>> count_roughly("Prefers trains to planes.")
     7
@@ -36,12 +36,12 @@ def count_roughly(text: str) -> int:
 
 @dataclass(frozen=True)
 class Context:
-    """What fits into a prompt.
+    """The budget of hits in a prompt, and their placement.
 
     Args:
         max_tokens: of all texts together; None: no limit. Records are taken whole, best first; one that does not fit
-            is left out, and smaller ones after it may still fit.
-        count: tokens of a text; your model's tokenizer knows better than the default estimate.
+            is skipped, and smaller ones after it may still fit.
+        count: counts the tokens of a text; your model's tokenizer is more accurate than the default estimate.
         edges: place the best first and last.
     """
 
@@ -54,7 +54,7 @@ class Context:
             raise ValueError(f"max_tokens: expected 1 or more, or None, got {self.max_tokens}")
 
     def select(self, best_first: Sequence[SomeHit]) -> list[SomeHit]:
-        """Return those of the hits `best_first` that fit, placed."""
+        """Return the hits of `best_first` that fit, placed."""
         chosen = list(best_first)
         if self.max_tokens is not None:
             chosen, left = [], self.max_tokens

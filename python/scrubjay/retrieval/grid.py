@@ -1,4 +1,4 @@
-"""What tuning tries: a coarse grid of fusions and weights, then one step around those that did best."""
+"""The grid of tuning: fusions and weights in coarse steps, then one step around the best of them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from scrubjay.fusion import (
 )
 
 BM25_PAIRS = ((0.4, 0.2), (0.8, 0.5), (1.2, 0.75), (1.6, 0.75), (1.2, 0.3))
-"""(k1, b) for short turns, for texts between, and the usual ones for long texts."""
+"""(k1, b) for short turns, for texts in between, and the usual values for long texts."""
 _RECENCY = ((0.1, 168.0), (0.3, 168.0), (0.1, 2160.0), (0.3, 2160.0))  # a week, a quarter of a year
 
 
 def fusions() -> list[Query]:
-    """Return every fusion in a few weights, with all else as usual."""
+    """Return every fusion in a few weights, with defaults for all else."""
     fusions: list[Fusion] = [Auto()]
     fusions += [
         RRF(k, weights)
@@ -41,11 +41,13 @@ def fusions() -> list[Query]:
 
 
 def variations(query: Query) -> list[Query]:
-    """Return the queries at one step from `query`: in its weights, or in one signal."""
+    """Return the queries one step away from `query`: in its weights, or in one signal."""
     varied = [replace(query, identifier_tier=False), replace(query, spelling=False)]
     varied += [replace(query, coverage=coverage) for coverage in (0.1, 0.2, 0.4, 0.8)]
-    varied += [replace(query, neighbours=one) for one in (False, Neighbours(0.1), Neighbours(0.4))]
-    varied += [replace(query, dates=one) for one in (False, Dates(3.0), Dates(12.0))]
+    varied += [
+        replace(query, neighbours=neighbours) for neighbours in (False, Neighbours(0.1), Neighbours(0.4))
+    ]
+    varied += [replace(query, dates=dates) for dates in (False, Dates(3.0), Dates(12.0))]
     varied += [replace(query, recency=Recency(weight, hours)) for weight, hours in _RECENCY]
     fusion = query.fusion
     if isinstance(fusion, Weighted):

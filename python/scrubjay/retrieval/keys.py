@@ -1,8 +1,8 @@
-"""Cache keys: everything that decides a result, as a value that can be compared and hashed.
+"""Cache keys: everything that determines a result, as a comparable and hashable value.
 
-What prints the same need not be the same: long arrays and bitmaps print with "..." in the middle, and an object without
-a name prints its address, which another one may have tomorrow, or in another process today. So values are taken
-apart by their types, and what cannot be taken apart is not cached.
+Equal reprs do not imply equal values: long arrays and bitmaps are abbreviated with "...", and an object without a name
+prints its address, which another object may have later, or in another process. So values are taken apart by their
+types, and if that is impossible, the result is not cached.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from scrubjay._native import Filter, Scope
 from scrubjay.fusion import Query
 
 
-class Unkeyed(Exception):  # noqa: N818 - no error: the retrieval is not cached
+class Unkeyed(Exception):  # noqa: N818 - not an error: the retrieval is not cached
     """A value that cannot be compared reliably."""
 
 
 def key_of(value: Any) -> Hashable:
-    """Return equal keys for what decides alike, and for nothing else; they print alike in every process.
+    """Return keys that are equal for equivalent values only; their reprs are the same in every process.
 
     Raises:
-        Unkeyed: the value is of no kind that is known here.
+        Unkeyed: unknown type of value.
 
     >>> key_of({"ids": {3, 1}, "k": 1}) == key_of({"k": 1, "ids": {1, 3}})
     True
@@ -50,7 +50,7 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, Mapping):
         if all(type(name) is str for name in value):
             return ("mapping", *((name, key_of(value[name])) for name in sorted(value)))
-        return ("mixed", *sorted(((key_of(name), key_of(one)) for name, one in value.items()), key=repr))
+        return ("mixed", *sorted(((key_of(name), key_of(item)) for name, item in value.items()), key=repr))
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return ("sequence", *map(key_of, value))
     if isinstance(value, (set, frozenset)):
@@ -64,20 +64,20 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, (datetime.datetime, datetime.date)):
         return (type(value).__name__, value.isoformat())
     if isinstance(value, Query):
-        return ("query", *(key_of(one) for one in value.values().values()))
+        return ("query", *(key_of(item) for item in value.values().values()))
     if is_dataclass(value) and type(value).__module__.startswith("scrubjay.fusion."):
         return ("part", repr(value))  # frozen, of numbers and texts
-    if isinstance(value, Filter) and "..." not in (shown := repr(value)):
-        return ("filter", shown)
+    if isinstance(value, Filter) and "..." not in (text := repr(value)):
+        return ("filter", text)
     raise Unkeyed(f"{type(value).__name__} has no key")
 
 
 def name_of(part: Any) -> Hashable:
-    """Return a name for a part that takes part in a result: a model, a template, a function.
+    """Return a name for a component that affects a result: a model, a template, a function.
 
-    A text stands for itself, an object with a `name` for its class and name (one with a `cache_name` for that), a
-    function of a module for its qualified name. Anything else (a lambda, a closure, an object without a name, a
-    function of the main script) gets a random name, which nothing else ever has: who asks with it shares no results.
+    A text is its own name, an object with a `name` is named by its class and name (with a `cache_name`, by that), a
+    function of a module by its qualified name. Anything else (a lambda, a closure, an object without a name, a function
+    of the main script) gets a random, unique name, so its results are not shared.
 
     >>> name_of(None), name_of("{title}"), name_of(key_of)
     (None, ('str', '{title}'), ('function', 'scrubjay.retrieval.keys', 'key_of'))

@@ -1,4 +1,4 @@
-"""Late interaction: a question and a text as one vector a token, compared token by token."""
+"""Late interaction: one vector per token of a question and a text, compared token by token."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _MB = 1 << 20
 
 
 class LateInteractionReranker:
-    """A reranker of the kind of ColBERT, over the passages of each text.
+    """A ColBERT-style reranker over the passages of each text.
 
     The score of a passage is MaxSim (Khattab and Zaharia 2020): for each token of the question the largest dot product
-    with a token of the passage, summed over the question. The score of a text is that of its best passage. The vectors
-    of passages are kept, so that a text that was seen before costs no run of the model.
+    with a token of the passage, summed over the question. The score of a text is that of its best passage. Vectors of
+    passages are cached, so a text that was seen before costs no run of the model.
 
     Args:
         model: an object of fastembed's `LateInteractionTextEmbedding` (with `query_embed` and `passage_embed`), or of
             PyLate's `models.ColBERT` (with `encode(texts, is_query=...)`), or a function (texts, is_query) -> for each
-            text an array of shape (tokens, dim). Vectors are used as they come: such models normalise them.
-        name: tells rerankers apart in traces and caches; None: the name of the model's class.
-        max_chars: of a passage, 50 or more; longer texts are cut as :func:`scrubjay.passages.split` does. What the
-            model reads at once bounds it: about four or five characters are a token of English.
-        overlap: characters that a passage repeats of the one before, at most half of `max_chars`.
-        cache_mb: memory for vectors of passages, at four bytes a number; the ones not asked for longest go first. 0:
-            none are kept.
+            text an array of shape (tokens, dim). Vectors are used unchanged: such models normalise them.
+        name: identifies the reranker in traces and caches; None: the name of the model's class.
+        max_chars: maximum length of a passage, 50 or more; longer texts are cut by :func:`scrubjay.passages.split`. It
+            is limited by the input length of the model: a token of English has about four or five characters.
+        overlap: characters of the previous passage that a passage repeats, at most half of `max_chars`.
+        cache_mb: memory for vectors of passages, at four bytes per number; the least recently used ones are evicted. 0:
+            no cache.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -67,7 +67,7 @@ class LateInteractionReranker:
         renew_in_children(self, "_lock")
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Return MaxSim of `query` with the best passage of each of `texts`; 0 for a text without one.
+        """Return MaxSim of `query` with the best passage of each of `texts`; 0 for a text without passages.
 
         Raises:
             ValueError: the model's vectors are not of shape (tokens, dim), or not all of one dim.
@@ -84,23 +84,25 @@ class LateInteractionReranker:
     def _passages(self, text: str) -> list[str]:
         if len(text) <= self._max_chars:
             return [text] if text.strip() else []
-        found = split(text, max_chars=self._max_chars, overlap=self._overlap)
-        return [f"{one.context}\n{one.text}" if one.headings else one.text for one in found]
+        passages = split(text, max_chars=self._max_chars, overlap=self._overlap)
+        return [
+            f"{passage.context}\n{passage.text}" if passage.headings else passage.text for passage in passages
+        ]
 
     def _vectors(self, passages: list[str]) -> dict[str, Tokens]:
-        """Return the vectors of each passage, and keep them."""
-        found: dict[str, Tokens] = {}
+        """Return the vectors of each passage, and cache them."""
+        vectors: dict[str, Tokens] = {}
         with self._lock:
             for passage in passages:
                 if passage in self._kept:
                     self._kept.move_to_end(passage)
-                    found[passage] = self._kept[passage]
-        missing = [passage for passage in passages if passage not in found]
+                    vectors[passage] = self._kept[passage]
+        missing = [passage for passage in passages if passage not in vectors]
         if missing:
-            made = self._checked(self._encode(missing, False), len(missing))
-            found.update(zip(missing, made, strict=True))
-            self._keep({passage: found[passage] for passage in missing})
-        return found
+            new = self._checked(self._encode(missing, False), len(missing))
+            vectors.update(zip(missing, new, strict=True))
+            self._keep({passage: vectors[passage] for passage in missing})
+        return vectors
 
     def _keep(self, made: dict[str, Tokens]) -> None:
         with self._lock:
@@ -114,9 +116,9 @@ class LateInteractionReranker:
 
     @staticmethod
     def _checked(answer: Sequence[Any], n: int) -> list[Tokens]:
-        vectors = [np.ascontiguousarray(one, dtype=np.float32) for one in answer]
-        if len(vectors) != n or any(one.ndim != 2 for one in vectors):
-            shapes = ", ".join(str(one.shape) for one in vectors[:3])
+        vectors = [np.ascontiguousarray(vector, dtype=np.float32) for vector in answer]
+        if len(vectors) != n or any(vector.ndim != 2 for vector in vectors):
+            shapes = ", ".join(str(vector.shape) for vector in vectors[:3])
             raise ValueError(
                 f"model: expected {n} arrays of shape (tokens, dim), got {len(vectors)}: {shapes}"
             )

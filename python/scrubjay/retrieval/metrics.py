@@ -2,9 +2,9 @@
 
 recall = relevant documents among the first ten / relevant documents (not capped at ten).
 nDCG = DCG / ideal DCG, DCG = sum over relevant hits of gain / log2(rank + 1); the ideal ranking has the documents of
-the highest gains first, as many as fit. The gain is 1, or the grade of a judgement where there are grades, as in
+the highest gains first, as many as fit. The gain is 1, or the grade of the judgement for graded judgements, as in
 trec_eval and BEIR. [Järvelin and Kekäläinen, TOIS 2002]
-A set's figure is the mean over its judged queries.
+The figure of a set is the mean over its judged queries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEPTH = 10
 
 
 def recall(ranking: Sequence[Any], relevant: Collection[Any]) -> float:
-    """Return the share of the relevant documents that are among the first ten.
+    """Return the fraction of the relevant documents that are among the first ten.
 
     >>> recall(["a", "b"], {"b", "c"})
     0.5
@@ -26,12 +26,12 @@ def recall(ranking: Sequence[Any], relevant: Collection[Any]) -> float:
 
 
 def recall_at(depth: int, ranking: Sequence[Any], relevant: Collection[Any]) -> float:
-    """The same as :func:`recall`, cut elsewhere."""
+    """Return the same as :func:`recall`, cut at `depth`."""
     return sum(id in relevant for id in ranking[:depth]) / len(relevant)
 
 
 def reciprocal_rank(ranking: Sequence[Any], relevant: Collection[Any], depth: int = DEPTH) -> float:
-    """Return 1 / rank of the first relevant document among the first `depth`, 0 if there is none; its mean is MRR.
+    """Return 1 / rank of the first relevant document among the first `depth`, or 0 without one; its mean is MRR.
 
     >>> reciprocal_rank(["a", "b"], {"b"})
     0.5

@@ -1,4 +1,4 @@
-"""Rerankers: a function, a cross-encoder by sentence-transformers or by ONNX, and endpoints of the usual shape."""
+"""Rerankers: a function, a cross-encoder by sentence-transformers or by ONNX, and HTTP endpoints."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CallableReranker:
     """Any function (query, texts) -> scores.
 
     Args:
-        function: (query, texts) -> one number a text, higher is better.
-        name: tells rerankers apart in traces and caches; None: "callable", and caches go by the function.
+        function: (query, texts) -> one number per text, higher is better.
+        name: identifies the reranker in traces and caches; None: "callable", and caches identify the function.
 
     >>> CallableReranker(lambda query, texts: [len(text) for text in texts]).score("q", ["a", "bc"])
     array([1., 2.], dtype=float32)
@@ -34,7 +34,7 @@ class CallableReranker:
         self._function = function
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Return what the function makes of `query` and `texts`, float32, one a text."""
+        """Return the function's scores of `texts` for `query`, float32, one per text."""
         return np.asarray(self._function(query, texts), dtype=np.float32)
 
 
@@ -52,21 +52,21 @@ class SentenceTransformersReranker:
         self._model: Any = library.CrossEncoder(model, **options)
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Return the model's relevance to `query` of each of `texts`."""
+        """Return the model's relevance of each of `texts` to `query`."""
         return np.asarray(self._model.predict([(query, text) for text in texts]), dtype=np.float32)
 
 
 class OnnxReranker:
     """A cross-encoder from a local folder with `model.onnx` and `tokenizer.json` (extra "onnx").
 
-    Each pair is a run of its own, so it has the same score whatever stands beside it. In a batch it would not: int8
-    models scale a whole batch by its largest value, and padding changes last bits. On a CPU a batch saves nothing: 20
-    turns of a conversation took .95 to 1.24 times the CPU time in batches of 16 (ms-marco-MiniLM-L12, int8).
+    Each pair is run separately, so its score does not depend on other pairs. In a batch it would: int8 models scale a
+    whole batch by its largest value, and padding changes the last bits. On a CPU batches save nothing: 20 turns of a
+    conversation took .95 to 1.24 times the CPU time in batches of 16 (ms-marco-MiniLM-L12, int8).
 
     Args:
-        folder: holds the two files; `model_file` is the model's name if it is another.
-        max_length: tokens of query and text together; the text is cut.
-        threads: of onnxruntime for one run; None leaves it to onnxruntime.
+        folder: contains the two files; `model_file` is the name of the model if it differs.
+        max_length: maximum number of tokens of query and text together; the text is truncated.
+        threads: of onnxruntime for one run; None: onnxruntime decides.
 
     Raises:
         FileNotFoundError: the folder lacks one of the files.
@@ -115,18 +115,18 @@ class OnnxReranker:
 
 
 class HttpReranker:
-    """An endpoint that takes a query and texts and answers with index and score.
+    """An endpoint that takes a query and texts and returns pairs of index and score.
 
     Args:
-        model: its name, as the endpoint knows it; text-embeddings-inference serves one model and is not told.
+        model: its name at the endpoint; not sent to text-embeddings-inference, which serves one model.
         url: the whole address, such as "https://api.jina.ai/v1/rerank".
-        api_key: sent as a bearer token; by default the environment's key of the provider whose host it is (CO_API_KEY
-            or COHERE_API_KEY, JINA_API_KEY, VOYAGE_API_KEY), over https. It is in no message.
-        timeout_s: of each request; there is no second attempt.
-        shape: of the body. "documents": `{"model", "query", "documents"}`, as Cohere, Jina and Voyage have it; "texts":
-            `{"query", "texts", "truncate": true}` of Hugging Face's text-embeddings-inference.
-        batch_size: texts a request, 1 or more; None: all in one, or 32 for the shape "texts", which is the most that
-            such a server takes unless told otherwise.
+        api_key: sent as a bearer token; by default the environment's key of the provider with this host (CO_API_KEY or
+            COHERE_API_KEY, JINA_API_KEY, VOYAGE_API_KEY), over https. No message contains it.
+        timeout_s: of each request; there is no retry.
+        shape: of the body. "documents": `{"model", "query", "documents"}`, for Cohere, Jina and Voyage; "texts":
+            `{"query", "texts", "truncate": true}` for Hugging Face's text-embeddings-inference.
+        batch_size: texts per request, 1 or more; None: all in one request, or 32 for the shape "texts", the default
+            limit of such a server.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class HttpReranker:
         self._batch_size = 32 if batch_size is None and shape == "texts" else batch_size
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Ask the endpoint for the relevance to `query` of each of `texts`, once a batch.
+        """Request the relevance of each of `texts` to `query`, in one request per batch.
 
         Raises:
-            RetrievalError: it refuses, does not answer in time, or answers something else.
+            RetrievalError: the endpoint refuses, does not answer in time, or returns something other than scores.
         """
         step = self._batch_size or max(1, len(texts))
         parts = [self._asked(query, texts[start : start + step]) for start in range(0, len(texts), step)]

@@ -25,18 +25,18 @@ Scores = NDArray[np.float32]
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Scores texts by how well they answer a query. An optional attribute `name` tells rerankers apart in caches."""
+    """Scores texts by how well they answer a query. An optional attribute `name` identifies the reranker in caches."""
 
     def score(self, query: str, texts: list[str]) -> Scores:
-        """Return one finite float32 for each of `texts`: how well it fits `query`, higher is better."""
+        """Return one finite float32 for each of `texts`: its relevance to `query`, higher is better."""
         ...
 
 
 def render(template: str | Callable[[Hit], str] | None, hit: Hit) -> str:
-    """What the reranker reads of a hit: its text, or a template over its text and metadata.
+    """Return the reranker's input for a hit: its text, or a template over its text and metadata.
 
-    A template is a function of the hit, or a str in which {text}, {id}, {created_at} and the names of metadata stand
-    in braces; what a hit lacks is empty.
+    A template is a function of the hit, or a str with {text}, {id}, {created_at} and names of metadata in braces;
+    missing values are empty.
     """
     if template is None:
         return hit.text
@@ -46,11 +46,11 @@ def render(template: str | Callable[[Hit], str] | None, hit: Hit) -> str:
 
 
 def order_of(hits: Sequence[RetrievedHit], scores: Scores, fused_weight: float) -> list[int]:
-    """Places of the hits in their new order: those of the identifier tier first, then by the reranker's score and the
-    fused one; of equal ones the earlier.
+    """Return the new order of the hits: the identifier tier first, then by the reranker's and the fused score; ties
+    keep their order.
 
-    Each score counts by its deviations from the mean of its tier. Hits of several queries have no fused scores that
-    can be compared: of them the logarithm of the place counts.
+    Each score is standardised within its tier. Hits of several queries have no comparable fused scores: the logarithm
+    of their place is used instead.
     """
     exact = np.array([hit.identifier for hit in hits])
     total = scores.astype(np.float64)
@@ -88,9 +88,9 @@ class Reranking:
     """A reranker with a deadline and a cache of its scores.
 
     Args:
-        reranker: called in a thread of its own, one call at a time.
-        deadline_s: how long a call may take; None: as long as it wants.
-        cache_size: how many scores of (query, text) are remembered.
+        reranker: called on its own thread, one call at a time.
+        deadline_s: time limit of a call; None: no limit.
+        cache_size: the number of cached scores of (query, text).
     """
 
     def __init__(self, reranker: Reranker, deadline_s: float | None, cache_size: int = 10_000) -> None:
@@ -115,8 +115,8 @@ class Reranking:
         """Return the scores; cached ones are not computed again.
 
         Raises:
-            TimeoutError: it is late. The call goes on in the background and its answer is remembered.
-            Exception: what the reranker raises, or ValueError for an answer of the wrong shape.
+            TimeoutError: the deadline passed. The call continues in the background and its result is cached.
+            Exception: raised by the reranker, or ValueError for an answer of the wrong shape.
         """
         keys = [sha256(f"{len(query)} {query}{text}".encode("utf-8", "replace")).digest() for text in texts]
         with self._lock:
@@ -151,21 +151,21 @@ class Reranking:
         return np.array(known, dtype=np.float32)
 
     def _submit(self, ask: Callable[[], None]) -> Future[None]:
-        """Hand a call to the thread, which another caller may be releasing."""
+        """Submit a call to the thread, which another caller may be releasing concurrently."""
         while True:
             with self._lock:
                 pool = self._pool
-                if pool is None or self._pid != os.getpid():  # a child has no threads of its parent
+                if pool is None or self._pid != os.getpid():  # a fork does not have the parent's threads
                     pool = self._pool = ThreadPoolExecutor(1, thread_name_prefix="scrubjay-rerank")
                     self._pid = os.getpid()
                 try:
                     return pool.submit(ask)
                 except RuntimeError:
-                    if sys.is_finalizing() or self._pool is pool:  # the interpreter ends
+                    if sys.is_finalizing() or self._pool is pool:  # the interpreter is shutting down
                         raise
 
     def stats(self) -> CacheStats:
-        """Return how many scores were known, how many were not, and how many are remembered."""
+        """Return the hits, misses and entries of the cache of scores."""
         with self._lock:
             return CacheStats(self._n_hits, self._n_misses, entries=len(self._known))
 

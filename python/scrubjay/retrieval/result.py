@@ -17,15 +17,15 @@ from scrubjay.retrieval.trace import Trace
 
 @guarded
 class RetrievedHit(Hit):
-    """A hit and its scores from the stages after the search."""
+    """A hit with its scores from the stages after the search."""
 
-    # Not in slots: few hits have anything of their own here, and what is not set needs no constructor.
+    # Not in slots: few hits set these attributes, and the others then need no constructor.
     _evidence: tuple[int | None, int | None, bool] | None = None
     _own_score: float | None = None
     queries: tuple[int, ...] = (0,)
-    """Which queries found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
+    """The queries that found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
     rerank_score: float | None = None
-    """The reranker's score, None if it was not reranked."""
+    """The reranker's score, or None if it was not reranked."""
 
     def __init__(self, hits: Hits, position: int, score: float, queries: tuple[int, ...]) -> None:
         super().__init__(hits, position)
@@ -51,12 +51,12 @@ class RetrievedHit(Hit):
 
     @property
     def payload(self) -> bytes | None:
-        """The bytes that hold its metadata, not decoded (see :mod:`scrubjay.payload`)."""
-        found: bytes | None = self._result.payload(self._position)
-        return found
+        """The encoded metadata (see :mod:`scrubjay.payload`)."""
+        payload: bytes | None = self._result.payload(self._position)
+        return payload
 
     def found_with(self, lexical_rank: int | None, vector_rank: int | None, identifier: bool) -> None:
-        """Say what another process found the hit with.
+        """Set the evidence with which another process found the hit.
 
         Args:
             lexical_rank, vector_rank: from 1; None: not among those candidates.
@@ -66,21 +66,21 @@ class RetrievedHit(Hit):
 
     @property
     def lexical_rank(self) -> int | None:
-        """Its rank, from 1, among the lexical candidates; None if it is not one of them."""
+        """The rank, from 1, among the lexical candidates; None if the document is not one of them."""
         return super().lexical_rank if self._evidence is None else self._evidence[0]
 
     @property
     def vector_rank(self) -> int | None:
-        """Its rank, from 1, among the vector candidates; None if it is not one of them."""
+        """The rank, from 1, among the vector candidates; None if the document is not one of them."""
         return super().vector_rank if self._evidence is None else self._evidence[1]
 
     @property
     def identifier(self) -> bool:
-        """Whether it is in the identifier tier."""
+        """Whether the document is in the identifier tier."""
         return super().identifier if self._evidence is None else self._evidence[2]
 
     def to_dict(self, *, snippet: int | None = None) -> dict[str, Any]:
-        """Return everything known about the hit in JSON's own types; see :meth:`scrubjay.Hit.to_dict`."""
+        """Return everything known about the hit as JSON types; see :meth:`scrubjay.Hit.to_dict`."""
         fields = super().to_dict(snippet=snippet)
         fields["queries"] = list(self.queries)
         if self.rerank_score is not None:
@@ -89,7 +89,7 @@ class RetrievedHit(Hit):
 
 
 def retrieved_hits(found: Hits) -> list[RetrievedHit]:
-    """Return the hits of one query, in their order; made natively, at once."""
+    """Return the hits of one query in order; created in one native call."""
     hits: list[RetrievedHit] = hits_of(RetrievedHit, found, found._result)
     return hits
 
@@ -107,13 +107,13 @@ class Retrieved(Sequence[RetrievedHit]):
     ) -> None:
         self._hits = list(hits)
         self.mode = mode
-        """What really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        """The mode that really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
         self.degraded = degraded
-        """Why less ran than was asked for, as "code: sentence"."""
+        """The reasons why less ran than was requested, each "code: sentence"."""
         self.trace = trace
-        """What ran, for how long."""
+        """The stages that ran, with their durations."""
         self.cached = cached
-        """Whether it comes from the cache."""
+        """Whether it comes from a cache."""
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -127,7 +127,7 @@ class Retrieved(Sequence[RetrievedHit]):
 
     @property
     def keys(self) -> list[tuple[Scope, str | int]]:
-        """The keys in order: pairs of exact scope and id. An id alone may be that of several hits."""
+        """The keys in order: pairs of exact scope and id. Several hits may have the same id."""
         return [(hit.scope, hit.id) for hit in self._hits]
 
     @property
@@ -142,12 +142,12 @@ class Retrieved(Sequence[RetrievedHit]):
 
     @property
     def relevance(self) -> str:
-        """Whether anything fits the question: the highest relevance of a hit, "none" without hits. Needs
+        """Whether any hit fits the question: the highest relevance of a hit; "none" without hits. Needs
         explain=True."""
         return best_of(hit.relevance for hit in self._hits)
 
     def to_dicts(self, *, snippet: int | None = None) -> list[dict[str, Any]]:
-        """Return the hits as JSON-serialisable dicts, with a snippet of that many characters if `snippet` is given."""
+        """Return the hits as JSON-serialisable dicts, each with a snippet of `snippet` characters if that is given."""
         return [hit.to_dict(snippet=snippet) for hit in self._hits]
 
     def __len__(self) -> int:

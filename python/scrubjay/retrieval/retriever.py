@@ -1,4 +1,4 @@
-"""The retriever: a search with stages before and after it. No stage can break the search."""
+"""The retriever: a search with stages before and after it. No stage can fail the search."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from scrubjay.fusion.methods import number
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
+from scrubjay.retrieval.hit_merging import merge
 from scrubjay.retrieval.keys import name_of
-from scrubjay.retrieval.merging import merge
-from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.result_cache import Remembering
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace
@@ -37,7 +37,7 @@ _CASCADE = {
 
 
 Words = tuple[str, str | bytes | None]
-"""The text of a query, and the keywords in its place for the ranking by words."""
+"""The text of a query, and the keywords that replace it in the lexical ranking."""
 
 
 class Request(NamedTuple):
@@ -54,38 +54,38 @@ class Request(NamedTuple):
 
 
 class Retriever:
-    """Questions in, the memories that answer them out: rewrite, search, rerank, select.
+    """Retrieves the memories that answer a question: rewrite, search, rerank, select.
 
     Args:
-        index: where the memories are.
+        index: with the memories.
         rewriter: a :class:`Rewriter`, or a function from a question to :class:`Rewritten`, a mapping or a list of
-            expansions. The verbatim question is always asked, too; all queries go to the engine in one batch. One that
-            has a parameter `conversation` is told what was said before.
-        reranker: a :class:`Reranker`; its scores order the best beside the fused ones, but for documents of the
-            identifier tier, which stay first.
-        rerank: how many of the best are reranked.
-        fused_weight: what the fused scores count beside the reranker's, each by how they spread among the reranked;
-            0: nothing. They know what a reranker does not read, such as dates.
-        surroundings: whether the reranker reads more than texts. Where the question names days, the day of a hit stands
-            before its text (:class:`scrubjay.Dates`). Where it names none, a turn of a conversation is read a second
-            time, behind what another speaker said just before it (the last 200 characters), and the mean of both scores
-            counts; only where documents say which turn they are (:class:`scrubjay.Neighbours`), and only what the
-            search's filter admits; not where the query names ids or the filter holds a function.
-        deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
-            `degraded` says so. None: as long as it wants.
-        template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
+            expansions. The verbatim question is always searched, too; all queries run in one batch. A rewriter with a
+            parameter `conversation` is given the conversation so far.
+        reranker: a :class:`Reranker`; its scores are combined with the fused ones to order the best hits, except for
+            documents of the identifier tier, which stay first.
+        rerank: the number of best hits to rerank.
+        fused_weight: weight of the fused scores relative to the reranker's, both standardised among the reranked hits;
+            0: ignore them. Fused scores include signals that a reranker does not see, such as dates.
+        surroundings: whether the reranker reads more than texts. If the question names days, the day of a hit precedes
+            its text (:class:`scrubjay.Dates`). If it names none, a turn of a conversation is read a second time, after
+            what another speaker said just before it (the last 200 characters), and the mean of both scores counts; only
+            for documents that record their turn (:class:`scrubjay.Neighbours`), and only for turns that match the
+            search's filter; not if the query names ids or the filter contains a function.
+        deadline_s: time limit of the reranker; if it is late or fails, the fused order is returned and reported in
+            `degraded`. None: no limit.
+        template: the reranker's input for a hit: a function of the hit, or a str such as "{title}: {text}" over its
             text and metadata. None: the text.
-        query: for searches that bring no :class:`scrubjay.Query` of their own.
-        context: how many tokens are selected, and how they are placed.
-        cache: results in this process; True for one of 16 MB, None for none.
-        shared_cache: results across processes; needs an index in a file. Parts are told apart by their names
+        query: for searches without a :class:`scrubjay.Query` of their own.
+        context: the token budget, and the placement of hits.
+        cache: of results in this process; True for one of 16 MB, None for none.
+        shared_cache: of results across processes; needs an index in a file. Components are identified by their names
             (:func:`scrubjay.retrieval.keys.name_of`): with a lambda or an object without a `name` nothing is shared.
-        spans: makes a context manager of a stage's name: `tracer.start_as_current_span` of OpenTelemetry.
-        hooks: called with a dict after each retrieval: mode, degraded, n_hits, us, cached, trace (:func:`log_to` makes
-            one that logs). What they raise is ignored.
+        spans: returns a context manager for a stage's name: `tracer.start_as_current_span` of OpenTelemetry.
+        hooks: called with a dict after each retrieval: mode, degraded, n_hits, us, cached, trace (:func:`log_to`
+            returns one that logs). Their exceptions are ignored.
 
-    What is down degrades the answer, with the reason in `degraded`: hybrid -> vector -> lexical -> substring. Bad
-    arguments raise TypeError and ValueError as :meth:`Index.search` does.
+    A component that fails degrades the answer, with the reason in `degraded`: hybrid -> vector -> lexical -> substring.
+    Invalid arguments raise TypeError and ValueError as in :meth:`Index.search`.
 
     >>> index = Index()
     >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
@@ -129,7 +129,7 @@ class Retriever:
             raise ValueError(f"deadline_s: expected a number > 0 or None, got {deadline_s}")
         self.index = index
         self.counters = Counters()
-        """Counts for a scraper of metrics: `counters.render()`."""
+        """Counters for a metrics scraper: `counters.render()`."""
         self._rewriter = rewriter
         self._hears = hears(rewriter)
         self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
@@ -181,12 +181,12 @@ class Retriever:
 
         Args:
             text: the question.
-            scope: who asks.
-            k: how many hits at most.
+            scope: the scope of the reader.
+            k: the maximum number of hits.
             filter, vector, explain: as in :meth:`Index.search`; the vector is that of the verbatim question.
-            query: in place of the retriever's. Its keywords and rankings belong to the verbatim question.
+            query: in place of the retriever's. Its keywords and rankings apply to the verbatim question.
             conversation: what was said before, for a rewriter that takes it.
-            anew: search although a cache may have the result; the caches keep what is found.
+            anew: search even if a cache has the result; the new result is cached.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -203,28 +203,28 @@ class Retriever:
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
         if not isinstance(anew, bool):
             raise TypeError(f"anew: expected a bool, got {type(anew).__name__}")
-        asked = self._query if query is None else checked_query(query)
-        request = Request(text, scope, filter, vector, asked, explain, conversation, anew)
+        search_query = self._query if query is None else checked_query(query)
+        request = Request(text, scope, filter, vector, search_query, explain, conversation, anew)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
-        result = (self._run_plain if self._is_plain else self._remembered)(request, k, trace)
+        result = (self._run_plain if self._is_plain else self._run_cached)(request, k, trace)
         self._report(result, (time.perf_counter_ns() - start) / 1000)
         return result
 
     async def asearch(self, text: str, **options: Any) -> Retrieved:
-        """The same without blocking the event loop: it runs in a thread of the loop's default pool.
+        """Do the same on a thread of the loop's default pool, without blocking the event loop.
 
         Args:
             text: the question.
             options: further arguments of :meth:`search`.
         """
-        import asyncio  # slow to import; callers of this have it already
+        import asyncio  # slow to import; callers of this method have imported it
 
         return await asyncio.get_running_loop().run_in_executor(None, partial(self.search, text, **options))
 
     def cache_stats(self) -> dict[str, CacheStats]:
         """Return hits, misses and stale look-ups by cache: "results", "shared", "rerank" (scores of texts) and
-        "embedding" (vectors of questions, if an embedder that is not native makes them)."""
+        "embedding" (vectors of questions, if the embedder is not native)."""
         stats = self._remembering.stats()
         if self._reranking is not None:
             stats["rerank"] = self._reranking.stats()
@@ -242,8 +242,8 @@ class Retriever:
 
     # ------------------------------------------------------------------ stages
 
-    def _remembered(self, request: Request, k: int, trace: Trace) -> Retrieved:
-        """Run the stages within one span, unless a cache has what they would return."""
+    def _run_cached(self, request: Request, k: int, trace: Trace) -> Retrieved:
+        """Run the stages within one span, unless a cache has their result."""
         with trace.whole("retrieve") as attributes:
             options = {
                 "text": request.text,
@@ -269,7 +269,7 @@ class Retriever:
         return result
 
     def _run_plain(self, request: Request, k: int, trace: Trace) -> Retrieved:
-        """Search with no stage before or after; the same as :meth:`_run`, without the microseconds of empty stages."""
+        """Search without stages before or after: the same as :meth:`_run`, without the overhead of empty stages."""
         reasons: list[str] = []
         start = time.perf_counter_ns()
         hits, ran = self._search(request, [(request.text, request.query.keywords)], k, reasons)
@@ -301,7 +301,7 @@ class Retriever:
             try:
                 rewritten = as_rewritten(rewriter, request.text, request.conversation)
             except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
-                reasons.append(f"rewriter_failed: {_brief(error)}")
+                reasons.append(f"rewriter_failed: {_short_message(error)}")
                 return Rewritten()
             stage.n_out = 1 + len(rewritten.expansions)
             return rewritten
@@ -309,26 +309,26 @@ class Retriever:
     def _search(
         self, request: Request, queries: list[Words], depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
-        """Search by all queries, in the first mode of the cascade that works; return the hits and the mode that ran."""
+        """Search by all queries, in the first mode of the cascade that works; return the hits and that mode."""
         query = request.query
         for mode in _CASCADE[query.mode]:
             try:
-                found = self._ask(
+                answers = self._ask(
                     request, queries, query if mode == query.mode else query.replace(mode=mode), depth
                 )
             except (TypeError, ValueError, ClosedError):
                 raise
-            except Exception as error:  # noqa: BLE001 - a part is down: what is left answers
-                reasons.append(f"{mode}_failed: {_brief(error)}")
+            except Exception as error:  # noqa: BLE001 - a component is down: degrade to the next mode
+                reasons.append(f"{mode}_failed: {_short_message(error)}")
                 continue
-            for hits in found:
+            for hits in answers:
                 reasons += hits.degraded
-            ran = found[0].mode
-            merged = merge(found)
+            ran = answers[0].mode
+            merged = merge(answers)
             if merged or ran not in ("lexical", "none") or _is_limited(request) or _refuses(query):
                 return merged, ran
-            break  # words alone found nothing: perhaps they are parts of words
-        if _is_limited(request):  # a search for a substring ignores filters and ids
+            break  # no word was found: perhaps the query is a part of words
+        if _is_limited(request):  # a substring search ignores filters and ids
             return [], "none"
         return self._substring(request.text, request.scope, depth, reasons)
 
@@ -356,20 +356,20 @@ class Retriever:
     def _substring(
         self, text: str, scope: Scope, depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
-        wanted = text.strip()
-        if not wanted:
+        substring = text.strip()
+        if not substring:
             return [], "none"
         try:
-            found = Backend.of(self.index).find_substring(wanted, scope=scope, k=depth)
+            hits = Backend.of(self.index).find_substring(substring, scope=scope, k=depth)
         except (TypeError, ValueError, ClosedError):
             raise
-        except Exception as error:  # noqa: BLE001 - the last resort is down, too
-            reasons.append(f"substring_failed: {_brief(error)}")
+        except Exception as error:  # noqa: BLE001 - the last fallback failed, too
+            reasons.append(f"substring_failed: {_short_message(error)}")
             return [], "none"
-        if not len(found):
+        if not len(hits):
             return [], "lexical" if not reasons else "none"
-        reasons.append("no_match: no word of the query was found, its text was looked for as it stands")
-        return merge([found]), "substring"
+        reasons.append("no_match: no word of the query was found, its text was searched for as a substring")
+        return merge([hits]), "substring"
 
     def _reranked(
         self, request: Request, hits: list[RetrievedHit], trace: Trace, reasons: list[str]
@@ -381,7 +381,9 @@ class Retriever:
             try:
                 texts = [render(self._template, hit) for hit in head]
                 behind = [
-                    f"{said}\n{text}" for said, text in zip(before, texts, strict=True) if said is not None
+                    f"{context}\n{text}"
+                    for context, text in zip(before, texts, strict=True)
+                    if context is not None
                 ]
                 dated = [
                     text if day is None else f"{day}: {text}" for day, text in zip(days, texts, strict=True)
@@ -390,11 +392,11 @@ class Retriever:
             except TimeoutError as error:
                 reasons.append(f"reranker_late: {self._reranking.name}: {error}")
                 return hits
-            except Exception as error:  # noqa: BLE001 - on any error the fused order stands
-                reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
+            except Exception as error:  # noqa: BLE001 - on any error keep the fused order
+                reasons.append(f"reranker_failed: {self._reranking.name}: {_short_message(error)}")
                 return hits
             scores, again = scores[: len(head)], scores[len(head) :]
-            read_twice = [place for place, said in enumerate(before) if said is not None]
+            read_twice = [place for place, context in enumerate(before) if context is not None]
             scores[read_twice] = (scores[read_twice] + again) / 2
             for hit, score in zip(head, scores.tolist(), strict=True):
                 hit.rerank_score = score
@@ -406,7 +408,7 @@ class Retriever:
     def _surroundings_of(
         self, request: Request, hits: list[RetrievedHit], reasons: list[str]
     ) -> tuple[Sequence[str | None], Sequence[str | None]]:
-        """The day of each hit, and what was said before it, that the reranker reads; None: nothing that it should."""
+        """Return the day of each hit, and what was said before it, for the reranker to read; None if not applicable."""
         nothing: list[str | None] = [None] * len(hits)
         if not self._surroundings:
             return nothing, nothing
@@ -415,8 +417,8 @@ class Retriever:
             if any(days):
                 return days, nothing
             return nothing, said_before(self.index, hits, request.scope, request.filter, request.query)
-        except Exception as error:  # noqa: BLE001 - a text alone can be judged, too
-            reasons.append(f"surroundings_failed: {_brief(error)}")
+        except Exception as error:  # noqa: BLE001 - the reranker can judge the text alone
+            reasons.append(f"surroundings_failed: {_short_message(error)}")
             return nothing, nothing
 
     def _report(self, result: Retrieved, us: float) -> None:
@@ -444,7 +446,7 @@ class Retriever:
 
 
 def _variants(request: Request, rewritten: Rewritten) -> list[Words]:
-    """Return the verbatim question and what it was rewritten to, each once."""
+    """Return the verbatim question and its rewritten forms, without duplicates."""
     queries: list[Words] = [(request.text, request.query.keywords)]
     if rewritten.keywords or rewritten.semantic:
         queries.append((rewritten.semantic or request.text, rewritten.keywords or None))
@@ -453,13 +455,13 @@ def _variants(request: Request, rewritten: Rewritten) -> list[Words]:
 
 
 def _is_limited(request: Request) -> bool:
-    """Whether an empty result may come of a filter or ids."""
+    """Whether a filter or ids may be the cause of an empty result."""
     query = request.query
     return request.filter is not None or query.ids is not None or query.exclude is not None
 
 
 def _passes(reason: str) -> bool:
-    """Whether the next search may well be better off: what failed or was late, not what is missing."""
+    """Whether a reason is transient: a failure or delay, not a missing component."""
     return reason.partition(":")[0].endswith(("_failed", "_late"))
 
 
@@ -475,7 +477,7 @@ def checked_query(query: Any) -> Query:
     return query
 
 
-def _brief(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     text = " ".join(str(error).split())
     kind = "" if isinstance(error, Error) else f"{type(error).__name__}: "
     return f"{kind}{text[:300]}" if text else type(error).__name__

@@ -14,7 +14,7 @@ from scrubjay.endpoints import Endpoint
 
 
 class Conversation(NamedTuple):
-    """What was said before a question, which says what "it" and "his" in it mean.
+    """The conversation before a question, which resolves references such as "it" and "his".
 
     >>> print(Conversation((("user", "I met Tom."), ("model", "How is he?")), "About friends."))
     About friends.
@@ -25,35 +25,35 @@ class Conversation(NamedTuple):
     turns: tuple[tuple[str, str], ...] = ()
     """The last turns, oldest first, as (author, text)."""
     summary: str = ""
-    """Of the run so far, if there is one."""
+    """A summary of the run so far, if there is one."""
 
     def __str__(self) -> str:
-        said = (f"{author}: {text}" for author, text in self.turns)
-        return "\n".join((self.summary, *said) if self.summary else said)
+        lines = (f"{author}: {text}" for author, text in self.turns)
+        return "\n".join((self.summary, *lines) if self.summary else lines)
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """Other wordings of a question. Empty parts are ignored; the verbatim question is always searched as well.
+    """Other wordings of a question. Empty fields are ignored; the verbatim question is always searched as well.
 
     >>> Rewritten("trains planes travel", expansions=("I prefer trains",)).expansions
     ('I prefer trains',)
     """
 
     keywords: str = ""
-    """For the lexical arm of the rewritten query."""
+    """For the lexical ranking of the rewritten query."""
     semantic: str = ""
-    """For the vector arm of the rewritten query."""
+    """For the vector ranking of the rewritten query."""
     expansions: tuple[str, ...] = ()
-    """Queries of their own, for both arms."""
+    """Separate queries, for both rankings."""
 
 
 @runtime_checkable
 class Rewriter(Protocol):
-    """Rewords a question. May be slow and may raise: the verbatim question is searched in any case.
+    """Rewords a question. It may be slow and may raise: the verbatim question is searched in any case.
 
-    An optional attribute `name` tells rewriters apart in caches that processes share. One whose `rewrite` has a
-    parameter `conversation` is told what was said before (:class:`Conversation`, or None), where a search is.
+    An optional attribute `name` identifies the rewriter in caches shared by processes. A rewriter whose `rewrite` has a
+    parameter `conversation` is given the conversation of the search (:class:`Conversation`, or None).
     """
 
     def rewrite(self, query: str) -> Rewritten:
@@ -73,7 +73,7 @@ def hears(rewriter: Rewriter | Callable[..., Any] | None) -> bool:
         parameters = inspect.signature(
             rewriter.rewrite if isinstance(rewriter, Rewriter) else rewriter
         ).parameters
-    except (TypeError, ValueError):  # of builtins
+    except (TypeError, ValueError):  # builtins have no signature
         return False
     return "conversation" in parameters
 
@@ -81,14 +81,14 @@ def hears(rewriter: Rewriter | Callable[..., Any] | None) -> bool:
 def as_rewritten(
     rewriter: Rewriter | Callable[..., Any], query: str, conversation: Conversation | None = None
 ) -> Rewritten:
-    """Ask a rewriter, or a function that returns what one returns; with the conversation if it takes one.
+    """Call a rewriter, or a function that returns what one returns; with the conversation if it takes one.
 
     A function may return a :class:`Rewritten`, a list of expansions, or a mapping with some of `keywords` (a str or a
     list of words), `semantic` (or `searchQuery`, `search_query`, `query`) and `expansions` (or `queries`).
 
     Raises:
-        TypeError: it returned something else.
-        ValueError: a mapping with none of these names.
+        TypeError: it returned another type.
+        ValueError: it returned a mapping with none of these names.
 
     >>> as_rewritten(lambda _: {"keywords": ["Oslo", "trip"], "searchQuery": "Jane travels to Oslo"}, "where to?")
     Rewritten(keywords='Oslo trip', semantic='Jane travels to Oslo', expansions=())
@@ -115,16 +115,16 @@ _SEMANTIC, _EXPANSIONS = ("semantic", "searchQuery", "search_query", "query"), (
 
 
 def _texts(given: Any) -> list[str]:
-    """One text, or several; models answer either way."""
+    """Return a list of texts from one text or several; models return either."""
     given = given if isinstance(given, (list, tuple)) else [given]
     return [str(text) for text in given if text]
 
 
 def json_of_answer(said: str) -> Any:
-    """Return the JSON of a model's answer, which may stand in a fence of Markdown.
+    """Return the JSON of a model's answer, which may be inside a Markdown fence.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the answer is not JSON.
 
     >>> json_of_answer('```json\\n{"keywords": "Oslo"}\\n```')
     {'keywords': 'Oslo'}
@@ -150,16 +150,16 @@ stand for:"""
 
 
 class OpenAIRewriter:
-    """A rewriter behind any endpoint that speaks OpenAI's `POST /chat/completions`. Standard library only.
+    """A rewriter behind any endpoint with OpenAI's `POST /chat/completions`. Standard library only.
 
     Args:
-        model: its name, as the endpoint knows it.
-        base_url: up to and without "/chat/completions".
-        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which goes to
-            that provider's host over https and to no other. It is in no message.
-        n_expansions: how many expansions are requested.
-        timeout_s: of the one attempt.
-        prompt: with {query} and {n} in it.
+        model: its name at the endpoint.
+        base_url: the address without "/chat/completions".
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which is sent
+            only to that provider's host over https. No message contains it.
+        n_expansions: the number of expansions to request.
+        timeout_s: of the single attempt.
+        prompt: contains {query} and {n}.
     """
 
     def __init__(
@@ -178,22 +178,22 @@ class OpenAIRewriter:
         self._n = n_expansions
         self._timeout_s = timeout_s
         self._prompt = prompt
-        asked = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
-        self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{asked}"
+        prompt_hash = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+        self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{prompt_hash}"
 
     def rewrite(self, query: str, conversation: Conversation | None = None) -> Rewritten:
-        """Ask the model once; a conversation, if there is one, is put behind the prompt.
+        """Call the model once; the conversation, if any, follows the prompt.
 
         Args:
             query: the question.
             conversation: what was said before it.
 
         Raises:
-            RetrievalError: the endpoint refuses, does not answer in time, or answers something else.
+            RetrievalError: the endpoint refuses, does not answer in time, or returns something other than a completion.
         """
         prompt = self._prompt.replace("{n}", str(self._n)).replace("{query}", query)
-        if conversation is not None and (said := str(conversation)):
-            prompt = f"{prompt}\n{_BEFORE}\n{said}"
+        if conversation is not None and (history := str(conversation)):
+            prompt = f"{prompt}\n{_BEFORE}\n{history}"
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],
@@ -203,8 +203,8 @@ class OpenAIRewriter:
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
-        found = json_of_answer(answer["choices"][0]["message"]["content"])
-        if not isinstance(found, dict):
-            raise ValueError("the model's answer is no JSON object")
-        rewritten = as_rewritten(lambda _: found, query)
+        parsed = json_of_answer(answer["choices"][0]["message"]["content"])
+        if not isinstance(parsed, dict):
+            raise ValueError("the model's answer is not a JSON object")
+        rewritten = as_rewritten(lambda _: parsed, query)
         return Rewritten(rewritten.keywords, rewritten.semantic, rewritten.expansions[: self._n])

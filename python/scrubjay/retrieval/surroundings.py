@@ -1,4 +1,4 @@
-"""What a reranker reads beside the text of a hit: the day, where the question names days, and what a turn answers."""
+"""A reranker's input beside the text of a hit: its day, if the question names days, and the turn that it answers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from scrubjay.backend import Backend
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Dates, Query
 from scrubjay.index import Hit, Index
-from scrubjay.index.residue import has_functions
+from scrubjay.index.filter_functions import has_functions
 from scrubjay.payload import microseconds, to_utc
 from scrubjay.turns import FIELDS, as_turn
 
 MOST_CHARACTERS = 200
-"""The last ones of the turn before: rerankers cut the end of a long text, and the hit's own text is behind it."""
+"""Characters from the end of the previous turn: rerankers truncate long texts, and the hit's own text comes after
+it."""
 
 
 _MONTHS = (
@@ -38,9 +39,9 @@ class _Turn(NamedTuple):
 
 
 def days_of(hits: Sequence[Hit], question: str, query: Query) -> list[str | None]:
-    """Return the day of each hit, "8 May 2023"; None: it has none, or the question names no days.
+    """Return the day of each hit, "8 May 2023"; None if it has no time, or the question names no days.
 
-    The time of a hit is what :class:`scrubjay.Dates` goes by: `valid_from` of its metadata, else `created_at`.
+    The time of a hit is that of :class:`scrubjay.Dates`: `valid_from` of its metadata, else `created_at`.
     """
     if not isinstance(query.dates, Dates) or not query.dates.weight:
         return [None] * len(hits)
@@ -56,7 +57,7 @@ def _time_of(hit: Hit) -> datetime | None:
     if isinstance(since, int) and not isinstance(since, bool):
         try:
             return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=since)
-        except OverflowError:  # no calendar has that day
+        except OverflowError:  # outside the calendar
             return None
     return hit.created_at
 
@@ -64,16 +65,16 @@ def _time_of(hit: Hit) -> datetime | None:
 def said_before(
     index: Index, hits: Sequence[Hit], scope: Scope, filter: FilterLike | None, query: Query
 ) -> list[str | None]:
-    """Return for each hit what another speaker said just before it; None where there is no such turn.
+    """Return for each hit what another speaker said just before it, or None.
 
     Args:
-        index: where the hits are from.
+        index: with the hits.
         hits: of one search.
-        scope, filter, query: of that search. Turns that its filter does not admit are left out; all are, where it names
-            ids or the filter holds a function.
+        scope, filter, query: of that search. Turns that do not match its filter are left out; if it names ids, or the
+            filter contains a function, all are.
 
-    The turn before is in the same exact scope and `run`, its `position` one less (:class:`scrubjay.Neighbours`). Of
-    several the one that was written first.
+    The previous turn is in the same exact scope and `run`, with `position` one less (:class:`scrubjay.Neighbours`). If
+    there are several, the one written first.
     """
     turns = [_Turn.of(hit.scope, hit.metadata) for hit in hits]
     positions: dict[str, set[int]] = {}
@@ -84,7 +85,9 @@ def said_before(
     if not positions or named or has_functions(filter):
         return [None] * len(hits)
     backend = Backend.of(index)
-    there = {"$or": [{"run": run, "position": {"$in": sorted(wanted)}} for run, wanted in positions.items()]}
+    there = {
+        "$or": [{"run": run, "position": {"$in": sorted(numbers)}} for run, numbers in positions.items()]
+    }
     beside = backend.admitted(scope, filter=there)
     admitted = set(beside.keys)
     if filter is not None and admitted:

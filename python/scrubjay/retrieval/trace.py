@@ -24,7 +24,7 @@ class Stage:
         name: of the stage.
         us: duration in microseconds.
         n_in, n_out: candidates in and out.
-        details: what else there is to know, in JSON's own types.
+        details: further information, as JSON types.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Stage:
     details: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields as JSON types."""
         return {
             "name": self.name,
             "us": round(self.us, 1),
@@ -45,7 +45,7 @@ class Stage:
 
 
 class _Timed:
-    """Times what happens inside. A class, since a generator costs a search three times as much."""
+    """Times the block. A class, because a generator would cost a search three times as much."""
 
     __slots__ = ("_attributes", "_span", "_stage", "_start")
 
@@ -72,7 +72,7 @@ class _Timed:
 
 @dataclass
 class Trace:
-    """The stages of one retrieval in their order.
+    """The stages of one retrieval, in order.
 
     >>> trace = Trace()
     >>> with trace.stage("search", n_in=1) as stage:
@@ -83,10 +83,10 @@ class Trace:
 
     stages: list[Stage] = field(default_factory=list)
     spans: Callable[[str], Any] | None = None
-    """Makes a context manager of a stage's name, such as `tracer.start_as_current_span` of OpenTelemetry."""
+    """Returns a context manager for a stage's name, such as `tracer.start_as_current_span` of OpenTelemetry."""
 
     def stage(self, name: str, n_in: int = 0, **details: Any) -> _Timed:
-        """Time what happens inside; the stage is recorded even if that raises.
+        """Time a block; the stage is recorded even if the block raises.
 
         Args:
             name: of the stage.
@@ -99,9 +99,9 @@ class Trace:
 
     @contextmanager
     def whole(self, name: str) -> Iterator[dict[str, Any]]:
-        """Put a span around what happens inside, with the attributes that are left in the dict.
+        """Put a span around a block, with the attributes that the block stores in the dict.
 
-        A span that cannot be made or closed is left out: a span must not break a retrieval.
+        Errors of opening or closing the span are ignored: a span must not fail a retrieval.
 
         Args:
             name: of the span.
@@ -112,9 +112,9 @@ class Trace:
             return
         manager, span = None, None
         with suppress(Exception):
-            made = self.spans(f"scrubjay.{name}")
-            span = made.__enter__()
-            manager = made
+            context = self.spans(f"scrubjay.{name}")
+            span = context.__enter__()
+            manager = context
         try:
             yield attributes
         except BaseException as error:
@@ -131,11 +131,11 @@ class Trace:
 
     @property
     def total_us(self) -> float:
-        """The time of all stages together."""
+        """The total time of all stages."""
         return sum(stage.us for stage in self.stages)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the stages in JSON's own types."""
+        """Return the stages as JSON types."""
         return [stage.to_dict() for stage in self.stages]
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Trace:
 
 
 class Counters:
-    """Monotonic counts by name, such as scrapers of metrics want them. Thread-safe.
+    """Monotonic counters by name, for metrics scrapers. Thread-safe.
 
     >>> counters = Counters()
     >>> counters.add("searches_total")
@@ -161,27 +161,27 @@ class Counters:
         renew_in_children(self, "_lock")
 
     def add(self, name: str, n: float = 1, **labels: str) -> None:
-        """Count `n` more.
+        """Increase a counter by `n`.
 
         Args:
             name: of the counter.
-            n: how many.
+            n: the increment.
             labels: of Prometheus.
         """
         with self._lock:
             self._counts[name, tuple(sorted(labels.items())) if labels else ()] += n  # type: ignore[assignment]
 
     def value(self, name: str, **labels: str) -> float:
-        """Return what was counted so far.
+        """Return the current count.
 
         Args:
-            name, labels: as they were given to :meth:`add`.
+            name, labels: as given to :meth:`add`.
         """
         with self._lock:
             return self._counts[name, tuple(sorted(labels.items()))]
 
     def render(self) -> str:
-        """Return all counts in the text format of Prometheus."""
+        """Return all counters in the text format of Prometheus."""
         with self._lock:
             counts = sorted(self._counts.items())
         lines: list[str] = []
@@ -189,19 +189,22 @@ class Counters:
             kind = f"# TYPE scrubjay_{name} counter"
             if kind not in lines:
                 lines.append(kind)
-            shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
-            lines.append(f"scrubjay_{name}{{{shown}}} {count:g}" if shown else f"scrubjay_{name} {count:g}")
+            label_text = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+            lines.append(
+                f"scrubjay_{name}{{{label_text}}} {count:g}" if label_text else f"scrubjay_{name} {count:g}"
+            )
         return "\n".join(lines)
 
 
 def opentelemetry_spans(provider: Any = None) -> Callable[[str], Any]:
-    """Make the `spans` of a retriever: a span for each retrieval and, inside, one for each of its stages.
+    """Return the `spans` of a retriever: one span per retrieval and, inside, one per stage.
 
     Args:
-        provider: a TracerProvider; None: the one that the process has set.
+        provider: a TracerProvider; None: the process's global one.
 
-    Spans are named scrubjay.retrieve, scrubjay.search and so on; attributes are scrubjay.in and scrubjay.out (how many
-    candidates), of the whole scrubjay.mode, .hits, .cached and .degraded. No text of a question or memory is in them.
+    Spans are named scrubjay.retrieve, scrubjay.search and so on; attributes are scrubjay.in and scrubjay.out (numbers
+    of candidates), on the outer span scrubjay.mode, .hits, .cached and .degraded. They contain no text of a question or
+    memory.
 
     Raises:
         MissingExtraError: `opentelemetry` is not installed (extra "opentelemetry").
@@ -219,7 +222,7 @@ def _escaped(value: str) -> str:
 
 
 def log_to(logger: logging.Logger, level: int = logging.INFO) -> Callable[[dict[str, Any]], None]:
-    """Make a hook that logs each retrieval as one record; its fields are in `record.scrubjay`.
+    """Return a hook that logs each retrieval as one record; its fields are in `record.scrubjay`.
 
     Args:
         logger: of the standard library.

@@ -1,4 +1,4 @@
-"""The judged questions, answered with one setting after another."""
+"""Evaluation of the judged questions under one setting after another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrubjay.embedders.protocol import embed_queries
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.retrieval import metrics
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker, Reranking
 from scrubjay.retrieval.retriever import Retriever
 
@@ -34,12 +34,12 @@ Bm25 = tuple[float, float]
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides a ranking.
+    """The parameters of a ranking.
 
     Attributes:
         query: of the searches.
-        bm25: (k1, b) of :class:`scrubjay.Index`; None: those of the index as it is.
-        rerank: of :class:`scrubjay.Retriever`: how many of the best are reranked; 0: none.
+        bm25: (k1, b) of :class:`scrubjay.Index`; None: the index's own.
+        rerank: of :class:`scrubjay.Retriever`: the number of best hits to rerank; 0: none.
     """
 
     query: Query = Query()  # noqa: RUF009 - frozen
@@ -48,14 +48,14 @@ class Setting:
 
 
 class Trials:
-    """Answers every question with a setting, once.
+    """Answers every question once per setting.
 
     Args:
-        index: holds the memories.
+        index: with the memories.
         queries: the questions.
-        target: the place in `METRICS` of what is to become better.
+        target: the index in `METRICS` of the metric to optimise.
         candidates: of each search.
-        reranker, template: as in :class:`scrubjay.Retriever`; what it said of a pair is kept.
+        reranker, template: as in :class:`scrubjay.Retriever`; scores of pairs are cached.
     """
 
     def __init__(
@@ -83,21 +83,21 @@ class Trials:
                 self._vectors[place] = vector.copy() if vector.any() else None
 
     def scores(self, setting: Setting | str) -> Scores:
-        """Return all metrics for all questions; a str is the mode of a single arm."""
+        """Return all metrics for all questions; a str is the mode of a single ranking."""
         known = self.done.get(setting)
         if known is None:
             chosen = Setting(Query(mode=setting)) if isinstance(setting, str) else setting  # type: ignore[arg-type]
-            found = self._reranked(chosen) if chosen.rerank else self._ranked(chosen)
+            rankings = self._reranked(chosen) if chosen.rerank else self._ranked(chosen)
             known = self.done[setting] = np.array(
                 [
-                    [figure(keys, query.relevant) for keys, query in zip(found, self.queries, strict=True)]
+                    [figure(keys, query.relevant) for keys, query in zip(rankings, self.queries, strict=True)]
                     for figure in METRICS.values()
                 ]
             )
         return known
 
     def target_scores(self, setting: Setting | str) -> NDArray[np.float64]:
-        """Return the metric that is to become better, for all questions."""
+        """Return the metric to optimise, for all questions."""
         return np.asarray(self.scores(setting)[self.target])
 
     def close(self) -> None:
@@ -111,14 +111,14 @@ class Trials:
         keys: list[Sequence[Any]] = []
         for start in range(0, len(self.queries), _BATCH):
             part = self.queries[start : start + _BATCH]
-            found = index.search_batch(
-                [one.text for one in part],
+            results = index.search_batch(
+                [question.text for question in part],
                 vectors=self._vectors[start : start + _BATCH],
-                scope=[one.scope for one in part],
+                scope=[question.scope for question in part],
                 k=metrics.DEPTH,
                 query=query,
             )
-            keys += [hits.keys for hits in found]
+            keys += [hits.keys for hits in results]
         return keys
 
     def _reranked(self, setting: Setting) -> list[Sequence[Any]]:
@@ -130,16 +130,16 @@ class Trials:
             query=setting.query.replace(candidates=self._candidates),
         )
         keys: list[Sequence[Any]] = []
-        for one, vector in zip(self.queries, self._vectors, strict=True):
-            found = retriever.search(one.text, scope=one.scope, vector=vector, k=metrics.DEPTH)
-            failed = [reason for reason in found.degraded if reason.startswith("reranker_failed")]
+        for question, vector in zip(self.queries, self._vectors, strict=True):
+            hits = retriever.search(question.text, scope=question.scope, vector=vector, k=metrics.DEPTH)
+            failed = [reason for reason in hits.degraded if reason.startswith("reranker_failed")]
             if failed:
                 raise ValueError(f"reranker: {failed[0]}")
-            keys.append([(hit.scope, hit.id) for hit in found])
+            keys.append([(hit.scope, hit.id) for hit in hits])
         return keys
 
     def _where(self, bm25: Bm25 | None) -> Index:
-        """Return an index that ranks with these constants: the given one, or a copy in memory of what is asked."""
+        """Return an index with these constants: the given one, or an in-memory copy of the visible memories."""
         if bm25 is None:
             return self._index
         copy = self._copies.get(bm25)
@@ -158,7 +158,7 @@ class Trials:
         return copy
 
     def _visible(self) -> set[Scope]:
-        """The exact scopes that the questions see."""
+        """Return the exact scopes that the questions see."""
         seen = set()
         for scope in {query.scope for query in self.queries}:
             seen |= {
@@ -170,7 +170,7 @@ class Trials:
 
 
 class _Known:
-    """A reranker that remembers its score of each pair."""
+    """A reranker with a cache of its scores of pairs."""
 
     def __init__(self, reranker: Reranker) -> None:
         self._scores = Reranking(reranker, None, cache_size=1_000_000)

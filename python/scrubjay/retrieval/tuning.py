@@ -1,11 +1,11 @@
-"""Tuning: the settings that rank best for judged questions, and whether the gain is noise.
+"""Tuning: finds the settings that rank best for judged questions, and tests whether the gain is noise.
 
-Every setting answers every judged question once. Five-fold cross-validation chooses the best on four fifths of
-the questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions,
-not on the ones it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance:
-questions are drawn with replacement, the best setting for them is chosen, and measured on those that were not
-drawn. (Resampling only the differences of one choice would be too optimistic: with random answers 7 of 60 choices
-looked like a gain then, and 2 of 60 with the choice repeated.)
+Every setting answers every judged question once. Five-fold cross-validation chooses the best on four fifths of the
+questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions, not on
+those it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance: questions are
+drawn with replacement, the best setting for them is chosen, and measured on those that were not drawn. (Resampling only
+the differences of one choice would be too optimistic: with random answers 7 of 60 choices looked like a gain, and 2 of
+60 with the choice repeated.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scrubjay.fusion import Fusion, Query
 from scrubjay.index import Hit, Index
 from scrubjay.progress import Progress, open_progress
 from scrubjay.retrieval.grid import BM25_PAIRS, fusions, variations
-from scrubjay.retrieval.judged import JudgedQuery
+from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.trials import METRICS, Setting, Trials
 
@@ -32,7 +32,7 @@ _N_VARIED = 3
 
 @dataclass(frozen=True)
 class Gain:
-    """A mean difference to the default, and between which bounds 95% of the resampled means lie."""
+    """A mean difference to the default, with the bounds of 95% of the resampled means."""
 
     mean: float
     low: float
@@ -40,32 +40,32 @@ class Gain:
 
     @property
     def is_noise(self) -> bool:
-        """Whether chance alone would explain it."""
+        """Whether chance alone could explain it."""
         return self.low <= 0.0
 
 
 @dataclass(frozen=True)
 class TunedRow:
-    """What one setting reached on all questions. `setting` is None for a single arm, which has no fusion."""
+    """The result of one setting on all questions. `setting` is None for a single ranking, which has no fusion."""
 
     name: str
     setting: Setting | None
     figures: dict[str, float]
     gain: Gain
-    """On the questions that it was chosen by, so optimistic for those at the top."""
+    """Measured on the questions by which it was chosen, so optimistic for the best rows."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What :func:`tune` found.
+    """The result of :func:`tune`.
 
     Attributes:
-        metric: what was to become better.
-        rows: all settings, best first; the default and the single arms are among them.
+        metric: the optimised metric.
+        rows: all settings, best first, including the default and the single rankings.
         winner: the best setting on all questions.
-        folds: for each part of the questions which setting the others chose, what that reached on the part,
-            and what the default did.
-        gain: of choosing in this way, on questions that had no say (cross-validated).
+        folds: for each part of the questions, the setting that the others chose, its result on the part, and the
+            default's.
+        gain: of this choice, on questions that did not influence it (cross-validated).
     """
 
     metric: str
@@ -77,7 +77,7 @@ class Tuning:
 
     @property
     def setting(self) -> Setting:
-        """What to search with: the winner, or the default if the gain is within noise."""
+        """The setting to use: the winner, or the default if the gain is within noise."""
         return Setting() if self.gain.is_noise else self.winner
 
     @property
@@ -86,7 +86,7 @@ class Tuning:
         return self.setting.query
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields as JSON types."""
         return {
             "metric": self.metric,
             "queries": self.n_queries,
@@ -118,25 +118,25 @@ def tune(
 ) -> Tuning:
     """Find the settings that answer judged questions best, and estimate the gain on new questions.
 
-    The query is chosen first, then (k1, b) with it, then the depth of reranking with both: a setting that costs more
-    must be better, of equal ones the earlier is taken.
+    The query is chosen first, then (k1, b) with it, then the depth of reranking with both: a more expensive setting
+    must be better; ties are won by the earlier one.
 
     Args:
-        index: holds the memories that the judgements name.
+        index: with the memories that the judgements name.
         queries: the questions (:func:`read_judged`, :func:`from_feedback`).
         metric: one of `METRICS`.
-        folds: into how many parts the questions are cut, at most one a question.
-        seed: of the cut and of the bootstrap: equal seeds, equal answers.
+        folds: the number of parts of the questions, at most one per question.
+        seed: of the split and of the bootstrap: equal seeds give equal results.
         candidates: as in :meth:`Index.search`.
         configurations: queries to choose from, instead of a grid over all fusions whose best three are then varied
             (without the identifier tier or spelling, with coverage or recency, other weights of dates and neighbours,
-            finer weights of the arms).
-        bm25: pairs (k1, b) to try beside those of the index; None: some, unless `configurations` are given. Each is
-            tried on a copy in memory of what the questions see.
-        reranker: tried at each of `depths`; None: nothing is reranked.
-        depths: how many of the best are reranked (the argument `rerank` of :class:`scrubjay.Retriever`).
-        template: what the reranker reads of a hit, as in :class:`scrubjay.Retriever`.
-        progress: show a bar on standard error; None: if that is a terminal.
+            finer weights of the rankings).
+        bm25: pairs (k1, b) to try beside those of the index; None: a few, unless `configurations` are given. Each is
+            tried on an in-memory copy of the memories that the questions see.
+        reranker: tried at each of `depths`; None: no reranking.
+        depths: the numbers of best hits to rerank (the argument `rerank` of :class:`scrubjay.Retriever`).
+        template: the reranker's input for a hit, as in :class:`scrubjay.Retriever`.
+        progress: show a progress bar on standard error; None: if that is a terminal.
 
     Raises:
         ValueError: fewer than two judged questions, a bad argument, or a reranker that fails.
@@ -160,8 +160,8 @@ def tune(
         raise ValueError(f"folds: expected an int of 2 or more, got {folds!r}")
     if len(queries) < 2 or not all(query.relevant for query in queries):
         raise ValueError(
-            f"queries: expected two or more, each with a relevant memory, got {len(queries)} of which "
-            f"{sum(not query.relevant for query in queries)} have none"
+            f"queries: expected two or more, each with a relevant memory, got {len(queries)}, "
+            f"{sum(not query.relevant for query in queries)} of them without any"
         )
     if not isinstance(depths, Sequence) or not all(type(depth) is int and depth >= 1 for depth in depths):
         raise ValueError(f"depths: expected ints of 1 or more, got {depths!r}")
@@ -187,7 +187,11 @@ def tune(
 
 
 def _is_pair(given: Any) -> bool:
-    if not isinstance(given, tuple) or len(given) != 2 or not all(type(one) in (int, float) for one in given):
+    if (
+        not isinstance(given, tuple)
+        or len(given) != 2
+        or not all(type(number) in (int, float) for number in given)
+    ):
         return False
     k1, b = given
     return bool(0 <= k1 < math.inf and 0 <= b <= 1)
@@ -195,7 +199,7 @@ def _is_pair(given: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Steps:
-    """What there is to choose from, in the order of the choice."""
+    """The options to choose from, in the order of the choice."""
 
     queries: tuple[Query, ...]
     varied: bool
@@ -223,10 +227,10 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
         folds.append((describe_setting(chosen), float(reached[part].mean()), float(base[part].mean())))
         bar.update(1)
     differences = np.array(
-        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Setting)]
+        [trials.target_scores(setting) - base for setting in trials.done if isinstance(setting, Setting)]
     )
-    gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
-    weights = _draw(n, rng) / n
+    gain = Gain(float((reached - base).mean()), *_bounds(_bootstrap_gains(differences, rng)))
+    weights = _draw_counts(n, rng) / n
     rows = [
         TunedRow(
             setting if isinstance(setting, str) else describe_setting(setting),
@@ -240,39 +244,41 @@ def _tune(trials: Trials, steps: _Steps, n_folds: int, seed: int, bar: Progress)
         for setting, scores in trials.done.items()
     ]
     metric = list(METRICS)[trials.target]
-    rows.sort(key=lambda row: -row.figures[metric])  # stable: of equal ones the simpler came first
+    rows.sort(key=lambda row: -row.figures[metric])  # stable: in a tie the simpler setting is first
     return Tuning(metric, n, tuple(rows), winner, tuple(folds), gain)
 
 
 def _choose(trials: Trials, steps: _Steps, places: NDArray[Any]) -> Setting:
-    """Return the best for these questions, and look at nothing of the others."""
+    """Return the best setting for these questions, without looking at the others."""
 
     def best_first(options: Sequence[Setting]) -> list[Setting]:
         means = {option: round(float(trials.target_scores(option)[places].mean()), 12) for option in options}
-        return sorted(means, key=lambda option: -means[option])  # of equal ones the first
+        return sorted(means, key=lambda option: -means[option])  # ties keep their order
 
     leading = best_first([Setting(query) for query in steps.queries])[:_N_VARIED]
     if steps.varied:
-        leading += [Setting(query) for one in leading for query in variations(one.query)]
+        leading += [Setting(query) for setting in leading for query in variations(setting.query)]
     best = best_first(leading)[0]
     best = best_first([best, *(replace(best, bm25=pair) for pair in steps.bm25)])[0]
     return best_first([best, *(replace(best, rerank=depth) for depth in steps.depths)])[0]
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """How often each of n questions is drawn, in each of the resamples."""
+def _draw_counts(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return how often each of n questions is drawn in each resample."""
     return rng.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES)
 
 
-def _repeated(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """The gains of choosing again and again: by questions drawn with replacement, on those not drawn.
+def _bootstrap_gains(differences: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the gains of repeated choices: by questions drawn with replacement, on those not drawn.
 
     `differences` are those of each setting to the default, for each question.
     """
-    drawn = _draw(differences.shape[1], rng)
+    drawn = _draw_counts(differences.shape[1], rng)
     drawn = drawn[(drawn == 0).any(axis=1)]
     chosen = np.argmax(np.round(drawn @ differences.T, 12), axis=1)
-    return np.array([differences[one, counts == 0].mean() for one, counts in zip(chosen, drawn, strict=True)])
+    return np.array(
+        [differences[choice, counts == 0].mean() for choice, counts in zip(chosen, drawn, strict=True)]
+    )
 
 
 def _bounds(means: NDArray[np.float64]) -> tuple[float, float]:
@@ -285,21 +291,21 @@ def _as_query(given: Query | Fusion) -> Query:
 
 
 def describe_setting(setting: Setting) -> str:
-    """Write a setting as briefly as that goes.
+    """Describe a setting as briefly as possible.
 
     >>> describe_setting(Setting(Query(), (1.2, 0.75), 20))
     'Auto() (default), k1=1.2, b=0.75, rerank=20'
     """
-    said = [describe(setting.query)]
+    parts = [describe(setting.query)]
     if setting.bm25 is not None:
-        said.append("k1={:g}, b={:g}".format(*setting.bm25))
+        parts.append("k1={:g}, b={:g}".format(*setting.bm25))
     if setting.rerank:
-        said.append(f"rerank={setting.rerank}")
-    return ", ".join(said)
+        parts.append(f"rerank={setting.rerank}")
+    return ", ".join(parts)
 
 
 def describe(query: Query) -> str:
-    """Write a query as one would call it, as briefly as that goes.
+    """Describe a query as a constructor call, as briefly as possible.
 
     >>> from scrubjay import RRF, Weighted
     >>> describe(Query()), describe(Query(RRF(10), coverage=0.2, identifier_tier=False))
@@ -309,18 +315,18 @@ def describe(query: Query) -> str:
     """
     if query == Query():
         return f"{query.fusion!r} (default)"
-    said, usual = query.to_dict(), Query().to_dict()
+    settings, usual = query.to_dict(), Query().to_dict()
     kind: Any = type(query.fusion)
-    values = [value for name, value in said.pop("fusion").items() if name != "method"]
+    values = [value for name, value in settings.pop("fusion").items() if name != "method"]
     usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:
         del values[-1]
-    rest = []
-    for name, value in sorted(said.items()):
+    options = []
+    for name, value in sorted(settings.items()):
         if value != usual[name]:
             part = getattr(query, name)
-            rest.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
-    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *rest])
+            options.append(f"{name}={part!r}" if is_dataclass(part) else f"{name}={_short(value)}")
+    return ", ".join([f"{kind.__name__}({', '.join(map(_short, values))})", *options])
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,7 @@
 """The check of an index: rows, images and both retrievers must agree.
 
-The store checks its rows (:mod:`scrubjay.store.sqlite.inspection`); then each partition as the engine has it is
-compared with one that is built from the rows alone, and so is its image: documents, postings, vectors and their order.
+The store checks its rows (:mod:`scrubjay.store.sqlite.inspection`). Then each partition in the engine, and its
+image, is compared with a partition built from the rows alone: documents, postings, vectors and their order.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import PlaintextError
-from scrubjay.store.residency.filling import graph_lost, readable
+from scrubjay.store.residency.loading import graph_lost, readable
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.sqlite.inspection import noting
 
 
 def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
-    """Check everything; writers may go on (their documents are then compared as of the moment they are reached)."""
+    """Check everything. Writers may continue; each partition is compared as of the moment it is checked."""
     report = CheckReport()
     store = engine.store
     scopes: list[Scope] = []
@@ -47,7 +47,7 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
     with partition.lock, store.snapshot():
         state = store.scope_state(scope)
         if state is None or not partition.ready or partition.applied != state.version:
-            return  # written to at this moment
+            return  # written to during the check
         rebuilt = engine.empty_native()
         rows = [row for row in store.rows(scope, now=engine.clock()) if row.usable]
         for start in range(0, len(rows), 2000):
@@ -76,9 +76,9 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
             if image[0] == state.version:
                 read.load_partition(scope, image[1])
                 if graph_lost(read, scope, image[1]):
-                    report.add(f"{scope!r}: image: its graph is not used; compact() writes it anew")
+                    report.add(f"{scope!r}: image: its graph is not used; compact() rewrites it")
         except (CorruptIndexError, TypeError, ValueError) as error:
-            report.add(f"{scope!r}: image: {error} (it is not used; compact() writes it anew)")
+            report.add(f"{scope!r}: image: {error} (it is not used; compact() rewrites it)")
             return
         # Expired documents may still be in an image.
         if image[0] == state.version and len(read) == len(rebuilt):

@@ -1,7 +1,7 @@
-"""A copy of a collection from one store to another, in order of writing, that goes on where it was cut short.
+"""Copies a collection from one store to another, in order of writing; an interrupted copy can be resumed.
 
-The target is empty, or holds the beginning of the same copy: what is there is compared with the source, document by
-document, and the rest is written. At the end both are read again and their digests are compared.
+The target is empty or holds a prefix of the same copy: existing documents are compared with the source one by
+one, and the rest is written. At the end both are read again and their digests are compared.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError, UnsupportedError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.residency.filling import decoded
+from scrubjay.store.residency.loading import decoded
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import frame
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 _BATCH = 1000
-_LAYER = "memory_fact"  # whose documents mirror rows of tables
+_LAYER = "memory_fact"  # a table of Memory, whose documents mirror rows of tables
 
 
 class CopyReport(NamedTuple):
-    """What was copied: `written` of the `documents` that both have now, and the digest of these."""
+    """The result of a copy: `written` of the `documents` that both collections now have, and the digest of these."""
 
     documents: int
     written: int
@@ -34,16 +34,16 @@ class CopyReport(NamedTuple):
 def copy_documents(
     source: DurableEngine, target: DurableEngine, progress: Progress, *, with_records: bool = False
 ) -> CopyReport:
-    """Copy every unexpired document. Neither may be written to meanwhile.
+    """Copy every unexpired document. Neither collection may be written to meanwhile.
 
     Args:
-        source, target: of both collections.
+        source, target: the engines of both collections.
         progress: counts documents.
-        with_records: the records of a Memory are copied by the caller, too.
+        with_records: the caller also copies the records of a Memory.
 
     Raises:
         UnsupportedError: a Memory keeps its records in the source, and its tables would be left behind.
-        StoreError: the target holds something else than the beginning of this copy, or was written to meanwhile.
+        StoreError: the target does not hold a prefix of this copy, or a collection was written to meanwhile.
     """
     if not with_records and source.store.has_layer(_LAYER):
         raise UnsupportedError(
@@ -58,8 +58,8 @@ def copy_documents(
     with source.store.snapshot():
         rest = _behind(_rows(source, now), _rows(target, now), target.store.place)
         batch: list[tuple[StoredRow, Scope]] = []
-        for one in rest:
-            batch.append(one)
+        for row in rest:
+            batch.append(row)
             if len(batch) == _BATCH:
                 written += _write(target, batch)
                 progress.update(len(batch))
@@ -67,11 +67,11 @@ def copy_documents(
         written += _write(target, batch)
         progress.update(len(batch))
         n, digest = _digest(_rows(source, now))
-    n_there, found = _digest(_rows(target, now))
-    if (n_there, found) != (n, digest):
+    n_there, digest_there = _digest(_rows(target, now))
+    if (n_there, digest_there) != (n, digest):
         raise StoreError(
-            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {found}: somebody wrote "
-            f"meanwhile: {target.store.place}"
+            f"copy: expected {n:,} documents with the digest {digest}, got {n_there:,} with {digest_there}: a "
+            f"collection was written to meanwhile: {target.store.place}"
         )
     return CopyReport(n, written, digest)
 
@@ -80,15 +80,15 @@ def _rows(engine: DurableEngine, now: int) -> Iterator[tuple[StoredRow, Scope]]:
     with engine.store.snapshot():
         for page in engine.store.walk(now=now):
             for entry in page:
-                found = entry.load()
-                if found is not None:
-                    yield found
+                document = entry.load()
+                if document is not None:
+                    yield document
 
 
 def _behind(
     source: Iterator[tuple[StoredRow, Scope]], target: Iterator[tuple[StoredRow, Scope]], place: str
 ) -> Iterator[tuple[StoredRow, Scope]]:
-    """Yield what the source has behind what the target has."""
+    """Yield the documents of the source that follow those of the target."""
     for there in target:
         own = next(source, None)
         if own is None or _content(*own) != _content(*there):

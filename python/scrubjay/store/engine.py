@@ -1,6 +1,7 @@
-"""An engine whose documents survive: the native engine's surface, over rows in a file.
+"""A durable engine: the interface of the native engine over stored rows.
 
-Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; this adds searching, looking and care.
+Writing is in :mod:`scrubjay.store.write_path` and :mod:`scrubjay.store.write_batches`; this module adds searching,
+reading and maintenance.
 """
 
 from __future__ import annotations
@@ -29,30 +30,30 @@ from scrubjay.store.rows.listing import Listing, warn_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.scopes import Sight, exactly, sight_of
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change, changing
-from scrubjay.store.writing import WritingEngine, checked_id
+from scrubjay.store.write_batches import Change, changing
+from scrubjay.store.write_path import WritingEngine, checked_id
 
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
 
-_ERASED = -1  # in the place of the version of a user whose key was destroyed
-_MAX_SIGHTS = 2_000  # that are remembered
-_MOST_DAYS = 100_000  # since 1970, and more than a server's intervals need to have
-_PATIENCE = 8  # disturbed searches before eviction is held off
+_ERASED = -1  # takes the place of a version if the user's key was destroyed
+_MAX_SIGHTS = 2_000  # cached
+_MOST_DAYS = 100_000  # bound of `days` in `freeze`: since 1970 and beyond, within a server's intervals
+_PATIENCE = 8  # attempts of a disturbed search before it suspends eviction
 
 
 class DurableEngine(WritingEngine):
-    """What an index does its work with when it has a file. Thread-safe; see the native Engine for the arguments.
+    """The engine of an index with a store. Thread-safe; see the native Engine for the arguments.
 
     Args:
         store: the rows.
         make_engine: dimension or None -> an empty native engine of the store's kind.
-        budget: of memory for partitions, perhaps shared with other collections; None: no limit.
-        model: the name of the embedder in use, or None; asked at each write.
-        clock: microseconds since 1970.
+        budget: the memory budget of partitions, may be shared with other collections; None: no limit.
+        model: returns the name of the current embedder, or None; called at each write.
+        clock: returns microseconds since 1970.
     """
 
     def __init__(
@@ -79,26 +80,26 @@ class DurableEngine(WritingEngine):
         )
         self.on_new_model: Callable[[str | None], None] = lambda model: None
         self._sights: dict[Scope, Sight] = {}
-        self._place: str | None = None  # asked for when it is first needed
-        self._lineage: str | None = None  # the same
+        self._place: str | None = None  # read when first needed
+        self._lineage: str | None = None  # read when first needed
         self._closed = False
         self._listings = RowListings(store, self.now, self.document)
         remember(self)
 
     def now(self) -> int:
-        """Return the time of the engine's clock, in microseconds since 1970."""
+        """Return the engine's time, in microseconds since 1970."""
         return self.clock()
 
     def use_clock(self, clock: Callable[[], int]) -> None:
-        """Go by another clock (microseconds since 1970) from now on."""
+        """Use another clock (microseconds since 1970) from now on."""
         self.clock = clock
         self.residency.use_clock(clock)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ identity
 
     @property
     def dim(self) -> int | None:
-        """The dimension of the vectors; None until the first one decides."""
+        """The dimension of the vectors; None until the first vector is written."""
         dim = self._identity.dim
         return self.identity.dim if dim is None else dim
 
@@ -114,12 +115,12 @@ class DurableEngine(WritingEngine):
 
     @property
     def k1(self) -> float | None:
-        """BM25's k1; None: by the average length of what a search sees."""
+        """BM25's k1; None: chosen by the average length of the visible documents."""
         return self.native.k1
 
     @property
     def b(self) -> float | None:
-        """BM25's b; None: by the average length of what a search sees."""
+        """BM25's b; None: chosen by the average length of the visible documents."""
         return self.native.b
 
     # ------------------------------------------------------------------ searching
@@ -135,28 +136,30 @@ class DurableEngine(WritingEngine):
         seen: View | None = None,
         **options: Any,
     ) -> Result:
-        """Search what `scope` sees; its partitions are read in first if they are not in memory.
+        """Search the documents visible to `scope`; partitions that are not in memory are loaded first.
 
         Args:
-            scope: one, or a list of several.
-            seen: what :meth:`Residency.view_now` just returned; unless these partitions leave meanwhile, nothing waits.
+            scope: one scope, or a list of several.
+            seen: what :meth:`Residency.view_now` just returned; used instead of a new view unless one of its
+                partitions has left memory.
         """
         residency = self.residency
         if not isinstance(scope, Scope) or self._closed:
             self.check_open()
             options |= {"vector": vector, "k": k, "embedder": embedder}
-            if isinstance(scope, (list, tuple)) and all(isinstance(one, Scope) for one in scope):
+            if isinstance(scope, (list, tuple)) and all(isinstance(item, Scope) for item in scope):
                 return self._search_together(text, scope, options)
             return residency.engine.search(text, scope=scope, **options)
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope) if seen is None else seen
             seen = None
-            engine = residency.engine  # only now: looking may have replaced it
+            engine = residency.engine  # read after the view, which may have replaced the engine
             if not view:
-                engine = self.empty_native()  # the tenant's key was destroyed, whatever is still in memory
+                # the tenant's key was destroyed; its documents may still be in memory
+                engine = self.empty_native()
             if options:
                 result = engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder, **options)
-            else:  # the usual case, without a dictionary that is unpacked and packed again
+            else:  # the common case avoids unpacking and repacking a dictionary
                 result = engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder)
             if residency.held(view, stamp):
                 return result
@@ -179,7 +182,7 @@ class DurableEngine(WritingEngine):
 
         def ask() -> tuple[View, Result]:
             readable, view = residency.view_together(scopes)
-            # If the tenants' keys were destroyed, nothing is left, whatever is still in memory.
+            # Without readable scopes (keys destroyed) search nothing, even if documents are still in memory.
             engine = residency.engine if readable else self.empty_native()
             return view, engine.search(text, scope=readable or list(scopes), **options)
 
@@ -194,8 +197,9 @@ class DurableEngine(WritingEngine):
                     return result
 
     def _settled(self, scopes: Sequence[Scope], ask: Callable[[], _T]) -> tuple[list[_View], _T]:
-        """Ask, while nothing is evicted, until nothing left the engine meanwhile: a scope's partitions also leave when
-        they are replaced, or cannot be read any more. Returns as well which partitions each scope sees."""
+        """Evaluate `ask` with eviction suspended, and repeat until no partition left the engine meanwhile:
+        partitions also leave when they are replaced or become unreadable. Return the partitions visible to each
+        scope, and the answer."""
         residency = self.residency
         with residency.without_eviction():
             while True:
@@ -211,12 +215,12 @@ class DurableEngine(WritingEngine):
         scope: Scope | Sequence[Scope],
         **options: Any,
     ) -> list[Result]:
-        """Answer several searches; all their partitions are in memory together."""
+        """Answer several searches; all their partitions are in memory at once."""
         self.check_open()
         scopes = [scope] if isinstance(scope, Scope) else list(dict.fromkeys(scope))
         residency = self.residency
         for _ in range(_PATIENCE):
-            views = [residency.view(one) for one in scopes if isinstance(one, Scope)]
+            views = [residency.view(each_scope) for each_scope in scopes if isinstance(each_scope, Scope)]
             results = residency.engine.search_batch(texts, scope=scope, **options)
             if all(residency.held(view, stamp) for view, stamp in views):
                 seen = [view for view, _ in views]
@@ -228,24 +232,26 @@ class DurableEngine(WritingEngine):
         if all(seen):
             return results
         nothing = self.empty_native().search_batch(texts, scope=scope, **options)
-        erased = {one for one, view in zip(scopes, seen, strict=True) if not view}
-        asked = [scope] * len(results) if isinstance(scope, Scope) else scope
+        erased = {result_scope for result_scope, view in zip(scopes, seen, strict=True) if not view}
+        result_scopes = [scope] * len(results) if isinstance(scope, Scope) else scope
         return [
-            none if one in erased else found for one, found, none in zip(asked, results, nothing, strict=True)
+            none if result_scope in erased else result
+            for result_scope, result, none in zip(result_scopes, results, nothing, strict=True)
         ]
 
     def generation(self, scope: Scope) -> tuple[int, ...]:
-        """Change with every write, of any process, that a search from `scope` could notice."""
+        """Return a value that changes with every write of any process that a search from `scope` could see."""
         self._check_scope(scope)
         view, _ = self.residency.view(scope)
         native = self.residency.engine.generation(scope)
         return (native, self.residency.generation, *(partition.applied for partition in view))
 
     def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
-        """The same for comparison between processes; None if the file has no identity yet and cannot get one now.
+        """Return the same for comparison between processes; None if the file has no identity yet and cannot get
+        one now.
 
-        The first element says which file and collection; the others are the versions of the visible scopes there, when
-        something of them expires next, and what of the opening decides scores.
+        The first element identifies the file and collection. The others are the generation of the model, the
+        options of opening that affect scores, and the versions and next expiry of the visible scopes.
         """
         self._check_scope(scope)
         if self._place is None:
@@ -253,62 +259,67 @@ class DurableEngine(WritingEngine):
             if self._place is None:
                 return None
         view, _ = self.residency.view(scope)
-        states = tuple((_ERASED if one.erased else one.applied, one.next_expiry) for one in view)
+        states = tuple(
+            (_ERASED if partition.erased else partition.applied, partition.next_expiry) for partition in view
+        )
         return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
-        """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
+        """Find a text in the texts visible to `scope`; partitions that are not in memory are loaded first."""
         self._check_scope(scope)
-        (seen,), found = self._settled(
+        (seen,), result = self._settled(
             [scope], lambda: self.residency.engine.find_substring(text, scope=scope, k=k)
         )
-        return found if seen else self.empty_native().find_substring(text, scope=scope, k=k)
+        return result if seen else self.empty_native().find_substring(text, scope=scope, k=k)
 
     def admitted(self, scope: Scope, **options: Any) -> Result:
-        """Return what `scope` sees, unranked, in the order of writing; its partitions are read in first. The options
-        are those of the native scroll."""
+        """Return the documents visible to `scope`, unranked, in order of writing; partitions that are not in
+        memory are loaded first. The options are those of the native scroll."""
         self._check_scope(scope)
-        (seen,), found = self._settled(
+        (seen,), result = self._settled(
             [scope], lambda: self.residency.engine.scroll(scope, newest=False, **options)
         )
-        return found if seen else self.empty_native().scroll(scope, **options)
+        return result if seen else self.empty_native().scroll(scope, **options)
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
-        """Read what `scope` sees into memory; with `pin` it stays there."""
+        """Load the documents visible to `scope` into memory; with `pin` they are never evicted."""
         self._check_scope(scope)
         view, _ = self.residency.view(scope)
         for partition in view:
             partition.pinned = partition.pinned or pin
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get(self, id: RowId, *, scope: Scope) -> StoredDocument | None:
-        """Return the document with this id that `scope` sees, of several the most specific one; None: it sees none.
+        """Return the document with this id visible to `scope`, the most specific one of several; None: not
+        visible.
 
         Raises:
-            CorruptIndexError: it is not what was written (its metadata alone: only who decodes them is told).
+            CorruptIndexError: the document is damaged. Damage of the metadata alone is reported when they are
+                decoded.
         """
         if not isinstance(scope, Scope) or self._closed:
             self._check_scope(scope)
         sight = self._sights.get(scope) or self._sight(scope)
-        found = self.store.get(checked_id(id, self.identity.id_kind), sight, now=self.clock())
-        return None if found is None else self.document(*found)
+        row_and_scope = self.store.get(checked_id(id, self.identity.id_kind), sight, now=self.clock())
+        return None if row_and_scope is None else self.document(*row_and_scope)
 
     def found(self, id: RowId, *, within: Scope) -> list[StoredDocument]:
-        """Return the documents with this id in any scope that agrees with `within`, in order of scope, without vectors.
+        """Return the documents with this id in all scopes that agree with `within`, in order of scope, without
+        vectors.
 
         Raises:
-            CorruptIndexError: one of them is not what was written.
+            CorruptIndexError: one of them is damaged.
         """
         self._check_scope(within, "within")
-        found = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
-        return [without_vector(row, scope) for row, scope in found]
+        rows = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
+        return [without_vector(row, scope) for row, scope in rows]
 
     def document(self, row: StoredRow, scope: Scope) -> StoredDocument:
         """Return a row as a document, with its vector.
 
         Raises:
-            CorruptIndexError: the vector is not what was written.
+            CorruptIndexError: the vector is damaged.
         """
         try:
             vector = None if row.vector is None else vector_of(row.vector, self.dim, self.dtype)
@@ -323,15 +334,16 @@ class DurableEngine(WritingEngine):
         return sight
 
     def count(self, scope: Scope | None = None, **filters: Any) -> int:
-        """Return how many documents a search from `scope` would see; without one, how many there are.
+        """Return the number of documents visible to a search from `scope`; without a scope, of all documents.
 
-        With a filter (see the native engine) the partitions are read in, and those that it admits are counted.
+        With a filter (see the native engine) the partitions are loaded and the documents that it admits are
+        counted.
         """
         self.check_open()
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if scope is None or all(given is None for given in filters.values()):
-            if any(given is not None for given in filters.values()):
+        if scope is None or all(filter_value is None for filter_value in filters.values()):
+            if any(filter_value is not None for filter_value in filters.values()):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
             own = None if scope is None else self.store.cipher.readable_of(scope.visible())
             return self.store.count(own, now=self.clock()) if own is None or own else 0
@@ -348,19 +360,19 @@ class DurableEngine(WritingEngine):
 
     @property
     def lineage(self) -> str | None:
-        """The random name of the file and collection, by which a cursor of another is told; None if it has none yet and
-        cannot get one now."""
+        """The random name of the store and collection, used to reject cursors of other indexes; None if it has
+        none yet and one cannot be assigned now."""
         if self._lineage is None:
             self._lineage = self.store.lineage()
         return self._lineage
 
     def listed(self, wanted: Listing, ids: Ids | None = None) -> list[StoredDocument]:
-        """Return documents of a listing, of `ids` if they are given; see :meth:`RowListings.listed`."""
+        """Return the documents of a listing, restricted to `ids` if given; see :meth:`RowListings.listed`."""
         self.check_open()
         return self._listings.listed(wanted, None if ids is None else self._checked_ids(ids))
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
-        """Return a page of documents, and where the next one begins; see :meth:`RowListings.page`."""
+        """Return a page of documents, and the position of the next one; see :meth:`RowListings.page`."""
         self.check_open()
         return self._listings.page(wanted, after)
 
@@ -370,17 +382,17 @@ class DurableEngine(WritingEngine):
         return self._listings.keys(wanted)
 
     def values(self, field: str, wanted: Scroll) -> Facet:
-        """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
+        """Count the values of a field among the documents of a scroll, in one state of the rows."""
         self.check_open()
         return self._listings.values(field, wanted)
 
     def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
-        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
-        None: there are no more.
+        """Return the version of the document after the first `n` that any of the scrolls has, in order of
+        writing; None: no more documents; UNKNOWN: the documents have to be walked, or the document was just
+        deleted.
 
-        The native engine passes over them, so the partition is read in, if all are of one; documents of several
-        partitions only the rows have in one order (:meth:`RowListings.version_at`). UNKNOWN if a walk must tell, or the
-        document was deleted just now.
+        Within one partition the native engine skips documents, so the partition is loaded. Only the rows order
+        documents of several partitions (:meth:`RowListings.version_at`).
         """
         self.check_open()
         scopes = list(dict.fromkeys(scope for scroll in wanted for scope in scroll.scopes))
@@ -406,46 +418,50 @@ class DurableEngine(WritingEngine):
     def delete_matching(
         self, filter: Filter, *, scope: Scope, ids: Sequence[RowId] | None, reason: str
     ) -> list[RowId]:
-        """Delete what a filter admits of exactly this scope, of `ids` if they are given, in one transaction; return the
-        ids that are gone.
+        """Delete the documents of exactly this scope that a filter admits, restricted to `ids` if given, in one
+        transaction; return their ids.
 
-        Damaged documents stay, and are named in a CorruptDataWarning. Other writers wait until every document was
-        looked at.
+        Damaged documents stay, and are named in a CorruptDataWarning. Other writers wait until every document has
+        been examined.
         """
         self._check_scope(scope)
         checked = None if ids is None else self._checked_ids(ids)
-        if self.store.cipher.ring is not None:  # asked before the writer's turn
+        if self.store.cipher.ring is not None:  # request the key before the write lock is taken
             self.store.cipher.readable(scope.tenant)
         with self.store.writing("deleting", scopes=[scope]) as transaction:
-            # In the writer's turn: what is read is what the transaction changes.
-            found, damaged = self._listings.matching(filter, scope, checked)
-            written = self._delete(transaction, {scope: found}, reason, now=self.clock())
+            # Read under the write lock, so the transaction changes what is read here.
+            matching_ids, damaged = self._listings.matching(filter, scope, checked)
+            written = self._delete(transaction, {scope: matching_ids}, reason, now=self.clock())
             if written:
                 self._commit(transaction.commit, written)
         warn_of(damaged, self.store.path)
         return [id for one in written for id in one.deleted]
 
     def _checked_ids(self, ids: Ids) -> set[RowId]:
-        kind = self.identity.id_kind  # read from the file as long as it is not settled
+        kind = self.identity.id_kind  # read from the store until it is settled
         return {checked_id(id, kind) for id in ids}
 
     def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
-        """Return the first of :meth:`scopes` behind one of them, in their order, at the cost of those."""
+        """Return the first `limit` of :meth:`scopes` after a given one, in their order; the cost is proportional
+        to `limit`."""
         self.check_open()
         return self.store.living_scopes(within, now=self.clock(), after=after, limit=limit)
 
     def scopes(self, within: Scope | None = None, users: tuple[str, str] | None = None) -> list[Scope]:
-        """Return every scope that has documents which have not expired; see `erase` for `within`, and
-        `living_scopes` for `users`."""
+        """Return every scope that has unexpired documents; see `erase` for `within`, and `living_scopes` for
+        `users`."""
         self.check_open()
         if users is None:
             return self.store.living_scopes(within, now=self.clock())
         return self.store.living_scopes(within, now=self.clock(), users=users)
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
-        """Return the native engine's counts (of what is in memory) and the store's: of documents, vectors and
-        partitions what the store holds, `resident_...` what of it is in memory; how partitions were read into
-        memory, how many were evicted; over a database for how long the feed was not heard."""
+        """Return the counts of the native engine (of what is in memory) and of the store.
+
+        `documents`, `vectors` and `partitions` count what the store holds, `resident_...` what of it is in
+        memory. Further: how partitions were loaded, evictions, and over a database `feed_lag_seconds`, the time
+        since the feed was last heard.
+        """
         self.check_open()
         stats: dict[str, int | float | str] = dict(self.native.stats(scope))
         stats["resident_documents"] = stats["documents"]
@@ -463,15 +479,15 @@ class DurableEngine(WritingEngine):
         return stats
 
     def files(self) -> list[Path]:
-        """Return the files that the index consists of (not all of them need exist); none if its rows are elsewhere."""
+        """Return the files of the index (not all of them need exist); empty if its rows are not in a file."""
         store = self.store
         return store.files() if isinstance(store, SqliteStore) else []
 
     def file(self, doing: str) -> SqliteStore:
-        """Return the store, for what only a file has.
+        """Return the store, for features that only a file has.
 
         Raises:
-            UnsupportedError: the rows are elsewhere.
+            UnsupportedError: the rows are not in a file.
         """
         store = self.store
         if not isinstance(store, SqliteStore):
@@ -479,32 +495,33 @@ class DurableEngine(WritingEngine):
         return store
 
     def changing(self, doing: str) -> AbstractContextManager[Change]:
-        """Make one write of several; see :func:`scrubjay.store.together.changing`."""
+        """Combine several writes into one; see :func:`scrubjay.store.write_batches.changing`."""
         return changing(self, doing)
 
     # ------------------------------------------------------------------ feedback
 
     def note(self, note: Feedback) -> bool:
-        """Write a note on a document; False if its asker sees no such document."""
+        """Write a feedback note on a document; False if the document is not visible to the note's scope."""
         self.check_open()
         return self.store.write_note(note, now=self.clock())
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
-        """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
+        """Return the notes on existing documents, oldest first; with `scope` only those written from within it."""
         self.check_open()
         return self.store.read_notes(scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()
 
-    # ------------------------------------------------------------------ care
+    # ------------------------------------------------------------------ maintenance
 
     def empty_native(self) -> Engine:
-        """Return a native engine of the same kind without documents."""
+        """Return an empty native engine of the same kind."""
         return self._make_engine(self.dim)
 
     def compact(self, progress: Progress | None = None) -> int:
-        """Forget deleted documents everywhere, write fresh images, and rewrite the file; how many went from memory."""
+        """Purge deleted documents from memory and images, write fresh images, and shrink the file; return how
+        many documents were purged from memory."""
         self.check_open()
         n_dropped = self.native.compact()
         compact_rows(
@@ -517,7 +534,7 @@ class DurableEngine(WritingEngine):
         return n_dropped
 
     def freeze(self, within: Scope | None, days: int, progress: Progress) -> FreezeReport:
-        """Put the rows of scopes that were not used for so many days into the object store, each scope's as one object.
+        """Move the rows of scopes not used for `days` into the object store, one object per scope.
 
         Raises:
             StoreError: the rows are in a file, or there is no object store.
@@ -532,40 +549,44 @@ class DurableEngine(WritingEngine):
         return freeze(self.store, within, min(days, _MOST_DAYS), progress)
 
     def forget_keys(self, tenant: str | None) -> None:
-        """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""
+        """Evict a tenant's partitions from memory (None: all), and request keys again when they are needed."""
         self.check_open()
         if self.store.cipher.ring is not None:
             self.store.cipher.ring.forget(tenant)
         self.residency.forget_tenant(tenant, wait=True)
 
     def readable(self, scope: Scope) -> bool:
-        """Whether the tenant's memories can be read now: they are in the clear, or the key is available."""
+        """Whether the scope's memories can be read now: they are not encrypted, or the key is available."""
         try:
             return self.store.cipher.openable(scope.tenant, scope.user)
         except (EncryptionError, CorruptIndexError):
             return False
 
     def adopt_model(self) -> None:
-        """The vectors were changed for those of another model: start with an empty native engine of its dimension."""
+        """Start with an empty native engine of the new dimension, because all vectors were replaced by those of
+        another model."""
         self._identity = self.store.identity()
         self.residency.restart(self._make_engine(self._identity.dim), self._identity.generation)
         self.on_new_model(self._identity.model)
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Write the images of what changed and close the file. Safe to call twice, by several threads, and from what
-        this thread runs inside of another call (then no images are written)."""
+        """Write the images of changed partitions and close the store.
+
+        Idempotent, and safe from several threads and from a callback of this thread inside another call (then no
+        images are written).
+        """
         if self._closed:
             return
         residency = self.residency
         nested = self._is_inside()
         residency.housekeeper.stop(wait=not nested)
         for partition in () if nested or sys.is_finalizing() else residency.resident():
-            with suppress(Error):  # without an image the next opening takes longer, that is all
+            with suppress(Error):  # without an image the next opening takes longer
                 if residency.is_dirty(partition):
                     residency.save(partition, wait=True)
-            residency.budget.charge(partition, 0)  # which other collections share
+            residency.budget.charge(partition, 0)  # the budget is shared with other collections
         self._closed = True
         self.store.close()
 
@@ -575,10 +596,10 @@ class DurableEngine(WritingEngine):
             raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(scope).__name__}")
 
     def _is_inside(self) -> bool:
-        """Whether this thread is in the middle of a write or of reading a partition, from which a callback led here."""
+        """Whether this thread is inside a write or a load, from which a callback called this method."""
         return self.store.is_writing_here() or self.residency.is_bringing()
 
     def abandon(self) -> None:
-        """After a fork, in the child: SQLite's connections must not be used or closed here."""
+        """In the child after a fork: SQLite's connections must not be used or closed here."""
         self._closed = True
         self.store.abandon()

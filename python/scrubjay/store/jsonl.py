@@ -1,14 +1,15 @@
-"""Export to and import from JSON Lines, lossless.
+"""Lossless export to and import from JSON Lines.
 
-One object a line: id, text, context, tenant, user, agent, metadata, created_at, expires_at, and the vector with the
-embedder's name (of a document with passages a list of vectors, and `spans`, where they are in the text). Numbers have
-as many digits as single precision needs, so a vector comes back bit for bit. The first line names the format.
+Each line is an object: id, text, context, tenant, user, agent, metadata, created_at, expires_at, and the vector
+with the embedder's name (for a document with passages a list of vectors, and `spans`, their positions in the
+text). Numbers have as many digits as single precision needs, so a vector round-trips bit for bit. The first line
+names the format.
 
-A memory's key is its scope and its id, so a file may have an id in several scopes; in files of earlier versions each
-has one, and they are read alike.
+The key of a memory is its scope and its id, so a file may contain an id in several scopes. In files of earlier
+versions each id occurs once; they are read in the same way.
 
-Memories of an encrypted tenant are exported as sealed lines, with a key of this export's own. The key precedes the
-first of them, wrapped by the tenant's master key.
+Memories of an encrypted tenant are exported as sealed lines under a key generated for the export. The key,
+wrapped by the tenant's master key, precedes the first of them.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def write_export(
     plaintext: bool,
     damaged: list[str] | None = None,
 ) -> int:
-    """Write every unexpired memory in order of writing, as of one moment; return how many.
+    """Write every unexpired memory in order of writing, as of one moment; return their number.
 
-    Those of encrypted tenants are sealed, unless `plaintext`; those of tenants whose keys were destroyed are left out.
-    Those that are damaged are left out, too, and named in a CorruptDataWarning; with `damaged` they are noted there
-    instead, and so are those whose keys are not available.
+    Memories of encrypted tenants are sealed, unless `plaintext`; those of tenants whose keys were destroyed are
+    omitted. Damaged memories are omitted and named in a CorruptDataWarning. With `damaged` they are appended to
+    that list instead, and so are memories whose keys are not available.
 
     Raises:
-        EncryptionError: a tenant's key is not available.
+        EncryptionError: a tenant's key is not available, and `damaged` is None.
     """
     store = engine.store
     n_written = 0
@@ -74,10 +75,10 @@ def write_export(
                 try:
                     if not is_id(id, identity.id_kind):
                         raise CorruptIndexError(f"an id that is {shown(id)}")
-                    found = load()
-                    if found is None:
+                    row_and_scope = load()
+                    if row_and_scope is None:
                         continue
-                    document = engine.document(*found)
+                    document = engine.document(*row_and_scope)
                     text = json.dumps(_line(document), ensure_ascii=False)
                 except CorruptIndexError as error:
                     named = "" if error.scope is None else f" of {error.scope!r}"
@@ -105,10 +106,11 @@ def write_export(
 
 
 def write_tables(store: SqliteStore, file: TextIO) -> int:
-    """Write the rows of the tables of layers above, which belong to no collection, as they are; return how many.
+    """Write the rows of the tables of layers above, which belong to no collection, unchanged; return their
+    number.
 
-    One object a line, {"table": ..., "row": {...}}; bytes are {"base64": ...}. Notes of feedback have
-    the names of their document's scope in place of its key.
+    Each line is {"table": ..., "row": {...}}; bytes are {"base64": ...}. Feedback notes have the names of their
+    document's scope in place of its key.
     """
     n_written = 0
     with store.snapshot():
@@ -119,10 +121,10 @@ def write_tables(store: SqliteStore, file: TextIO) -> int:
             "collection",
             "data_key",
         }
-        found = connection.execute(
+        tables_found = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).fetchall()
-        for (table,) in found:
+        for (table,) in tables_found:
             if table in own:
                 continue
             cursor = connection.execute(f'SELECT * FROM "{table}"')
@@ -141,16 +143,16 @@ def write_tables(store: SqliteStore, file: TextIO) -> int:
 
 
 def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] | None:
-    """Return key -> names of the scopes of a table of feedback; None for any other table."""
+    """Return key -> names for the scopes of a feedback table; None for any other table."""
     head, _, number = table.partition("_")
     if head != "feedback" or not (number == "" or number.isdigit()):
         return None
-    found = connection.execute(f"SELECT key, tenant, user, agent FROM {Tables(int(number or 0)).scope}")
-    return {key: names for key, *names in found}
+    rows = connection.execute(f"SELECT key, tenant, user, agent FROM {Tables(int(number or 0)).scope}")
+    return {key: names for key, *names in rows}
 
 
 def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
-    """Write a new key for the tenant's lines; None: the tenant is in the clear."""
+    """Write a new key for the tenant's lines; None: the tenant is not encrypted."""
     master = engine.store.cipher.master(tenant)
     if master is None:
         return None

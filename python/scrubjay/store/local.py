@@ -1,4 +1,4 @@
-"""The engine of an index without a file: the native engine, which keeps everything, and listings of what it keeps."""
+"""The engine of an index without a file: the native engine holds all documents, and this adds listings of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.scrolling import Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument
+from scrubjay.store.rows.values import RowId, StoredDocument
 
 
 class LocalEngine(Engine):
-    """A native engine with the listings of an engine over a file.
+    """A native engine with the listings of a durable engine.
 
     >>> from scrubjay.store.rows.listing import listing_of
     >>> engine = LocalEngine()
@@ -29,8 +29,8 @@ class LocalEngine(Engine):
     """
 
     def listed(self, wanted: Listing, ids: Ids | None = None) -> list[StoredDocument]:
-        """Return documents of a listing, of `ids` if they are given, without their vectors, by when they were last
-        written. All of one state of each exact scope."""
+        """Return the documents of a listing, restricted to `ids` if given, without vectors, in order of their
+        last write. Each exact scope is read in one state."""
         result = self.scroll(
             wanted.scope,
             filter=wanted.filter,
@@ -43,19 +43,22 @@ class LocalEngine(Engine):
         return list(_documents(result))
 
     def admitted(self, scope: Scope, **options: Any) -> Result:
-        """Return what `scope` sees, unranked, in the order of writing. The options are those of the native scroll."""
+        """Return the documents visible to `scope`, unranked, in order of writing. The options are those of the
+        native scroll."""
         return self.scroll(scope, newest=False, **options)
 
     @property
     def lineage(self) -> str:
-        """A random name of this engine, by which a cursor of another is told."""
+        """A random name of this engine, used to reject cursors of other engines."""
         name: str = self.__dict__.setdefault("_lineage", secrets.token_hex(16))
         return name
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
-        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+        """Return the documents of a page that begins after a position, and the position of the next page (None:
+        no more).
 
-        In the order of writing it costs what it returns, in another one what the scope holds.
+        In order of writing the cost is proportional to the documents returned, in any other order to the size of
+        the scope.
         """
         listed: dict[str, Any] = {"filter": wanted.filter, "exact": wanted.exact}
         if wanted.by_writes:
@@ -80,32 +83,32 @@ class LocalEngine(Engine):
         return [(result.scope(i), result.id(i)) for i in sorted_keys(each, wanted)]
 
     def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
-        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
-        None: there are no more.
+        """Return the version of the document after the first `n` that any of the scrolls has, in order of
+        writing; None: no more documents.
 
-        What one scroll has is passed over natively; of several the versions are compared.
+        A single scroll skips documents natively; several scrolls are merged by version.
         """
         first, several = wanted[0], len(wanted) > 1
         behind: dict[str, Any] = {"limit": n + 1} if several else {"skip": n, "limit": 1}
-        versions: set[int] = set()  # a set, as a document may be seen from several scopes
+        versions: set[int] = set()  # a set, because a document may be visible from several scopes
         for scroll in wanted:
             result = self.scroll(
                 scroll.scope, filter=scroll.filter, exact=scroll.exact, newest=scroll.descending, **behind
             )
             versions.update(map(result.version, range(len(result))))
-        found = sorted(versions, reverse=first.descending)[n if several else 0 :]
-        return found[0] if found else None
+        ordered = sorted(versions, reverse=first.descending)[n if several else 0 :]
+        return ordered[0] if ordered else None
 
     def values(self, field: str, wanted: Scroll) -> Facet:
-        """Count the values of a field of the documents that a scroll goes through."""
+        """Count the values of a field among the documents of a scroll."""
         result = self.scroll(wanted.scope, filter=wanted.filter, exact=wanted.exact)
         return facet_of((result.payload(i) for i in range(len(result))), field)
 
     def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
-        """Change a document of exactly this scope; return its new version, None if there is none.
+        """Change a document of exactly this scope; return its new version, None if it does not exist.
 
         Raises:
-            VersionConflictError: it has not the `version` that was given.
+            VersionConflictError: the document does not have the given `version`.
         """
         while True:
             document = self.get(id, scope=scope)
@@ -132,25 +135,26 @@ class LocalEngine(Engine):
     def delete_matching(
         self, filter: Filter, *, scope: Scope, ids: list[RowId] | None, reason: str
     ) -> list[RowId]:
-        """Delete what a filter admits of exactly this scope, of `ids` if they are given; return the ids that are gone.
+        """Delete the documents of exactly this scope that a filter admits, restricted to `ids` if given; return
+        their ids.
 
-        What is written meanwhile is looked at again: nothing goes that the filter does not admit.
+        Documents written meanwhile are evaluated again, so only documents that the filter admits are deleted.
         """
         gone: list[RowId] = []
         while True:
             result = self.scroll(scope, filter=filter, ids=ids, exact=True)
-            found = [result.id(i) for i in range(len(result))]
+            batch = [result.id(i) for i in range(len(result))]
             versions = [result.version(i) for i in range(len(result))]
-            n_deleted = self.delete_many(found, scope=scope, versions=versions)
-            gone += found
-            if n_deleted == len(found):
+            n_deleted = self.delete_many(batch, scope=scope, versions=versions)
+            gone += batch
+            if n_deleted == len(batch):
                 return gone
 
     def found(self, id: Any, *, within: Scope) -> list[Any]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         scopes: list[Scope] = sorted(self.scopes(within))
-        found = (self.scroll(scope, ids=[id], exact=True) for scope in scopes)
-        return [document for result in found for document in _documents(result)]
+        results = (self.scroll(scope, ids=[id], exact=True) for scope in scopes)
+        return [document for result in results for document in _documents(result)]
 
 
 def _documents(result: Any) -> Iterator[StoredDocument]:

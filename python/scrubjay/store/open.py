@@ -1,4 +1,4 @@
-"""Opens an engine over a file."""
+"""Opens a durable engine over a file or a database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.connections import size_of
 from scrubjay.store.sqlite.store import SqliteStore, check_identity
@@ -38,11 +38,12 @@ def open_engine(
     read_only: bool = False,
     any_analyzer: bool = False,
 ) -> DurableEngine:
-    """Open or create a collection of a file or a database. It must be as `asked` (None, "": anything); a new one is as
-    `new`.
+    """Open or create a collection of a file or a database.
 
-    An embedder's dimension is not checked here: that is for the caller. With `any_analyzer` the collection is opened
-    for its rows, and must not be searched: its analyzer need not be known.
+    `asked` is what the caller requires of an existing collection (None or "": anything); `new` is the identity of
+    a collection that is created. The dimension of an embedder is not checked here; the caller does that. With
+    `any_analyzer` an unknown analyzer is accepted: the collection is opened for its rows only and must not be
+    searched.
     """
     if durability not in ("full", "normal"):
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
@@ -50,12 +51,12 @@ def open_engine(
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     if not isinstance(read_only, bool):
         raise TypeError(f"read_only: expected a bool, got {type(read_only).__name__} {read_only!r}")
-    # Bad arguments are reported before a file is made.
+    # Report invalid arguments before a file is created.
     check_engine_options(new.analyzer, k1, b)
-    metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # the engine checks them
+    metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # validated by Engine
     analyzer, its_stemmer = new.analyzer, stemmer
     if any_analyzer or (stemmer is not None and not asked.analyzer and not collection and _is_there(place)):
-        analyzer, its_stemmer = "plain", None  # the file says what its analyzer is
+        analyzer, its_stemmer = "plain", None  # the analyzer that the file names is used
     Engine(new.dim, metric, dtype=dtype, analyzer=analyzer, stemmer=its_stemmer, k1=k1, b=b)
     store: Store
     if isinstance(place, Path):
@@ -92,13 +93,13 @@ def open_engine(
                     k1=k1,
                     b=b,
                 )
-            except ValueError as error:  # k1 and b were tried above
+            except ValueError as error:  # k1 and b were validated above
                 if any_analyzer:
                     return Engine(
                         dim, cast(Any, stored.metric), dtype=cast(Any, stored.dtype), analyzer="plain"
                     )
                 raise StoreFormatError(
-                    f"the index was made with what is not known here: {error}: {place}"
+                    f"the index uses an option that this version does not know: {error}: {place}"
                 ) from None
 
         return DurableEngine(store, make_engine, budget=budget, model=model)
@@ -108,12 +109,12 @@ def open_engine(
 
 
 def _is_there(place: Path | Database) -> bool:
-    """Whether a file has an index."""
+    """Whether the file exists and is not empty."""
     return isinstance(place, Path) and size_of(place) > 0
 
 
 def check_engine_options(analyzer: object, k1: object, b: object) -> None:
-    """Raise TypeError if these are not of the types that the engine takes; it checks their values."""
+    """Raise TypeError if an argument has the wrong type; the engine checks the values."""
     if not isinstance(analyzer, str):
         raise TypeError(f"analyzer: expected a str, got {type(analyzer).__name__}")
     for name, value in (("k1", k1), ("b", b)):
@@ -122,7 +123,7 @@ def check_engine_options(analyzer: object, k1: object, b: object) -> None:
 
 
 def checked_budget(n_bytes: int | None) -> Budget:
-    """Return a budget, or raise ValueError."""
+    """Return a memory budget, or raise ValueError if `n_bytes` is invalid."""
     if n_bytes is not None and (not isinstance(n_bytes, int) or n_bytes < 0):
         raise ValueError(f"memory_budget: expected bytes or None, got {n_bytes!r}")
     return Budget(n_bytes)

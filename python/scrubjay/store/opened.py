@@ -1,4 +1,4 @@
-"""The engines that this process has open: given up in its children, stopped at its end."""
+"""The engines open in this process: abandoned in forked children, stopped at exit."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ class Opened(Protocol):
     residency: Any
 
     def abandon(self) -> None:
-        """After a fork, in the child: use and close nothing of it."""
+        """In the child after a fork: give the engine up without using or closing anything of it."""
         ...
 
 
 def remember(engine: Opened) -> None:
-    """Register an engine until it is collected."""
+    """Register an engine until it is garbage-collected."""
     _opened.add(engine)
 
 
-# For the children of this process: a connection that two processes share would corrupt the file.
+# Needed after a fork: a SQLite connection used by two processes would corrupt the file.
 _opened: weakref.WeakSet[Opened] = weakref.WeakSet()
-_inherited: list[Opened] = []  # kept alive, so that nothing of them is ever closed in a child
+_inherited: list[Opened] = []  # kept alive so that a child never closes the parent's connections
 
 
 def _all_opened() -> list[Opened]:
     while True:
         try:
             return list(_opened)
-        except RuntimeError:  # another thread opened or dropped one just now
+        except RuntimeError:  # another thread opened or dropped an engine
             continue
 
 
@@ -43,7 +43,7 @@ def _after_fork() -> None:
 
 
 def _at_exit() -> None:
-    """Stop background work: a thread that runs while the interpreter ends is stopped anywhere."""
+    """Stop background work: the interpreter stops daemon threads at arbitrary points when it exits."""
     for engine in _all_opened():
         engine.residency.housekeeper.stop()
 

@@ -1,4 +1,4 @@
-"""Listings, pages and counts of values that are read from rows alone; no partition is loaded for them."""
+"""Listings, pages and value counts that are read from rows alone, without loading partitions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing, admitted, slices, undamaged, warn_of
 from scrubjay.store.rows.scopes import exactly
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, first_of, sorted_keys
-from scrubjay.store.rows.stored import RowId, StoredDocument, StoredRow
+from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 
 
 class RowListings:
-    """Reads documents of a store in an order. Thread-safe.
+    """Reads the documents of a store in order. Thread-safe.
 
-    Each answer is of one state of the rows; damaged documents are left out, and named in a CorruptDataWarning.
+    Each answer shows one state of the rows. Damaged documents are omitted and named in a CorruptDataWarning.
 
     Args:
         store: the rows.
-        now: microseconds since 1970; what has expired then is not there.
-        document: makes a document, with its vector, of a row.
+        now: the current time in microseconds since 1970; expired documents are omitted.
+        document: makes a document, with its vector, from a row.
     """
 
     def __init__(
@@ -33,17 +33,19 @@ class RowListings:
         self._document = document
 
     def listed(self, wanted: Listing, ids: set[RowId] | None = None) -> list[StoredDocument]:
-        """Return documents of a listing, of `ids` if they are given, by when they were last written."""
+        """Return the documents of a listing, restricted to `ids` if given, in order of their last write."""
         damaged: list[str] = []
         with self._store.snapshot():
-            found = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
+            documents = list(islice(self._documents(wanted, ids, damaged), wanted.start, wanted.stop))
         warn_of(damaged, self._store.path)
-        return found
+        return documents
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
-        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+        """Return the documents of a page that begins after a position, and the position of the next page (None:
+        no more).
 
-        In the order of writing it costs what it reads, in another one what the scope holds.
+        In order of writing the cost is proportional to the documents read, in any other order to the size of the
+        scope.
         """
         damaged: list[str] = []
         newest = wanted.descending and wanted.by_writes
@@ -52,30 +54,34 @@ class RowListings:
             if wanted.by_writes:
                 start, n = 0 if after is None else after.version, wanted.limit + 1
                 listed = list(islice(self._documents(rows, None, damaged, after=start, first=n), n))
-                found = listed[: wanted.limit]
-                last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
+                documents = listed[: wanted.limit]
+                last = Position(None, documents[-1].version) if len(listed) > wanted.limit else None
             else:
                 every = self._documents(rows, None, damaged)
-                places = first_of(((one.payload, one.version, one) for one in every), wanted, after)
-                found = [one for _, one in places[: wanted.limit]]
+                places = first_of(
+                    ((document.payload, document.version, document) for document in every), wanted, after
+                )
+                documents = [document for _, document in places[: wanted.limit]]
                 last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
             if wanted.vectors:
-                found = [self._with_vector(one) for one in found]
+                documents = [self._with_vector(document) for document in documents]
         warn_of(damaged, self._store.path)
-        return found, last
+        return documents, last
 
     def version_at(self, wanted: Sequence[Scroll], n: int) -> int | None:
-        """Return the version of the document behind the first `n` that any of the scrolls has, in the order of writing;
-        None: there are no more; UNKNOWN: only a walk tells.
+        """Return the version of the document after the first `n` that any of the scrolls has, in order of
+        writing; None: no more documents; UNKNOWN: the documents have to be walked.
 
-        Without a filter the rows' numbers alone are read, so damaged documents count, too.
+        Without a filter only the numbers of the rows are read, so damaged documents are counted too.
         """
         first = wanted[0]
         if first.filter is None:
             scopes = list(dict.fromkeys(scope for scroll in wanted for scope in scroll.scopes))
             with self._store.snapshot():
-                found = self._store.numbers_in(scopes, now=self._now(), newest=first.descending, first=n + 1)
-            return found[n] if len(found) > n else None
+                numbers = self._store.numbers_in(
+                    scopes, now=self._now(), newest=first.descending, first=n + 1
+                )
+            return numbers[n] if len(numbers) > n else None
         if len(wanted) > 1:
             return UNKNOWN
         damaged: list[str] = []
@@ -90,22 +96,25 @@ class RowListings:
         rows = Listing(wanted.scope, wanted.exact, wanted.filter)
         with self._store.snapshot():
             listed = self._documents(rows, None, damaged)
-            keys = sorted_keys(((one.payload, one.version, (one.scope, one.id)) for one in listed), wanted)
+            keys = sorted_keys(
+                ((document.payload, document.version, (document.scope, document.id)) for document in listed),
+                wanted,
+            )
         warn_of(damaged, self._store.path)
         return keys
 
     def values(self, field: str, wanted: Scroll) -> Facet:
-        """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
+        """Count the values of a field among the documents of a scroll, in one state of the rows."""
         damaged: list[str] = []
         rows = Listing(wanted.scope, wanted.exact, wanted.filter)
         with self._store.snapshot():
-            facet = facet_of((one.payload for one in self._documents(rows, None, damaged)), field)
+            facet = facet_of((document.payload for document in self._documents(rows, None, damaged)), field)
         warn_of(damaged, self._store.path)
         return facet
 
     def matching(self, filter: Filter, scope: Scope, ids: set[RowId] | None) -> tuple[list[RowId], list[str]]:
-        """Return the ids that a filter admits of exactly this scope, of `ids` if they are given, and a sentence for
-        each damaged document."""
+        """Return the ids of exactly this scope that a filter admits, restricted to `ids` if given, and a message
+        for each damaged document."""
         damaged: list[str] = []
         with self._store.snapshot():
             listed = self._documents(Listing(scope, True, filter), ids, damaged)
@@ -125,14 +134,15 @@ class RowListings:
         )
         rows = undamaged(every, damaged)
         for part in slices(rows) if first is None else slices(rows, first):
-            kept = part
+            admitted_rows = part
             if wanted.filter is not None:
-                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
-            for row, scope in kept:
+                admitted_rows = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
+            for row, scope in admitted_rows:
                 yield without_vector(row, scope)
 
     def _with_vector(self, document: StoredDocument) -> StoredDocument:
-        at = self._store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
+        # listed a moment ago, so it has not expired
+        at = self._store.get(document.id, exactly([document.scope]), now=0)
         return document if at is None else self._document(*at)
 
 

@@ -1,12 +1,12 @@
-"""The seam between the index and its rows: what every store does, and nothing that only one of them could.
+"""The protocol between the index and its rows: what every store does.
 
-:class:`Store` and :class:`Transaction` are all that the engine over rows knows of SQLite or PostgreSQL. What only a
-file has (its bytes, keys, tables of layers above) is asked of :meth:`DurableEngine.file`, which another store refuses
-with :class:`scrubjay.UnsupportedError`.
+:class:`Store` and :class:`Transaction` are all that the engine knows of SQLite or PostgreSQL. Features that only
+a file has (its bytes, its keys, the tables of layers above) are reached through :meth:`DurableEngine.file`, which
+raises :class:`scrubjay.UnsupportedError` over any other store.
 
-Coherence: the writes of a scope have ascending numbers, and the scope's `version` is the number of its last one. A
-partition in memory that has applied everything up to its scope's version is current. Within a tenant numbers are never
-equal and ascend in the order of writing.
+Coherence: each write of a scope has a number greater than the one before, and the scope's `version` is the number
+of its last write. A partition in memory is current if it has applied all writes up to that version. Within a
+tenant numbers are unique and ascend in the order of writing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box, KeyRing, Master
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.stored import (
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.values import (
     Changes,
     Entry,
     Event,
@@ -41,76 +41,84 @@ from scrubjay.store.rows.stored import (
 
 
 class Keys(Protocol):
-    """What the engine asks about the keys of encrypted tenants."""
+    """The keys of encrypted tenants, as far as the engine needs them."""
 
     @property
     def ring(self) -> KeyRing | None:
-        """The keys; None: nothing is encrypted or can be opened."""
+        """The keys; None: nothing is encrypted, and nothing encrypted can be read."""
         ...
 
     def readable(self, tenant: str, user: str | None = None) -> bool:
-        """Whether the tenant's key, and that of the user, was not destroyed; raises EncryptionError if it is not
-        available."""
+        """Whether the keys of the tenant and of the user still exist (were not destroyed).
+
+        Raises:
+            EncryptionError: a key exists but is not available.
+        """
         ...
 
     def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
-        """Return those of the scopes of which that is true; the same object if all are."""
+        """Return the scopes for which `readable` is true; the same object if all are."""
         ...
 
     def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
-        """Return what became of the keys that a user has and had."""
+        """Return proofs of what happened to the current and former keys of a user."""
         ...
 
     def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own, and it was destroyed."""
+        """Whether the user has a key of their own and it was destroyed."""
         ...
 
     def openable(self, tenant: str, user: str | None = None) -> bool:
-        """Whether what the tenant, or the user, has can be read here."""
+        """Whether the data of the tenant, or of the user, can be decrypted here."""
         ...
 
     def require(self, tenants: Iterable[str]) -> None:
-        """Raise EncryptionError unless the keys of tenants that write are available."""
+        """Raise EncryptionError unless the keys of all these tenants are available for writing."""
         ...
 
     def master(self, tenant: str) -> Master | None:
-        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
+        """Return the master key of an encrypted tenant; None: the tenant is not encrypted."""
         ...
 
 
 class Transaction(Protocol):
-    """What can be written at once, all or nothing. Not for several threads."""
+    """Writes that are committed together or not at all. Not thread-safe."""
 
     @property
     def committed(self) -> bool:
-        """Whether it was committed."""
+        """Whether the transaction was committed."""
         ...
 
     @property
     def connection(self) -> Any:
-        """The connection, for rows of tables beside the documents; raises UnsupportedError where there are none."""
+        """The connection, for rows of tables beside the documents; raises UnsupportedError if the store has no
+        such tables."""
         ...
 
     def lock(self, whose: Iterable[str | Scope]) -> None:
-        """Take the turns of rows of a layer above that are read and written: of all that a tenant has ("": of what
-        belongs to all), or of what the user of a scope has (without one: of what the tenant has without a user)."""
+        """Acquire the locks of rows of a layer above that will be read and written.
+
+        Args:
+            whose: a tenant locks all rows of that tenant ("": the rows that belong to all tenants); a scope locks
+                the rows of its user (without a user: the rows of the tenant that have no user).
+        """
         ...
 
     def commit(self) -> None:
-        """Commit now; what follows in the block runs outside of the transaction."""
+        """Commit now; the rest of the block runs outside of the transaction."""
         ...
 
     def identity(self) -> Identity:
-        """Return what the index is made of."""
+        """Return the identity of the collection."""
         ...
 
     def settle(self, **values: object) -> None:
-        """Write values of the identity."""
+        """Write fields of the identity."""
         ...
 
     def is_newer(self, generation: int) -> bool:
-        """Whether another process changed the model, or erased names, since it had this generation, if that is known
-        without asking."""
+        """Whether another process has changed the model or erased names since this generation, if that is known
+        without a round trip."""
         ...
 
     def has_vectors(self) -> bool:
@@ -118,37 +126,41 @@ class Transaction(Protocol):
         ...
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys; raises VersionConflictError where a row's condition does not hold, HeldError
-        where a row would be replaced that is under a legal hold; with `fills` the rows that are there only get the
-        vectors that were to come."""
+        """Write rows with distinct keys. With `fills` existing rows only receive their pending vectors.
+
+        Raises:
+            VersionConflictError: the condition of a row does not hold.
+            HeldError: a row that would be replaced is under a legal hold.
+        """
         ...
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; None: it has none of them. Raises HeldError as `upsert`."""
+        """Delete documents of exactly this scope; None: it has none of them. Raises HeldError like `upsert`."""
         ...
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired, but for those of the tenants in `leaving` and those that are held."""
+        """Delete expired documents, except those of the tenants in `leaving` and those under a legal hold."""
         ...
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`, and all traces of them; HeldError if any is held."""
+        """Delete every document whose scope agrees with `scope`, and all traces of them; raises HeldError if any
+        is held."""
         ...
 
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
     ) -> int:
-        """Do the same in all other collections; return how many documents they had."""
+        """Do the same as `erase` in all other collections; return how many documents they had."""
         ...
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
-        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms."""
+        """Replace the names of every scope that agrees with `scope` by pseudonyms; these scopes are empty."""
         ...
 
     def write_image(
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> None:
-        """Keep a scope's image of `version`, unless a newer one is there or it is of no use any more."""
+        """Write a scope's image of `version`, unless a newer image exists or the image can no longer be used."""
         ...
 
     def drop_image(self, key: Any) -> None:
@@ -156,27 +168,27 @@ class Transaction(Protocol):
         ...
 
     def forget_stale_pending(self) -> None:
-        """Drop entries of documents that are no longer pending."""
+        """Delete queue entries of documents that are no longer pending."""
         ...
 
 
 class Store(Protocol):
-    """The rows of one collection. Any thread may use it; readers never wait for a writer.
+    """The rows of one collection. Thread-safe; readers never wait for a writer.
 
     Raises (all methods):
-        ClosedError: it was closed, or belongs to the process that this one was forked from.
-        StoreError: the rows cannot be read or written; StoreUnavailableError: their server does not answer.
-        CorruptIndexError: what was read is not what was written.
+        ClosedError: the store was closed, or was opened by the parent process of a fork.
+        StoreError: the rows cannot be read or written; StoreUnavailableError: the server does not answer.
+        CorruptIndexError: the bytes that were read are not those that were written.
     """
 
     @property
     def path(self) -> Path | None:
-        """The file, if the store is one."""
+        """The file; None if the rows are not in a file."""
         ...
 
     @property
     def place(self) -> str:
-        """Where the rows are, for messages: without secrets."""
+        """The location of the rows, for messages; contains no secrets."""
         ...
 
     @property
@@ -187,51 +199,55 @@ class Store(Protocol):
     # ------------------------------------------------------------------ what changed
 
     def identity(self) -> Identity:
-        """Return what the collection is made of, as of now."""
+        """Return the current identity of the collection."""
         ...
 
     def generation(self) -> int:
-        """Return how often the model was changed."""
+        """Return how often the model has changed."""
         ...
 
     def glance(self) -> object:
-        """Return what differs whenever anything may have been committed. Before each search: a look at local memory."""
+        """Return a token that changes whenever anything may have been committed. Called before each search, so it
+        must cost no more than a read of local memory."""
         ...
 
     @property
     def asks_each_time(self) -> bool:
-        """Whether :meth:`glance` asks a server each time."""
+        """Whether :meth:`glance` makes a round trip to a server."""
         ...
 
     def freshness(self) -> tuple[float, bool]:
-        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
+        """Return for how many seconds writes of other processes may be unseen, and whether that exceeds the
+        promised bound."""
         ...
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
-        """A method that returns the scopes in memory that were searched since it was called last, for a store that
-        keeps that. It is held weakly."""
+        """Register a callback that returns the resident scopes searched since its last call, for stores that
+        record usage. Held by a weak reference."""
         ...
 
     def mark(self) -> object:
-        """Return a mark of now, for :meth:`noticed`."""
+        """Return a mark of the current state, for :meth:`noticed`."""
         ...
 
     def noticed(self, mark: Any) -> Noticed:
-        """Return the scopes that were written to since a mark, and the next mark."""
+        """Return the scopes written to since a mark, and the next mark."""
         ...
 
     def lineage(self) -> str | None:
-        """Return a name of this history of this collection; None if it has none yet and cannot get one now."""
+        """Return the name of this history of the collection; None if it has none yet and one cannot be assigned
+        now."""
         ...
 
     def shared_name(self) -> str | None:
-        """Return what is equal in all processes that have this collection open and in no others, or None as above."""
+        """Return a name that is equal in all processes that have this collection open and in no others; None as
+        in `lineage`."""
         ...
 
     # ------------------------------------------------------------------ scopes
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
-        """Return the state of exactly this scope; None if nothing was ever written to it."""
+        """Return the state of exactly this scope; None if it was never written to."""
         ...
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
@@ -239,7 +255,7 @@ class Store(Protocol):
         ...
 
     def look(self, scope: Scope, *, now: int) -> Look:
-        """Return the state of a scope, and what of it has expired or will."""
+        """Return the state of a scope, and which of its documents have expired or will."""
         ...
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
@@ -255,31 +271,36 @@ class Store(Protocol):
         after: Scope | None = None,
         limit: int | None = None,
     ) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
-        is at or after the first text and before the second, by code point. With a limit the first ones behind the
-        scope `after` in the order of scopes, at the cost of those."""
+        """Return every scope that agrees with `within` and has unexpired documents, in order of scope.
+
+        Args:
+            users: keep scopes whose user is >= the first text and < the second, by code point.
+            after: start behind this scope.
+            limit: return at most this many; the cost is proportional to it.
+        """
         ...
 
     def stale_scopes(self) -> list[Scope]:
-        """Return scopes with documents whose images are missing or older than the last write."""
+        """Return the scopes with documents whose image is missing or older than the last write."""
         ...
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
-        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
+        """Return the number of unexpired documents of the exact scopes; None: of all scopes."""
         ...
 
     def vector_count(self, *, now: int) -> int:
-        """Return how many unexpired documents have a vector, or vectors of their passages."""
+        """Return the number of unexpired documents with a vector, or with vectors of their passages."""
         ...
 
     # ------------------------------------------------------------------ documents
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Let every read of this thread inside see one state; inside of :meth:`writing`, that of the transaction."""
+        """Let all reads of this thread inside the block see one state; inside :meth:`writing`, the state of the
+        transaction."""
         ...
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot."""
+        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot."""
         ...
 
     def rows_in(
@@ -292,32 +313,40 @@ class Store(Protocol):
         after: int = 0,
         first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        """Yield the unexpired documents of exact scopes of one tenant, without vectors, in order of writing or the
-        reverse; in a snapshot. With `ids` only those; with `after` only what comes behind that number. `first`: how
-        many the caller will read at least, so that no scope's rows are fetched for nothing."""
+        """Yield the unexpired documents of exact scopes of one tenant, without vectors; call in a snapshot.
+
+        Args:
+            newest: in the reverse of the order of writing.
+            ids: only these.
+            after: only documents behind this number in that order.
+            first: a lower bound of how many the caller will read, so that the store does not prefetch rows of
+                scopes that are not reached.
+        """
         ...
 
     def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
-        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; in a
-        snapshot. What the rows hold is not read, so damaged ones count, too."""
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or its reverse;
+        call in a snapshot. The contents are not read, so damaged rows are counted too."""
         ...
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return what happened to the scope with this key after version `after`; in a snapshot."""
+        """Return the changes of the scope with this key after version `after`; call in a snapshot."""
         ...
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id of the first scope of one tenant that has it."""
+        """Return the unexpired document with this id from the first scope of `sight` (all of one tenant) that has
+        it."""
         ...
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
-        """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
+        """Return the documents with this id in scopes that agree with `within`, in order of scope, without
+        vectors."""
         ...
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
+        """Yield the unexpired documents of all tenants in order of writing, in batches; call in a snapshot."""
         ...
 
     def encrypted_tenants(self) -> list[str]:
@@ -325,11 +354,12 @@ class Store(Protocol):
         ...
 
     def tenants_without_key(self) -> set[str]:
-        """Return the encrypted tenants whose keys are not available now; not those whose keys were destroyed."""
+        """Return the encrypted tenants whose keys are currently unavailable; tenants with destroyed keys are not
+        included."""
         ...
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of an encrypted scope in a state that was read; None: it has none."""
+        """Return the digest of an encrypted scope in a state that was read; None: it has no digest."""
         ...
 
     # ------------------------------------------------------------------ beside the documents
@@ -339,36 +369,36 @@ class Store(Protocol):
         ...
 
     def image(self, key: Any) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing."""
+        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing."""
         ...
 
     def image_views(
         self, scope: Scope, key: Any
     ) -> AbstractContextManager[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns for the duration of a block, if possible in memory that is used again.
+        """Provide what :meth:`image` returns for the duration of a block, in reused memory if possible.
 
-        `scope` is the one with this key.
+        `scope` is the scope with this key.
         """
         ...
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
+        """Return the number of unexpired documents whose vectors are pending, in these exact scopes or in all."""
         ...
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
-        """Yield these documents in order of writing, `size` at a time, what comes meanwhile included."""
+        """Yield these documents in order of writing, `size` at a time, including those written meanwhile."""
         ...
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note on a document; False if its asker sees no such document."""
+        """Write a feedback note on a document; False if the document is not visible to the note's scope."""
         ...
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
-        """Return the notes on documents that are there, oldest first."""
+        """Return the notes on existing documents, oldest first."""
         ...
 
     def has_layer(self, table: str) -> bool:
-        """Whether the layer above that this table belongs to keeps its rows beside the documents."""
+        """Whether the layer above that owns this table keeps its rows beside the documents."""
         ...
 
     # ------------------------------------------------------------------ writing and care
@@ -383,63 +413,67 @@ class Store(Protocol):
         is_log: bool = False,
         ids: Sequence[RowId] = (),
     ) -> AbstractContextManager[Transaction]:
-        """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
+        """Acquire the write lock and begin a transaction: committed at the end of the block, rolled back on an
+        exception.
 
         Args:
-            doing: what is being done, for the message of an error.
-            scopes: whose rows are read and written; a store in which tenants do not wait for each other takes the turn
-                of these. None: what is written decides.
-            wait: for another writer, as long as the index waits.
-            in_background: this is not the caller's write; foreground writers wait for its end.
-            is_log: nothing is written but what nobody keeps by :meth:`LayerStore.rows_version`.
-            ids: of the documents of one scope that are going to be written first; a store that asks a server asks for
-                what is there along with the turn.
+            doing: what is being done, for error messages.
+            scopes: the scopes whose rows are read and written. A store in which tenants do not wait for each
+                other locks these only. None: locks are taken as rows are written.
+            wait: wait for another writer up to the busy timeout.
+            in_background: not a write of the caller; foreground writers wait for its end.
+            is_log: only rows are written that :meth:`LayerStore.rows_version` does not cover.
+            ids: of the documents of one scope that will be written first; a store on a server reads the existing
+                rows in the same round trip as the lock.
 
         Raises:
-            StoreBusyError: another writer was at work for longer than the index waits.
+            StoreBusyError: another writer held the lock for longer than the busy timeout.
         """
         ...
 
     @property
     def group(self) -> Group | None:
-        """What commits writes of one document together; None: each takes its own transaction."""
+        """Commits single-document writes together; None: each has its own transaction."""
         ...
 
     def is_writing_here(self) -> bool:
-        """Whether this thread has the writer's turn."""
+        """Whether this thread holds the write lock."""
         ...
 
     def inspect(self, report: CheckReport) -> None:
-        """Check the rows, and add what is wrong to the report; in a snapshot."""
+        """Check the rows, and add problems to the report; call in a snapshot."""
         ...
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-        """Look for what was erased wherever this store can look: byte sequences, and names in every form."""
+        """Search for erased data wherever this store can look: byte sequences, and names in every form."""
         ...
 
     def collection_names(self) -> list[str]:
-        """Return the names of the collections beside the one without a name, in alphabetical order."""
+        """Return the names of the named collections, in alphabetical order."""
         ...
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Drop a collection, and leave an event for each scope that had documents; how many those were. Raises
-        HeldError if any of them is under a legal hold."""
+        """Drop a collection, leaving an event for each scope that had documents; return the number of documents.
+
+        Raises:
+            HeldError: a document is under a legal hold.
+        """
         ...
 
     def forget_deleted(self) -> None:
-        """Drop the ids of deleted documents of all collections, and every image that needs them."""
+        """Delete the recorded ids of deleted documents of all collections, and every image that needs them."""
         ...
 
     def rewrite(self) -> None:
-        """Give back the space of what was deleted, where the store has to be told to."""
+        """Return the space of deleted rows, if the store does not do so by itself."""
         ...
 
     def stats(self) -> dict[str, int | str]:
-        """Return counts that only this store has, by the names that statistics give them."""
+        """Return counts specific to this store, by their names in `stats`."""
         ...
 
     def size_bytes(self) -> int:
-        """Return how many bytes the rows and images take where they are kept."""
+        """Return the size of the rows and images where they are stored, in bytes."""
         ...
 
     def check_open(self) -> None:
@@ -447,19 +481,20 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Close it. Safe to call twice, and from anywhere."""
+        """Close the store. Idempotent, and safe from any thread."""
         ...
 
     def abandon(self) -> None:
-        """After a fork, in the child: connections are the parent's, and are neither used nor closed here."""
+        """In the child after a fork: give up the connections, which belong to the parent, without using or
+        closing them."""
         ...
 
 
 class Group(Protocol):
-    """Commits writes of one document of several threads together."""
+    """Commits single-document writes of several threads together."""
 
     def takes(self, payload: bytes | None) -> bool:
-        """Whether a row with this payload, and no vectors of passages, can be written here as far as it says itself."""
+        """Whether a row with this payload, and without vectors of passages, may be written by the group."""
         ...
 
     def write(
@@ -467,31 +502,33 @@ class Group(Protocol):
         write: SingleWrite,
         commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None],
     ) -> bool:
-        """Write a document; False: nothing was done, it needs a transaction of its own.
+        """Write a document; False: nothing was written, and the document needs its own transaction.
 
         Raises what :meth:`Store.writing` and :meth:`Transaction.upsert` raise.
 
         Args:
             write: the document.
-            commit: called by the thread that writes for all, in the writer's turn: with what commits, what is written
-                to each scope, and how searches tell this commit from those of others (None: they cannot).
+            commit: called under the write lock by the thread that writes for all, with: the function that
+                commits; the changes by scope; how searches distinguish this commit from those of others (None:
+                they cannot).
         """
         ...
 
 
 class LayerStore(Store, Protocol):
-    """A store that keeps tables of a layer above: a file, or a database once the layer made them."""
+    """A store with tables of a layer above: a file, or a database in which the layer has created them."""
 
     @property
     def cipher(self) -> Any:
-        """The keys of encrypted tenants, as :class:`scrubjay.store.sqlite.cipher.Cipher` has them."""
+        """The keys of encrypted tenants, with the interface of :class:`scrubjay.store.sqlite.cipher.Cipher`."""
         ...
 
     def rows_version(self) -> object | None:
-        """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
-        that cannot be said now."""
+        """Return a value that changes whenever anything but logs (`is_log` of :meth:`writing`) may have been
+        committed; None: currently unknown."""
         ...
 
     def reading_connection(self) -> Any:
-        """Return what this thread reads rows of the layer by: a connection of SQLite, or what takes its statements."""
+        """Return this thread's connection for rows of the layer: one of SQLite, or an object that takes its
+        statements."""
         ...

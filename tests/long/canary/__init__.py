@@ -1,1 +1,1 @@
-"""Each adapter with its framework's newest release and pre-release: `python -m tests.long.canary --help`."""
+"""Adapter tests with the newest release and pre-release of each framework: `python -m tests.long.canary --help`."""

@@ -1,12 +1,13 @@
-"""Tests each adapter with the newest release and the newest pre-release of its framework, in an environment of its own.
+"""Tests each adapter with the newest release and the newest pre-release of its framework, in a separate environment.
 
     python -m tests.long.canary [--json] [--list] [--no-pre] [--keep DIR] [--wheel FILE] [NAME...]
 
 For each adapter a fresh virtual environment gets Scrubjay (the wheel, or else this source tree, whose native module
-must be built for this Python), the framework from the package index, and what the adapter's tests need; then these run.
-A row says what was installed and what passed: what breaks here breaks for users who install today, or tomorrow.
+must be built for this Python), the framework from the package index, and the requirements of the adapter's tests; then
+the tests run. A row names the installed versions and the number of passed tests. A failure here affects users who
+install today; one of a pre-release affects them soon.
 
-Exit code 1 if a released framework breaks an adapter. A pre-release that does is reported, and no failure: it is news.
+Exit code 1 if a released framework breaks an adapter. A pre-release that does is reported, but is not a failure.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ USUAL = ("pytest", "pytest-asyncio", "hypothesis", "cryptography")
 
 @dataclass(frozen=True)
 class Canary:
-    """A framework's distribution, what its tests need beside it, and the tests."""
+    """The distribution of a framework, the tests of its adapter, and the other packages that they need."""
 
     distribution: str
     tests: tuple[str, ...]
@@ -42,13 +43,13 @@ NEEDS = {
     "txtai": ("torch", "wordllama"),
     "service": ("uvicorn", "prometheus-client", "httpx2", "schemathesis"),
 }
-"""What tests need beside the framework, by adapter."""
+"""Adapter -> packages that its tests need besides the framework."""
 
 EXTRAS = {"service": "serve"}
-"""Where an adapter's extra has another name."""
+"""Adapter -> its extra, if that has another name."""
 
 WITHOUT_EXTRA = {"hermes": "hermes-agent"}
-"""Frameworks that pin too much to be an extra."""
+"""Frameworks that are not extras, because they pin too many packages."""
 
 
 def canaries(root: Path = ROOT) -> dict[str, Canary]:
@@ -77,7 +78,7 @@ CANARIES = canaries()
 
 @dataclass
 class Row:
-    """What one adapter did with one version. `problem`: what went wrong before tests could run, or how they ended."""
+    """The result of an adapter with one version. `problem`: a failure before the tests ran, or of the whole run."""
 
     adapter: str
     framework: str
@@ -90,7 +91,7 @@ class Row:
 
     @property
     def is_sound(self) -> bool:
-        """Whether tests ran and all of them passed."""
+        """Whether tests ran, and none failed."""
         return self.problem is None and self.failed == 0 and self.passed > 0
 
 
@@ -121,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for pre in (False,) if arguments.no_pre else (False, True):
             row = _row(name, pre, released, arguments.wheel, arguments.keep)
             if row is None:
-                continue  # there is no pre-release that is newer
+                continue  # there is no newer pre-release
             released = row.version
             rows.append(row)
             print(json.dumps(asdict(row)) if arguments.json else line(row), flush=True)
@@ -154,9 +155,7 @@ def _row(name: str, pre: bool, released: str | None, wheel: Path | None, keep: P
         row = Row(name, canary.distribution, pre, None)
         own = [str(wheel)] if wheel is not None else ["numpy", "tqdm", "wordllama>=0.4.0.post1,<0.5"]
         problem = _install(python, [*own, *USUAL, *canary.needs, canary.distribution], ())
-        if (
-            problem is None and pre
-        ):  # of the framework alone: its own dependencies stay released where they can
+        if problem is None and pre:  # of the framework alone: its dependencies stay at releases if possible
             problem = _install(python, [canary.distribution], ("--pre", "--upgrade"))
         if problem is not None:
             row.problem = problem
@@ -169,7 +168,7 @@ def _row(name: str, pre: bool, released: str | None, wheel: Path | None, keep: P
 
 
 def _install(python: Path, packages: Sequence[str], options: Sequence[str]) -> str | None:
-    """Install packages; return what pip said last if it could not."""
+    """Install packages; return the last error of pip, or None."""
     said = subprocess.run(
         [python, "-m", "pip", "install", "--quiet", *options, *packages], capture_output=True, text=True
     )

@@ -1,1 +1,1 @@
-"""Wheels of other platforms than this one, run under emulation: see :mod:`tests.long.platforms.emulated`."""
+"""Tests of wheels for other platforms, under emulation: see :mod:`tests.long.platforms.emulated`."""

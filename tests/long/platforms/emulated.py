@@ -5,10 +5,10 @@
     python -m tests.long.platforms.emulated --state DIR --wheel ... --tests "tests/unit/test_filters.py -k numbers"
 
 Needs Debian or Ubuntu (apt-get, dpkg) and pip; nothing is installed: packages of the other architecture are unpacked
-below DIR, their interpreter runs under qemu's user mode, and wheels are asked of the registry for that platform. With a
-wheel it runs: the wheel's own version and SIMD levels; tests/smoke.py; and the exchange of files with this platform in
-both directions (:mod:`tests.long.platforms.exchange`), which must give equal bits. The package of *this* platform
-must be importable here. Exit code 1 if anything fails. Emulation is about ten times slower than the machine: it judges
+below DIR, their interpreter runs under qemu's user mode, and wheels of that platform are downloaded. With a wheel it
+runs: the wheel's own version and SIMD levels; tests/smoke.py; and the exchange of files with this platform in both
+directions (:mod:`tests.long.platforms.exchange`), which must give equal bits. The package of *this* platform must be
+importable here. Exit code 1 if anything fails. Emulation is about ten times slower than the machine: it tests
 correctness, not speed.
 """
 
@@ -24,13 +24,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-# What CPython of Debian consists of, as far as the tests need it. The version is that of the distribution.
+# The Debian packages of CPython that the tests need, in the version of the distribution.
 LIBRARIES = (
     "libc6 libgcc-s1 libstdc++6 zlib1g libexpat1 libssl3 libffi8 libsqlite3-0 libbz2-1.0 liblzma5 libuuid1 "
     "libcrypt1 libreadline8 libtinfo6 libncursesw6"
 ).split()
 PYTHON = "libpython{v}-minimal libpython{v}-stdlib python{v}-minimal python{v}".split()
-# What the smoke tests import beside the package.
+# Packages that the smoke tests import.
 TEST_PACKAGES = ["numpy>=1.26", "pytest>=8.0", "hypothesis>=6.100", "uniseg>=0.9", "PyStemmer==3.1.0", "tqdm"]
 TEST_PACKAGES += ["cryptography>=42.0"]
 WRAPPER = """#!/bin/sh
@@ -39,7 +39,7 @@ exec {qemu} -L {root} -0 {wrapper} {root}/usr/bin/python{version} "$@"
 
 
 def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environment: str) -> str:
-    """Run a command; its output. RuntimeError with it if it fails."""
+    """Run a command and return its output; if it fails, raise RuntimeError with the output."""
     outcome = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
@@ -56,7 +56,7 @@ def run(*command: str | Path, cwd: Path = ROOT, check: bool = True, **environmen
 
 
 class Machine:
-    """A root directory of the other architecture, and an interpreter in it that starts like any other program."""
+    """A root directory of the other architecture, with an interpreter that can be started like a native program."""
 
     def __init__(self, state: Path, version: str) -> None:
         self.state, self.version = state.resolve(), version
@@ -67,7 +67,7 @@ class Machine:
         self.python = self.state / "bin" / "python"
 
     def make(self) -> None:
-        """Unpack what is not there yet."""
+        """Unpack the missing parts."""
         if not Path(self.qemu).exists():
             self._unpack(["qemu-user-static"], self.state / "qemu")
         if not (self.root / "usr" / "bin" / f"python{self.version}").exists():
@@ -80,7 +80,7 @@ class Machine:
         self.python.chmod(self.python.stat().st_mode | stat.S_IXUSR)
 
     def _unpack(self, packages: list[str], into: Path) -> None:
-        """Unpack Debian packages of either architecture, by a package database of our own."""
+        """Unpack Debian packages of either architecture, with a separate package database."""
         apt = self.state / "apt"
         for folder in ("lists/partial", "cache/archives/partial", "downloads", str(into)):
             (apt / folder).mkdir(parents=True, exist_ok=True)
@@ -99,9 +99,9 @@ class Machine:
             run("dpkg", "-x", package, into)
 
     def install(self, wheel: Path) -> None:
-        """Put a wheel and what its tests need where the interpreter finds them."""
+        """Install a wheel and the requirements of its tests for the interpreter."""
         digits = self.version.replace(".", "")
-        # By name, since pip takes an older C library's tag for another platform.
+        # By file name, since pip rejects the tag of an older C library as another platform.
         platforms = [f"manylinux_2_{minor}_aarch64" for minor in (28, 27, 26, 24, 17)] + [
             "manylinux2014_aarch64"
         ]
@@ -113,11 +113,11 @@ class Machine:
         pip(self.site, digits, platforms, ["--no-deps", str(wheel.resolve())])
 
     def run(self, *arguments: str | Path, check: bool = True, **environment: str) -> str:
-        """Run the interpreter in the repository, with the wheel that is installed, not with the sources."""
+        """Run the interpreter in the repository, with the installed wheel instead of the sources."""
         return run(self.python, *arguments, check=check, PYTHONPATH=f"{self.site}:{ROOT}", **environment)
 
     def run_program(self, program: Path) -> str:
-        """Run a program of the other architecture; its output."""
+        """Run a program of the other architecture; return its output."""
         return run(self.qemu, "-L", self.root, program.resolve(), check=False)
 
 
@@ -129,7 +129,7 @@ def pip(site: Path, version: str, platforms: list[str], wanted: list[str]) -> No
 
 
 def exchange(machine: Machine, folder: Path) -> list[str]:
-    """Write files here and there, and ask each of them here and there; what differs."""
+    """Write a file on each platform, and search both files on both platforms; return the differences."""
     script = "tests.long.platforms.exchange"
     answers = {}
     for writer in ("here", "there"):

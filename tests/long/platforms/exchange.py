@@ -1,11 +1,11 @@
-"""Does a file that one platform wrote give the same answers on another one, to the bit?
+"""Checks that a file of one platform gives the same answers on another one, bit for bit.
 
     python -m tests.long.platforms.exchange make FILE      writes an index and a memory
-    python -m tests.long.platforms.exchange ask FILE       prints what searches of it answer, as JSON
-    python -m tests.long.platforms.exchange ask FILE --write     writes to it as well, and asks again
+    python -m tests.long.platforms.exchange ask FILE       prints the answers of searches as JSON
+    python -m tests.long.platforms.exchange ask FILE --write     also writes to it, and searches again
 
 Equal output of two platforms means equal ids and equal bits of every score, of words, vectors and both. Texts come from
-a fixed generator, vectors from integers, so that no library of the platform has a say in what is written.
+a fixed generator, and vectors from integers, so that the written data does not depend on libraries of the platform.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ NOW = 1_700_000_000.0
 
 
 def vector(seed: int) -> np.ndarray:
-    """A vector of small integers over 64: exact in float32 and float16."""
+    """Return a vector of small integers divided by 64, which are exact in float32 and float16."""
     numbers = random.Random(seed)
     return np.array([numbers.randint(-64, 64) / 64 for _ in range(DIM)], np.float32)
 
 
 def records(first: int, n: int) -> list[dict[str, Any]]:
-    """Documents `first` to `first + n`, of two scopes."""
+    """Return documents `first` to `first + n` (exclusive) of two scopes."""
     made = []
     for i in range(first, first + n):
         numbers = random.Random(i)
@@ -70,7 +70,7 @@ def _bits(score: float) -> str:
 
 
 def answers(path: Path, *, write: bool) -> dict[str, Any]:
-    """Ask the file, and after writing to it ask again."""
+    """Return the answers of the file, after writing to it if `write`."""
     found: dict[str, Any] = {}
     with Index.open(path) as index:
         if write:

@@ -2,8 +2,8 @@
 
     python tests/long/platforms/weights.py [FOLDER]     (default: the interpreter's own site-packages)
 
-The package of the extra `wordllama` has wheels for some platforms and Pythons only, and pulls in many others. Scrubjay
-reads two data files of it and runs no code, so any of its wheels will do, without what it depends on.
+The package of the extra `wordllama` has wheels only for some platforms and Pythons, and many dependencies. Scrubjay
+reads two of its data files and runs none of its code, so any of its wheels is sufficient, without dependencies.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The suites by which other projects judge a backend, run on Scrubjay: `python -m tests.long.suites --help`."""
+"""Backend test suites of other projects, run on Scrubjay: `python -m tests.long.suites --help`."""

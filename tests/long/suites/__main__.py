@@ -1,12 +1,12 @@
-"""Runs the suites by which other projects judge a backend, and prints a table of what passed.
+"""Runs the backend test suites of other projects, and prints a table of the results.
 
     python -m tests.long.suites [--json] [--list] [NAME...]
 
 LangGraph's store tests come from the newest source distributions of langgraph-checkpoint, -sqlite and -postgres; pip
 downloads them into a temporary folder. langchain-tests and haystack.testing are packages. Needs the extra
 `test-adapters`, and for LangGraph's: hatchling, pytest-mock, langgraph-checkpoint-sqlite,
-langgraph-checkpoint-postgres, psycopg[binary]. A test that does not pass is listed with the reason that is known for
-it; any other one is a failure.
+langgraph-checkpoint-postgres, psycopg[binary]. A test that fails for a known reason is
+listed with it; any other one is a failure.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _REFRESH = "reads without refresh_ttl=False, which starts the time to live again
 
 @dataclass(frozen=True)
 class Suite:
-    """What is run, and why some tests of it do not pass: a part of a test's id -> the reason."""
+    """The tests of a suite, and the known failures: a part of a test's id -> the reason."""
 
     tests: tuple[str, ...]
-    distribution: str | None = None  # from PyPI; None: a file of ours that runs the suite's classes
+    distribution: str | None = None  # from PyPI; None: a test file here runs the suite's classes
     known: dict[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
 
@@ -56,7 +56,7 @@ SUITES = {
         ("tests/test_store.py", "tests/test_async_store.py"),
         "langgraph-checkpoint-postgres",
         {"omit_expired": _SQL, "test_no_running_loop": _ON_LOOP},
-        # Async tests of a pool of connections, and of more batches than it has, wait for a server.
+        # Async tests of connection pools, and of large batches, wait for a server.
         ("-k", "not large_batches and not (test_async_store and pool)"),
     ),
     "langchain": Suite(("tests/adapters/test_langchain_suite.py",)),
@@ -66,7 +66,7 @@ SUITES = {
 
 @dataclass
 class Result:
-    """What one suite said. `unexpected` are the ids of tests that did not pass for no known reason."""
+    """The result of one suite. `unexpected` are the ids of tests that failed without a known reason."""
 
     suite: str
     source: str
@@ -81,7 +81,7 @@ class Result:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run what is asked for; 1 if a test did not pass for no known reason."""
+    """Run the named suites; return 1 if a test failed without a known reason."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -118,7 +118,7 @@ def _run(name: str, suite: Suite, folder: Path) -> Result:
         (plugin / "langgraph_plugin.py").write_text(
             (Path(__file__).parent / "langgraph_plugin.py").read_text(encoding="utf-8"), encoding="utf-8"
         )
-        # Not our root, whose package `tests` would hide the suite's.
+        # Not this repository's root, whose package `tests` would hide that of the suite.
         folders = [ROOT / "python", plugin]
         options = ["-p", "langgraph_plugin", "-o", "asyncio_mode=auto", "-o", "addopts="]
     said = run_pytest(
@@ -131,7 +131,7 @@ def _run(name: str, suite: Suite, folder: Path) -> Result:
 
 
 def read(name: str, source: str, suite: Suite, said: str) -> Result:
-    """Return what pytest said with `-rA`.
+    """Return the result that pytest printed with `-rA`.
 
     >>> said = "PASSED a.py::one\\nFAILED a.py::two[pool] - AssertionError\\nSKIPPED [2] b.py:1: no\\n"
     >>> result = read("s", "s-1", Suite((), known={"two": "why"}), said)
@@ -152,7 +152,7 @@ def read(name: str, source: str, suite: Suite, said: str) -> Result:
 
 
 def _unpacked(distribution: str, folder: Path) -> Path:
-    """Download a source distribution; its own packages are put away, so that the installed ones are imported."""
+    """Download a source distribution, and rename its packages, so that the installed ones are imported."""
     # fmt: off
     subprocess.run(
         [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",

@@ -1,8 +1,8 @@
-"""A pytest plugin: LangGraph's own store tests get Scrubjay's store in the place of the one they are written for.
+"""A pytest plugin that runs LangGraph's store tests on Scrubjay's store, in place of the store that they test.
 
-`SCRUBJAY_SUITE` says which that is: checkpoint, sqlite or postgres. Only the class is exchanged; tests stay as they
-are. A database of the Postgres tests is a file of its name; SQL is sent nowhere, so tests that look at rows by it
-fail.
+`SCRUBJAY_SUITE` names the replaced store: checkpoint, sqlite or postgres. Only the class is replaced; the tests are
+unchanged. A database of the Postgres tests is a file of that name; SQL statements are discarded, so tests that read
+rows by SQL fail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _NoDatabase(AbstractContextManager[Any], AbstractAsyncContextManager[Any])
 
 
 class Store(ScrubjayStore):
-    """Scrubjay's store by the constructors of the others."""
+    """Scrubjay's store with the constructors of the replaced ones."""
 
     MIGRATIONS: tuple[str, ...] = ()
 
@@ -68,7 +68,7 @@ class Store(ScrubjayStore):
 
 
 class AsyncStore(Store):
-    """The same, whose sweeper is started with await."""
+    """The same, with async sweeper methods."""
 
     async def start_ttl_sweeper(self, *arguments: Any) -> Any:  # type: ignore[override]
         return super().start_ttl_sweeper(*arguments)

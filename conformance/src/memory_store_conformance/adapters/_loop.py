@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for interfaces that are awaitable only."""
+"""An event loop on a separate thread, for interfaces that are only awaitable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LoopThread"]
 
 
 class LoopThread:
-    """Runs coroutines for callers that do not await. A fork leaves its thread behind: a child is refused."""
+    """Runs coroutines for synchronous callers. The thread does not survive a fork, so calls in a child raise."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -21,7 +21,7 @@ class LoopThread:
         self._process = os.getpid()
 
     def run(self, work: Coroutine[Any, Any, Any], timeout: float = 120.0) -> Any:
-        """Return what the coroutine returns, or raise what it raises."""
+        """Return the result of the coroutine, or raise its exception."""
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("the store is closed")
@@ -31,7 +31,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def close(self) -> None:
-        """End the loop. Harmless when it has ended."""
+        """Stop the loop. Idempotent."""
         if not self._loop.is_closed() and os.getpid() == self._process:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(10)

@@ -1,7 +1,7 @@
-"""cognee's VectorDBInterface. It has no users: a scope is a collection, whose name this adapter makes of the scope.
+"""cognee's VectorDBInterface. It has no users: a scope is a collection, whose name encodes the scope.
 
-So the checks of isolation by names say little here. Ids are UUIDs of scope and id; payloads are what cognee's own data
-points are, with the metadata of the checks as JSON, so filters are not offered.
+So the checks of isolation by names say little here. Ids are UUIDs of scope and id. Payloads have the form of cognee's
+own data points, with the metadata of the checks as JSON, so filters are not offered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["CogneeStore", "EmbeddingEngine", "Note"]
 
 
 class Note(DataPoint):
-    """A data point that is embedded by its text."""
+    """A data point embedded by its text."""
 
     text: str
     checked_id: str
@@ -45,11 +45,11 @@ class EmbeddingEngine:
 
 
 class CogneeStore:
-    """A VectorDBInterface as the checks speak to it.
+    """A VectorDBInterface as a store of the checks.
 
     Args:
-        open_engine: returns the interface under check; called in the loop that all its calls are made in.
-        durable: whether an engine of the same files has the same points.
+        open_engine: returns the interface under test; called in the loop of all its calls.
+        durable: whether an engine over the same files has the same points.
     """
 
     operators: frozenset[str] = frozenset()
@@ -87,15 +87,15 @@ class CogneeStore:
             for item in {item.id: item for item in items}.values()
         ]
         if points:
-            # As cognee's own pipelines do; LanceDB's adapter waits for ever where the collection is not there.
+            # As in cognee's own pipelines; LanceDB's adapter waits forever for a missing collection.
             await self._engine.create_collection(_collection(scope), Note)
             await self._engine.create_data_points(_collection(scope), points)
 
     async def aget(self, scope: Scope, id: str) -> Item | None:
         if not await self._engine.has_collection(_collection(scope)):
             return None
-        found = await self._engine.retrieve(_collection(scope), [str(_uuid(id))])
-        return _item(found[0]) if found else None
+        points = await self._engine.retrieve(_collection(scope), [str(_uuid(id))])
+        return _item(points[0]) if points else None
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
@@ -106,8 +106,8 @@ class CogneeStore:
         name = _collection(scope)
         if not await self._engine.has_collection(name):
             return []
-        found = await self._engine.search(name, text, vector, k, include_payload=True)
-        return [Hit(_item(one), -one.score) for one in found]
+        results = await self._engine.search(name, text, vector, k, include_payload=True)
+        return [Hit(_item(result), -result.score) for result in results]
 
     def close(self) -> None:
         if self._engine is not None:

@@ -1,7 +1,7 @@
 """CrewAI's StorageBackend (1.10 and later). The scope is the path /tenant/user, as its documentation shows.
 
-Names with a slash in them are refused, since paths have no escape for it. Record ids become UUIDs of scope and id, as
-CrewAI's own are, and reading by id knows no scope: both kinds of checks are not offered.
+Names with a slash are rejected, since paths have no escape for it. Record ids become UUIDs of scope and id, like
+CrewAI's own, and reads by id have no scope, so checks of chosen ids and of ids in scopes are not offered.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ID = "checked_id"
 
 
 class CrewAIStore:
-    """A StorageBackend as the checks speak to it.
+    """A StorageBackend as a store of the checks.
 
     Args:
         setting: of the factory.
-        storage: under check.
-        durable: whether a storage of the same files has the same records.
-        close: gives back what it holds; None: its own `close`, if it has one.
-        ask: a question to its vector, where the storage comes with an embedder for its crews; None: the setting's.
+        storage: the storage under test.
+        durable: whether a storage over the same files has the same records.
+        close: releases its resources; None: its own `close`, if any.
+        ask: embeds a question, if the storage needs its own embedder; None: the setting's embedder.
     """
 
     operators = frozenset({"$eq", "$and"})
@@ -43,7 +43,7 @@ class CrewAIStore:
         self.put_vectors(scope, items, self._embedder.embed_documents([item.text for item in items]))
 
     def put_vectors(self, scope: Scope, items: Sequence[Item], vectors: Any) -> None:
-        """As CrewAI does: one save of what is new, an update of each that there is."""
+        """Save as CrewAI does: one save for new records, one update for each existing one."""
         new = {}
         changed = []
         for item, vector in zip(items, vectors, strict=True):
@@ -58,8 +58,8 @@ class CrewAIStore:
             self._storage.update(record)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._storage.get_record(_uuid(scope, id))
-        return None if found is None else _item(found)
+        record = self._storage.get_record(_uuid(scope, id))
+        return None if record is None else _item(record)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._storage.delete(record_ids=[_uuid(scope, id) for id in ids])
@@ -73,12 +73,12 @@ class CrewAIStore:
     def search(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = self._storage.search(self._vector(text), **_asked(scope, k, filter))
-        return [Hit(_item(record), score) for record, score in found]
+        results = self._storage.search(self._vector(text), **_asked(scope, k, filter))
+        return [Hit(_item(record), score) for record, score in results]
 
     def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
-        found = self._storage.search([float(x) for x in vector], **_asked(scope, k, None))
-        return [Hit(_item(record), score) for record, score in found]
+        results = self._storage.search([float(x) for x in vector], **_asked(scope, k, None))
+        return [Hit(_item(record), score) for record, score in results]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         return [_item(record) for record in self._storage.list_records(_path(scope), limit=limit)]
@@ -104,8 +104,8 @@ class CrewAIStore:
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = await self._storage.asearch(self._vector(text), **_asked(scope, k, filter))
-        return [Hit(_item(record), score) for record, score in found]
+        results = await self._storage.asearch(self._vector(text), **_asked(scope, k, filter))
+        return [Hit(_item(record), score) for record, score in results]
 
     def close(self) -> None:
         self._close()

@@ -1,7 +1,7 @@
-"""LangChain's VectorStore as a memory: the usual recipe of one collection a tenant and the user in the metadata.
+"""LangChain's VectorStore as a memory: one collection for each tenant, with the user in the metadata.
 
-A store that keeps users apart itself is opened scope by scope. Reading and deleting by id know no user in the first
-case, so the checks of that are not offered.
+A store that isolates users itself is opened once for each scope. Otherwise reads and deletions by id have no user, so
+the checks of that are not offered.
 """
 
 from __future__ import annotations
@@ -33,50 +33,50 @@ class HashingEmbeddings(Embeddings):
 
 
 def chroma_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return a filter in Chroma's words."""
+    """Return a filter in Chroma's syntax."""
     clauses = [{USER: user}, *_chroma_clauses(condition or {})]
     return clauses[0] if len(clauses) == 1 else {"$and": clauses}
 
 
 def _chroma_clauses(condition: Mapping[str, Any]) -> list[dict[str, Any]]:
     clauses: list[dict[str, Any]] = []
-    for field, wanted in condition.items():
+    for field, operand in condition.items():
         if field == "$or":
-            sides = [_chroma_clauses(side) for side in wanted]
+            sides = [_chroma_clauses(side) for side in operand]
             clauses.append({"$or": [side[0] if len(side) == 1 else {"$and": side} for side in sides]})
         else:
-            clauses.append({field: wanted})
+            clauses.append({field: operand})
     return clauses
 
 
 def function_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return a function of the document, as InMemoryVectorStore takes it; equality alone, since it is our code."""
+    """Return a predicate on documents for InMemoryVectorStore; only equality, since the predicate is our code."""
 
     def admits(document: Document) -> bool:
-        wanted = {USER: user, **(condition or {})}
+        fields = {USER: user, **(condition or {})}
         return all(
             field in document.metadata and document.metadata[field] == value
-            for field, value in wanted.items()
+            for field, value in fields.items()
         )
 
     return admits
 
 
 def own_filter(user: str, condition: Mapping[str, Any] | None) -> Any:
-    """Return the filter as it is, for a store that keeps users apart itself."""
+    """Return the filter unchanged, for a store that isolates users itself."""
     return None if condition is None else dict(condition)
 
 
 class LangChainStore:
-    """VectorStores as the checks speak to them.
+    """VectorStores as a store of the checks.
 
     Args:
         open_store: returns the VectorStore of a scope; called once for each key.
-        key: what of a scope has a store of its own: the tenant, or the whole scope.
-        filter_of: (user, condition) to the store's filter; see the functions of this module.
-        durable, operators, scoped_ids: as the store has them.
-        sign: -1 where the store's scores are distances.
-        close: gives back what a store holds.
+        key: the part of a scope that has a separate store: the tenant, or the whole scope.
+        filter_of: maps (user, condition) to the store's filter; see the functions of this module.
+        durable, operators, scoped_ids: properties of the store.
+        sign: -1 if the store's scores are distances.
+        close: releases a store.
     """
 
     def __init__(
@@ -102,8 +102,8 @@ class LangChainStore:
         self._store(scope).add_documents(_documents(scope, items), ids=[item.id for item in items])
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._store(scope).get_by_ids([id])
-        return _item(found[0]) if found else None
+        documents = self._store(scope).get_by_ids([id])
+        return _item(documents[0]) if documents else None
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._store(scope).delete(list(ids))
@@ -111,29 +111,29 @@ class LangChainStore:
     def search(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = self._store(scope).similarity_search_with_score(
+        results = self._store(scope).similarity_search_with_score(
             text, k=k, filter=self._filter_of(scope[1], filter)
         )
-        return [Hit(_item(document), self._sign * score) for document, score in found]
+        return [Hit(_item(document), self._sign * score) for document, score in results]
 
     def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
         numbers, condition = [float(x) for x in vector], self._filter_of(scope[1], None)
-        found = self._store(scope).similarity_search_by_vector(numbers, k=k, filter=condition)
-        return [Hit(_item(document)) for document in found]
+        documents = self._store(scope).similarity_search_by_vector(numbers, k=k, filter=condition)
+        return [Hit(_item(document)) for document in documents]
 
     async def aput(self, scope: Scope, items: Sequence[Item]) -> None:
         await self._store(scope).aadd_documents(_documents(scope, items), ids=[item.id for item in items])
 
     async def aget(self, scope: Scope, id: str) -> Item | None:
-        found = await self._store(scope).aget_by_ids([id])
-        return _item(found[0]) if found else None
+        documents = await self._store(scope).aget_by_ids([id])
+        return _item(documents[0]) if documents else None
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
         store, condition = self._store(scope), self._filter_of(scope[1], filter)
-        found = await store.asimilarity_search_with_score(text, k=k, filter=condition)
-        return [Hit(_item(document), self._sign * score) for document, score in found]
+        results = await store.asimilarity_search_with_score(text, k=k, filter=condition)
+        return [Hit(_item(document), self._sign * score) for document, score in results]
 
     def close(self) -> None:
         while self._stores:

@@ -15,7 +15,7 @@ _OPERATORS = frozenset({"$eq", "$ne", "$gt", "$and", "unknown"})
 
 
 def index_config(setting: Setting) -> dict[str, Any]:
-    """Return the IndexConfig for a store under check: the setting's embedder over the field "text"."""
+    """Return the IndexConfig for a store under test: the setting's embedder over the field "text"."""
     embedder = setting.embedder
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
@@ -25,13 +25,13 @@ def index_config(setting: Setting) -> dict[str, Any]:
 
 
 class LangGraphStore:
-    """A BaseStore as the checks speak to it.
+    """A BaseStore as a store of the checks.
 
     Args:
-        store: under check, made with :func:`index_config`.
-        durable: whether a store of the same files has the same items.
-        operators: of its filters; by default those that LangGraph documents. With "nested" where it documents paths.
-        close: gives back what the store holds; None: its own `close`, if it has one.
+        store: the store under test, made with :func:`index_config`.
+        durable: whether a store over the same files has the same items.
+        operators: of its filters; by default those that LangGraph documents, with "nested" if it documents paths.
+        close: releases its resources; None: its own `close`, if any.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class LangGraphStore:
             self._store.batch(puts)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._store.get(scope, id)
-        return None if found is None else _item(found)
+        item = self._store.get(scope, id)
+        return None if item is None else _item(item)
 
     def get_many(self, scope: Scope, ids: Sequence[str]) -> Sequence[Item | None]:
-        found = self._store.batch([GetOp(scope, id) for id in ids])
-        return [None if one is None else _item(one) for one in found]
+        items = self._store.batch([GetOp(scope, id) for id in ids])
+        return [None if item is None else _item(item) for item in items]
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._store.batch([PutOp(scope, id, None) for id in ids])
@@ -72,15 +72,15 @@ class LangGraphStore:
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
-        found = self._store.search(scope, query=text, filter=condition, limit=k)
-        return [Hit(_item(one), one.score) for one in found]
+        items = self._store.search(scope, query=text, filter=condition, limit=k)
+        return [Hit(_item(item), item.score) for item in items]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
-        return [_item(one) for one in self._store.search(scope, limit=limit)]
+        return [_item(item) for item in self._store.search(scope, limit=limit)]
 
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
         start = cursor or 0
-        items = [_item(one) for one in self._store.search(scope, limit=limit, offset=start)]
+        items = [_item(item) for item in self._store.search(scope, limit=limit, offset=start)]
         return Page(items, start + limit if len(items) == limit else None)
 
     def scopes(self, prefix: Scope) -> Sequence[Scope]:
@@ -97,15 +97,15 @@ class LangGraphStore:
             await self._store.abatch(_puts(scope, items, None))
 
     async def aget(self, scope: Scope, id: str) -> Item | None:
-        found = await self._store.aget(scope, id)
-        return None if found is None else _item(found)
+        item = await self._store.aget(scope, id)
+        return None if item is None else _item(item)
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
-        found = await self._store.asearch(scope, query=text, filter=condition, limit=k)
-        return [Hit(_item(one), one.score) for one in found]
+        items = await self._store.asearch(scope, query=text, filter=condition, limit=k)
+        return [Hit(_item(item), item.score) for item in items]
 
     def close(self) -> None:
         self._close()

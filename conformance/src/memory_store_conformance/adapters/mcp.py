@@ -1,9 +1,9 @@
-"""MCP memory servers, by the official client over standard input and output: one server process a scope.
+"""MCP memory servers, through the official client over standard input and output: one server process for each scope.
 
-Servers have tools of their own names, so a :class:`Tools` says which call does what. They issue the ids; the client,
-which is this adapter, remembers them beside the store's directory. The embedder is the server's own, or one that it is
-told to ask (:mod:`.served`). What no JSON message can carry, which would end the client's session, is refused before
-anything is sent, of a batch before its first item is.
+Tool names differ between servers, so :class:`Tools` maps operations to calls. Servers issue the ids; this adapter, the
+client, stores them beside the store's directory. The embedder is the server's own, or the one of :mod:`.served`. Values
+that no JSON message can carry, which would end the client's session, are rejected before anything is sent; in a batch,
+before the first item is sent.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from memory_store_conformance.contract import Hit, Item, Page, Scope, Setting
 __all__ = ["MCPStore", "Tools"]
 
 Call = tuple[str, dict[str, Any]]
-"""The name of a tool, and its arguments."""
+"""The name and arguments of a tool call."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """How a server's tools are called.
+    """The calls of a server's tools.
 
     Attributes:
-        add: (scope, item) to the call that writes it.
-        update: (id, item) to the call that replaces it.
-        delete, get: an id to the call.
-        search: (scope, text, k, filter) to the call.
-        added: (item, the answer of `add`) to the id that the server gave.
-        found: an answer to [(id, text, metadata, score)].
-        updated: (id, the answer of `update`) to the id from then on.
-        page: (limit, cursor) to the call that lists; None: the server has none, and listings are not offered.
-        next: the answer of `page` to the cursor of the next page; None: there is none.
-        erase: the call that deletes everything of the scope; None: the server has none.
-        read: the text of an answer to what it says, where the answer has no structured content.
+        add: maps (scope, item) to the call that writes it.
+        update: maps (id, item) to the call that replaces it.
+        delete, get: map an id to the call.
+        search: maps (scope, text, k, filter) to the call.
+        added: maps (item, the answer of `add`) to the id that the server issued.
+        found: maps an answer to [(id, text, metadata, score)].
+        updated: maps (id, the answer of `update`) to the new id.
+        page: maps (limit, cursor) to the call that lists; None: listings are not offered.
+        next: maps the answer of `page` to the cursor of the next page, or None.
+        erase: returns the call that deletes everything of the scope; None: not offered.
+        read: parses the text of an answer without structured content.
     """
 
     add: Callable[[Scope, Item], Call]
@@ -59,17 +59,17 @@ class Tools:
 
 
 class ToolError(Exception):
-    """What a server answered with an error; the message is the server's."""
+    """A server answered with an error; the message is the server's."""
 
 
 class MCPStore:
-    """An MCP memory server as the checks speak to it.
+    """An MCP memory server as a store of the checks.
 
     Args:
         setting: of the factory.
-        server: a scope to the command that serves it.
-        tools: of the server.
-        durable: whether a server of the same files has the same memories.
+        server: maps a scope to the command of its server.
+        tools: the tools of the server.
+        durable: whether a server over the same files has the same memories.
         operators: of its filters.
     """
 
@@ -88,7 +88,7 @@ class MCPStore:
         self._memo = setting.directory.parent / f"{setting.directory.name}.ids"
         lines = self._memo.read_text(encoding="utf-8").splitlines() if self._memo.exists() else []
         self._ids: dict[tuple[Scope, str], str] = {
-            (tuple(scope), id): given for scope, id, given in map(json.loads, lines)
+            (tuple(scope), id): issued for scope, id, issued in map(json.loads, lines)
         }
         self.operators = operators
         self.offers = {"scoped ids", "texts"} | ({"durable"} if durable else set())
@@ -101,25 +101,25 @@ class MCPStore:
         for item in items:
             _check_sendable(self._tools.add(scope, item))
         for item in items:
-            known = self._ids.get((scope, item.id))
-            if known is not None and self.get(scope, item.id) is not None:
-                given = self._tools.updated(known, self._call(scope, self._tools.update(known, item)))
+            current = self._ids.get((scope, item.id))
+            if current is not None and self.get(scope, item.id) is not None:
+                issued = self._tools.updated(current, self._call(scope, self._tools.update(current, item)))
             else:
-                given = self._tools.added(item, self._call(scope, self._tools.add(scope, item)))
-            if given != known:
-                self._ids[scope, item.id] = given
+                issued = self._tools.added(item, self._call(scope, self._tools.add(scope, item)))
+            if issued != current:
+                self._ids[scope, item.id] = issued
                 with self._memo.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps([scope, item.id, given]) + "\n")
+                    file.write(json.dumps([scope, item.id, issued]) + "\n")
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        given = self._ids.get((scope, id))
-        if given is None:
+        issued = self._ids.get((scope, id))
+        if issued is None:
             return None
         try:
-            found = self._tools.found(self._call(scope, self._tools.get(given)))
+            memories = self._tools.found(self._call(scope, self._tools.get(issued)))
         except ToolError:
             return None
-        return Item(id, found[0][1], found[0][2]) if found else None
+        return Item(id, memories[0][1], memories[0][2]) if memories else None
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         for id in ids:
@@ -155,7 +155,7 @@ class MCPStore:
         self._call(scope, self._tools.erase)
 
     def _hits(self, scope: Scope, answer: Any) -> list[Hit]:
-        names = {given: id for (whose, id), given in self._ids.items() if whose == scope}
+        names = {issued: id for (whose, id), issued in self._ids.items() if whose == scope}
         return [
             Hit(Item(names.get(given, given), text, metadata), score)
             for given, text, metadata, score in self._tools.found(answer)
@@ -180,20 +180,20 @@ class MCPStore:
 
 
 def _check_sendable(call: Call) -> None:
-    """Raise TypeError or ValueError for what no message can carry: an object that JSON has not, a lone surrogate."""
+    """Raise TypeError or ValueError for values that no message can carry: not JSON, or a lone surrogate."""
     json.dumps(call[1], ensure_ascii=False).encode()
 
 
 async def _serve(
     server: StdioServerParameters, ready: asyncio.Future[ClientSession], stop: asyncio.Event
 ) -> None:
-    """Keep a session open until it is to stop, in one task from its beginning to its end."""
+    """Keep a session open until `stop` is set, in a single task as the client requires."""
     try:
         async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as session:
             await session.initialize()
             ready.set_result(session)
             await stop.wait()
-    except Exception as error:  # noqa: BLE001 - whoever waits for the session gets it
+    except Exception as error:  # noqa: BLE001 - passed on through the future
         if not ready.done():
             ready.set_exception(error)
 

@@ -1,8 +1,8 @@
-"""mem0's VectorStoreBase, used as mem0's Memory uses it: ids of its own, `user_id` in the payload and in every filter.
+"""mem0's VectorStoreBase, used as mem0's Memory uses it: its own ids, and `user_id` in the payload and every filter.
 
-A tenant is a collection, or a store of one tenant. Ids that the checks choose become UUIDs of scope and id, since mem0
-issues the ids itself; so checks of chosen ids are not offered, and neither are those of reading by id in another scope,
-because the interface has no scope there.
+A tenant is a collection, or a store of one tenant. Ids chosen by the checks become UUIDs of scope and id, since mem0
+issues ids itself; so checks of chosen ids are not offered, nor are those of reads by id in another scope, because the
+interface has no scope there.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _OPERATORS = frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unkn
 
 
 class Mem0Store:
-    """Vector stores of mem0 as the checks speak to them.
+    """Vector stores of mem0 as a store of the checks.
 
     Args:
         setting: of the factory.
         open_tenant: returns the VectorStoreBase of a tenant; called once for each.
-        durable, operators: as the store has them; the operators of mem0's documentation by default.
-        close: gives back what a tenant's store holds.
+        durable, operators: properties of the store; the operators of mem0's documentation by default.
+        close: releases a tenant's store.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Mem0Store:
         self.put_vectors(scope, items, self._embedder.embed_documents([item.text for item in items]))
 
     def put_vectors(self, scope: Scope, items: Sequence[Item], vectors: Any) -> None:
-        """As Memory does: one insert of what is new, an update of each that there is."""
+        """Write as Memory does: one insert for new memories, one update for each existing one."""
         store = self._tenant(scope[0])
         new: dict[str, tuple[list[float], dict[str, Any]]] = {}
         changed = []
@@ -64,8 +64,8 @@ class Mem0Store:
             store.update(id, vector=numbers, payload=payload)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._tenant(scope[0]).get(_uuid(scope, id))
-        return None if found is None or found.payload is None else _item(found)
+        memory = self._tenant(scope[0]).get(_uuid(scope, id))
+        return None if memory is None or memory.payload is None else _item(memory)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         for id in ids:
@@ -88,14 +88,14 @@ class Mem0Store:
         if filter is not None and "user_id" in filter:
             raise ValueError("filter: expected none on user_id, which says whose memories are searched")
         filters = {**({} if filter is None else _translated(filter)), "user_id": scope[1]}
-        found = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
-        return [Hit(_item(one), one.score) for one in found]
+        memories = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
+        return [Hit(_item(memory), memory.score) for memory in memories]
 
     def list(self, scope: Scope, limit: int) -> Sequence[Item]:
-        found = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
-        if isinstance(found, (tuple, list)) and found and isinstance(found[0], list):
-            found = found[0]
-        return [_item(one) for one in found]
+        memories = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
+        if isinstance(memories, (tuple, list)) and memories and isinstance(memories[0], list):
+            memories = memories[0]
+        return [_item(memory) for memory in memories]
 
     def close(self) -> None:
         while self._tenants:
@@ -119,15 +119,15 @@ def _item(found: Any) -> Item:
 
 
 def _translated(condition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the filter in mem0's words: {"n": {"gt": 1}}, OR and NOT with lists."""
-    made: dict[str, Any] = {}
-    for field, wanted in condition.items():
+    """Return the filter in mem0's syntax: {"n": {"gt": 1}}, OR and NOT with lists."""
+    result: dict[str, Any] = {}
+    for field, operand in condition.items():
         if field == "$or":
-            made["OR"] = [_translated(side) for side in wanted]
+            result["OR"] = [_translated(side) for side in operand]
         elif field == "$not":
-            made["NOT"] = [_translated(wanted)]
-        elif isinstance(wanted, Mapping):
-            made[field] = {name.removeprefix("$"): bound for name, bound in wanted.items()}
+            result["NOT"] = [_translated(operand)]
+        elif isinstance(operand, Mapping):
+            result[field] = {name.removeprefix("$"): bound for name, bound in operand.items()}
         else:
-            made[field] = wanted
-    return made
+            result[field] = operand
+    return result

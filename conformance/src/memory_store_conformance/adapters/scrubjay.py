@@ -21,7 +21,7 @@ def _item(record: Any) -> Item:
 
 
 class ScrubjayIndex:
-    """An Index of one file.
+    """An Index with one file.
 
     Args:
         setting: of the factory.
@@ -46,12 +46,12 @@ class ScrubjayIndex:
         self._index.upsert_many(records, scope=_scope(scope), progress=False)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._index.get(id, scope=_scope(scope))
-        return None if found is None else _item(found)
+        record = self._index.get(id, scope=_scope(scope))
+        return None if record is None else _item(record)
 
     def get_many(self, scope: Scope, ids: Sequence[str]) -> Sequence[Item | None]:
-        found = self._index.get_many(ids, scope=_scope(scope))
-        return [None if record is None else _item(record) for record in found]
+        records = self._index.get_many(ids, scope=_scope(scope))
+        return [None if record is None else _item(record) for record in records]
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._index.delete_many(ids, scope=_scope(scope))
@@ -90,8 +90,8 @@ class ScrubjayIndex:
         await self._twin.upsert_many(_records(items, None), scope=_scope(scope), progress=False)
 
     async def aget(self, scope: Scope, id: str) -> Item | None:
-        found = await self._twin.get(id, scope=_scope(scope))
-        return None if found is None else _item(found)
+        record = await self._twin.get(id, scope=_scope(scope))
+        return None if record is None else _item(record)
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
@@ -126,8 +126,8 @@ class ScrubjayMemory:
         self._memory.index.upsert_many(_records(items, None), scope=_scope(scope), progress=False)
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        found = self._memory.index.get(id, scope=_scope(scope))
-        return None if found is None else _item(found)
+        record = self._memory.index.get(id, scope=_scope(scope))
+        return None if record is None else _item(record)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._memory.index.delete_many(ids, scope=_scope(scope))
@@ -141,8 +141,8 @@ class ScrubjayMemory:
     def search(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
     ) -> Sequence[Hit]:
-        found = self._memory.recall(text, _scope(scope), k=k, filter=filter)
-        return [Hit(Item(hit.id, hit.record.text, hit.record.metadata or {}), hit.score) for hit in found]
+        hits = self._memory.recall(text, _scope(scope), k=k, filter=filter)
+        return [Hit(Item(hit.id, hit.record.text, hit.record.metadata or {}), hit.score) for hit in hits]
 
     def purge(self) -> None:
         self._memory.compact()

@@ -1,4 +1,4 @@
-"""The setting's embedder behind HTTP, for stores that run in processes of their own and ask an embedding service."""
+"""The setting's embedder as an HTTP service, for stores in separate processes that need an embedding service."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["EmbeddingService"]
 
 
 class EmbeddingService:
-    """Answers `POST /v1/embeddings` as OpenAI's interface defines it, on a port of this machine, until it is closed.
+    """Answers `POST /v1/embeddings` as defined by OpenAI, on a local port, until it is closed.
 
     >>> from pathlib import Path
     >>> from urllib.request import Request, urlopen
@@ -31,8 +31,8 @@ class EmbeddingService:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["input"]
-                texts = [asked] if isinstance(asked, str) else asked
+                given = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))["input"]
+                texts = [given] if isinstance(given, str) else given
                 rows = [[float(x) for x in row] for row in embedder.embed_documents(texts)]
                 data = [{"index": index, "embedding": row} for index, row in enumerate(rows)]
                 answer = json.dumps({"object": "list", "data": data}).encode()
@@ -43,7 +43,7 @@ class EmbeddingService:
                 self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -51,6 +51,6 @@ class EmbeddingService:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def close(self) -> None:
-        """Answer nothing any more."""
+        """Stop the service."""
         self._server.shutdown()
         self._server.server_close()

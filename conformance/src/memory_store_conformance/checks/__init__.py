@@ -1,4 +1,4 @@
-"""The checks, one module a level; importing this registers all of them."""
+"""The checks, one module for each level; importing this package registers all of them."""
 
 from memory_store_conformance.checks import (
     asynchronous,

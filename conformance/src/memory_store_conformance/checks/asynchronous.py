@@ -1,4 +1,4 @@
-"""Level async: the event loop goes on while the store works."""
+"""Level async: the event loop runs on while the store works."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _LEAST_LAG_SECONDS = 0.2
     why="Two interfaces with two behaviours are two products.",
 )
 def same(ctx: Context) -> None:
-    """The awaitable methods do what the others do."""
+    """The awaitable methods do the same as the synchronous ones."""
     store = ctx.open()
 
     async def work() -> tuple[Any, list[str]]:
         await store.aput(JANE, [Item(f"m{number}", f"note {number} about trains") for number in range(20)])
         return await store.aget(JANE, "m7"), ids_of(await store.asearch(JANE, "note 7 about trains", 5))
 
-    item, found = asyncio.run(work())
+    item, ids = asyncio.run(work())
     require(item is not None and item.text == "note 7 about trains", f"aget gives {item}")
     expected = ids_of(store.search(JANE, "note 7 about trains", 5))
-    require(found == expected, f"search gives {expected}, asearch {found}")
+    require(ids == expected, f"search gives {expected}, asearch {ids}")
 
 
 class _Instant:
-    """A moment, from which the time is counted that this process worked or waited for something of its own.
+    """The start of a measurement of the time that this process itself is responsible for.
 
-    On a busy machine its threads also wait for a processor that others have; the kernel counts that. What is left of
-    the time, or what the threads worked in it if that is more, is the process's doing.
+    On a busy machine its threads also wait for a processor used by others, which the kernel reports. The elapsed time
+    without that, or the CPU time of its threads if that is more, is attributed to the process.
     """
 
     def __init__(self) -> None:
@@ -46,24 +46,24 @@ class _Instant:
 
     def seconds_since(self) -> float:
         now = _Instant()
-        left = now._wall - self._wall - max(0.0, now._waited - self._waited)
-        return max(left, now._worked - self._worked)
+        remaining = now._wall - self._wall - max(0.0, now._waited - self._waited)
+        return max(remaining, now._worked - self._worked)
 
 
 def _waited_seconds() -> float:
-    """Return how long the live threads waited for a processor; 0 where the system does not say."""
+    """Return how long the live threads waited for a processor; 0 if the system does not report it."""
     waited = 0
     for thread in Path("/proc/self/task").glob("*/schedstat"):
         try:
             waited += int(thread.read_text().split()[1])
-        except (OSError, IndexError):  # it has ended
+        except (OSError, IndexError):  # the thread has ended
             continue
     return waited / 1e9
 
 
 @check("async.lag", needs={"asearch"}, why="One user's search stops the answers to all others.")
 def lag(ctx: Context) -> dict[str, Any]:
-    """While 200 searches run at once, the loop is held for at most 0.2 s, or a third of the time that they take."""
+    """While 200 searches run concurrently, the loop is blocked for at most 0.2 s, or a third of their total time."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} about trains and keys") for number in range(1500)])
 
@@ -84,13 +84,13 @@ def lag(ctx: Context) -> dict[str, Any]:
         start = _Instant()
         questions = [f"note {number} about keys {attempt}" for number in range(_N_SEARCHES)]
         await asyncio.gather(*(store.asearch(JANE, question, 10) for question in questions))
-        whole = start.seconds_since()
+        total = start.seconds_since()
         over = True
         await ticking
-        return longest, whole
+        return longest, total
 
     attempts = []
-    for attempt in range(3):  # a busy machine may hold the loop once
+    for attempt in range(3):  # a busy machine may block the loop once
         longest, whole = asyncio.run(work(attempt))
         if longest <= max(_LEAST_LAG_SECONDS, whole / 3):
             return {"longest lag ms": round(1000 * longest, 1), "of ms": round(1000 * whole, 1)}
@@ -105,7 +105,7 @@ def lag(ctx: Context) -> dict[str, Any]:
     why="A user who closes the window must not leave half a memory.",
 )
 def cancelled(ctx: Context) -> None:
-    """A put that is cancelled is whole or absent, and the store goes on."""
+    """A cancelled put is complete or absent, and the store keeps working."""
     store = ctx.open()
     n = 200
 
@@ -115,11 +115,11 @@ def cancelled(ctx: Context) -> None:
         await asyncio.sleep(delay)
         task.cancel()
         await asyncio.wait([task], timeout=30)
-        await asyncio.sleep(0.3)  # what was handed to a thread may end
-        there = [await store.aget(JANE, f"{prefix}{number}") for number in range(n)]
+        await asyncio.sleep(0.3)  # let work on threads finish
+        results = [await store.aget(JANE, f"{prefix}{number}") for number in range(n)]
         await store.aput(JANE, [Item(f"{prefix}after", "written after the cancellation")])
         require(await store.aget(JANE, f"{prefix}after") is not None, "after a cancellation a put is lost")
-        return sum(item is not None for item in there)
+        return sum(item is not None for item in results)
 
     async def all_of_it() -> None:
         for number, delay in enumerate((0.0, 0.001, 0.01, 0.05)):
@@ -131,16 +131,16 @@ def cancelled(ctx: Context) -> None:
 
 @check("async.loops", needs={"aput", "aget"}, why="Tests, scripts and notebooks start a loop for each call.")
 def loops(ctx: Context) -> None:
-    """A store goes on in a second event loop after the first one was closed."""
+    """A store works in a second event loop after the first one was closed."""
     store = ctx.open()
     asyncio.run(store.aput(JANE, [Item("m1", "a note of the first loop")]))
-    found = asyncio.run(store.aget(JANE, "m1"))
-    require(found is not None and found.text == "a note of the first loop", f"the second loop got {found}")
+    item = asyncio.run(store.aget(JANE, "m1"))
+    require(item is not None and item.text == "a note of the first loop", f"the second loop got {item}")
 
 
 @check("async.together", needs={"aput", "aget"}, why="Turns of many users end at the same moment.")
 def together(ctx: Context) -> None:
-    """Many puts at once all happen."""
+    """Concurrent puts all take effect."""
     store = ctx.open()
 
     async def work() -> list[int]:

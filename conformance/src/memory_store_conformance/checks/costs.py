@@ -1,4 +1,4 @@
-"""Level costs: what an item costs. Measured, not judged; times say something only beside others of the same machine."""
+"""Level costs: measured, not judged; times are comparable only on the same machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _items(n: int) -> list[Item]:
     why="A memory that is stored several times fills disks and caches several times.",
 )
 def bytes_an_item(ctx: Context) -> dict[str, Any]:
-    """Bytes on disk for each of 1,000 items written in one batch, after closing, beyond those of one item."""
+    """Bytes on disk per item for 1,000 items written in one batch, after closing, beyond those of a single item."""
     sizes = {}
     for n in (1, 1 + _N_ITEMS):
         directory = ctx.directory()
@@ -42,7 +42,7 @@ def bytes_an_item(ctx: Context) -> dict[str, Any]:
 
 @check("costs.writes", needs={"durable"}, why="Writes wear disks, and are paid for where storage is rented.")
 def writes_an_item(ctx: Context) -> dict[str, Any]:
-    """Bytes and system calls of writing for each of 100 items that are put one by one, by this process."""
+    """Bytes and write system calls per item for 100 items put one by one, by this process."""
     store = ctx.open()
     store.put(JANE, [Item("first", "a note")])
     before = _written()
@@ -63,7 +63,7 @@ def _written() -> dict[str, int]:
 
 @check("costs.put", why="The turn of a conversation waits for it.")
 def put_times(ctx: Context) -> dict[str, Any]:
-    """Milliseconds of a put of one item into a store of 1,000: half of them within p50, 95% within p95."""
+    """Milliseconds of a put of one item into a store of 1,000 items: p50 and p95."""
     store = ctx.open()
     store.put(JANE, _items(_N_ITEMS))
     times = []
@@ -76,7 +76,7 @@ def put_times(ctx: Context) -> dict[str, Any]:
 
 @check("costs.search", needs={"search"}, why="Every turn of a conversation waits for it.")
 def search_times(ctx: Context) -> dict[str, Any]:
-    """Milliseconds of a search for 10 results, the embedding included: p50 and p95 among 100, 1,000 and 4,000 items."""
+    """Milliseconds of a search for 10 results, with the embedding: p50 and p95 among 100, 1,000 and 4,000 items."""
     figures: dict[str, Any] = {}
     names = corpus.identifiers(200)
     for n in _SIZES:
@@ -88,9 +88,9 @@ def search_times(ctx: Context) -> dict[str, Any]:
         times = []
         for question in questions[5:]:
             start = time.perf_counter()
-            found = store.search(JANE, question, 10)
+            hits = store.search(JANE, question, 10)
             times.append(time.perf_counter() - start)
-            require(found, f"{question!r} found nothing among {n} items")
+            require(hits, f"{question!r} found nothing among {n} items")
         figures |= _percentiles(times, f"of {n}")
         ctx.close(store)
     return figures

@@ -18,7 +18,7 @@ _TEXTS = [
 
 @check("crud.round-trip", why="An agent that reads back another text than it wrote acts on the wrong words.")
 def round_trip(ctx: Context) -> None:
-    """Text of any script, length and punctuation comes back as it was written."""
+    """Text of any script, length and punctuation comes back unchanged."""
     store = ctx.open()
     items = [Item(f"m{number}", text) for number, text in enumerate(_TEXTS)]
     store.put(JANE, items)
@@ -34,9 +34,9 @@ def metadata(ctx: Context) -> None:
     store = ctx.open()
     written = {"kind": "ключ", "n": 7, "share": 0.25, "done": True, "open": False, "empty": ""}
     store.put(JANE, [Item("m1", "a note", written)])
-    found = store.get(JANE, "m1")
-    require(found is not None, "got nothing")
-    got = dict(found.metadata)
+    item = store.get(JANE, "m1")
+    require(item is not None, "got nothing")
+    got = dict(item.metadata)
     require(got == written, f"wrote {written}, got {got}")
     types = {name: type(value).__name__ for name, value in got.items()}
     expected = {name: type(value).__name__ for name, value in written.items()}
@@ -45,7 +45,7 @@ def metadata(ctx: Context) -> None:
 
 @check("crud.metadata-nested", why="Provenance and tags are lists and objects.")
 def metadata_nested(ctx: Context) -> None:
-    """Lists, objects and nulls in metadata come back as they were written."""
+    """Lists, objects and nulls in metadata come back unchanged."""
     store = ctx.open()
     written = {"tags": ["a", "b"], "source": {"run": "r1", "turn": 3}, "until": None}
     store.put(JANE, [Item("m1", "a note", written)])
@@ -82,33 +82,33 @@ def replace_search(ctx: Context) -> None:
     store.put(JANE, [Item("m1", "the door code is 4711")])
     store.put(JANE, [Item("m1", "the garden is watered on Mondays")])
     for question in ("door code 4711", "garden watered"):
-        found = store.search(JANE, question, 10)
-        require(len(found) <= 1, f"{question!r} found {len(found)} items of one id")
-        texts = [hit.item.text for hit in found]
+        hits = store.search(JANE, question, 10)
+        require(len(hits) <= 1, f"{question!r} found {len(hits)} items of one id")
+        texts = [hit.item.text for hit in hits]
         require("the door code is 4711" not in texts, f"{question!r} found the old text")
     require(ids_of(store.search(JANE, "garden watered", 10)) == ["m1"], "the new text was not found")
 
 
 @check("crud.batch-same-id", why="The later statement of a conversation is the one that counts.")
 def batch_same_id(ctx: Context) -> None:
-    """Of several items of one id in one put, the last one stays."""
+    """The last of several items with one id in one put wins."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "first"), Item("m2", "between"), Item("m1", "last")])
-    found = store.get(JANE, "m1")
-    require(found is not None and found.text == "last", f"expected 'last', got {found and found.text!r}")
+    item = store.get(JANE, "m1")
+    require(item is not None and item.text == "last", f"expected 'last', got {item and item.text!r}")
 
 
 @check(
     "crud.batch-order", needs={"get_many"}, why="Answers that change places are given to the wrong question."
 )
 def batch_order(ctx: Context) -> None:
-    """Several ids read at once come back in the order in which they were asked, with a gap for an absent one."""
+    """Several ids read at once come back in the order of the request, with a gap for an absent one."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(20)])
-    asked = ["m13", "m2", "absent", "m19", "m0", "m7"]
-    got = [None if item is None else item.id for item in store.get_many(JANE, asked)]
-    expected = [None if id == "absent" else id for id in asked]
-    require(got == expected, f"asked for {asked}, got {got}")
+    ids = ["m13", "m2", "absent", "m19", "m0", "m7"]
+    got = [None if item is None else item.id for item in store.get_many(JANE, ids)]
+    expected = [None if id == "absent" else id for id in ids]
+    require(got == expected, f"asked for {ids}, got {got}")
 
 
 @check("crud.batch-large", why="An import of a user's history is one batch.")
@@ -142,7 +142,7 @@ def same_text(ctx: Context) -> None:
 def odd_ids(ctx: Context) -> None:
     """Ids with separators, quotes, spaces and letters of any script are kept apart, or refused."""
     store = ctx.open()
-    kept = {}
+    written = {}
     for number, id in enumerate(
         ["a/b", "a.b", "a b", "a%b", "a_b", "a'b", 'a"b', "é", "e\u0301", "Ä", "ä", "名", "A", "a"]
     ):
@@ -150,40 +150,38 @@ def odd_ids(ctx: Context) -> None:
             store.put(JANE, [Item(id, f"note {number}")])
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        kept[id] = f"note {number}"
-    require(kept, "every one of 14 ids was refused")
-    for id, text in kept.items():
-        found = store.get(JANE, id)
-        require(
-            found is not None and found.text == text, f"{id!r}: wrote {text!r}, got {found and found.text!r}"
-        )
+        written[id] = f"note {number}"
+    require(written, "every one of 14 ids was refused")
+    for id, text in written.items():
+        item = store.get(JANE, id)
+        require(item is not None and item.text == text, f"{id!r}: wrote {text!r}, got {item and item.text!r}")
 
 
 @check(
     "crud.no-alias", why="A prompt builder that shortens a list in place must not change what is remembered."
 )
 def no_alias(ctx: Context) -> None:
-    """Changing what was handed in, or what was handed out, does not change what is stored."""
+    """Changing an object passed to the store, or returned by it, does not change the stored item."""
     store = ctx.open()
-    given = {"tags": ["a"], "n": 1}
-    store.put(JANE, [Item("m1", "a note", given)])
-    given["n"] = 2
-    given["tags"].append("of the caller")  # type: ignore[attr-defined]
-    found = store.get(JANE, "m1")
+    written = {"tags": ["a"], "n": 1}
+    store.put(JANE, [Item("m1", "a note", written)])
+    written["n"] = 2
+    written["tags"].append("of the caller")  # type: ignore[attr-defined]
+    item = store.get(JANE, "m1")
     require(
-        dict(found.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {found.metadata}"
+        dict(item.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {item.metadata}"
     )
     try:
-        found.metadata["tags"].append("of the reader")
+        item.metadata["tags"].append("of the reader")
     except (TypeError, AttributeError):
-        return  # handed out as something that cannot be changed
+        return  # returned as an immutable object
     again = store.get(JANE, "m1").metadata
     require(again["tags"] == ["a"], f"a change of what was read shows: {again}")
 
 
 @check("crud.list", needs={"list"}, why="'What do you know about me?' must be answered in full.")
 def list_all(ctx: Context) -> None:
-    """A listing has every item of the scope, once, with its text."""
+    """A listing contains every item of the scope once, with its text."""
     store = ctx.open()
     expected = {f"m{number}": f"note {number}" for number in range(30)}
     store.put(JANE, [Item(id, text) for id, text in expected.items()])
@@ -195,7 +193,7 @@ def list_all(ctx: Context) -> None:
 
 @check("crud.count", needs={"count"}, why="Quotas and pages are computed from it.")
 def count(ctx: Context) -> None:
-    """The count is that of the items: replacing one does not raise it."""
+    """The count is the number of items: replacing one does not raise it."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(12)])
     store.put(JANE, [Item("m3", "another note")])

@@ -1,4 +1,4 @@
-"""Level deletion: what was deleted is gone from every way of reading, and from the files."""
+"""Level deletion: deleted items are gone from every way of reading, and from the files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECRET = "zq7731-kumquat-ledger"
 
 
 def _filled(ctx: Context) -> Any:
-    """A store with ten notes of jane, of which m3 and m7 were deleted."""
+    """Return a store with ten notes of jane, of which m3 and m7 were deleted."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"the secret number {number} of jane") for number in range(10)])
     store.delete(JANE, ["m3", "m7"])
@@ -23,10 +23,10 @@ def _filled(ctx: Context) -> Any:
 
 @check("deletion.get", needs={"delete"}, why=_FORGOTTEN)
 def by_get(ctx: Context) -> None:
-    """A deleted id gives nothing, and the others stay."""
+    """A deleted id returns nothing, and the other items stay."""
     store = _filled(ctx)
-    there = [id for id in ("m3", "m7") if store.get(JANE, id) is not None]
-    require(not there, f"deleted m3 and m7, still read: {there}")
+    present = [id for id in ("m3", "m7") if store.get(JANE, id) is not None]
+    require(not present, f"deleted m3 and m7, still read: {present}")
     absent = [f"m{number}" for number in (0, 1, 2, 4, 5, 6, 8, 9) if store.get(JANE, f"m{number}") is None]
     require(not absent, f"deleted m3 and m7, also gone: {absent}")
 
@@ -36,9 +36,9 @@ def by_search(ctx: Context) -> None:
     """A search by the words of a deleted item does not find it."""
     store = _filled(ctx)
     for question in ("the secret number 3 of jane", "secret number 7"):
-        found = ids_of(store.search(JANE, question, 10))
-        require(not {"m3", "m7"} & set(found), f"deleted m3 and m7, {question!r} found {found}")
-        require(len(found) == 8, f"deleted 2 of 10, a search for 10 found {len(found)}")
+        ids = ids_of(store.search(JANE, question, 10))
+        require(not {"m3", "m7"} & set(ids), f"deleted m3 and m7, {question!r} found {ids}")
+        require(len(ids) == 8, f"deleted 2 of 10, a search for 10 found {len(ids)}")
 
 
 @check("deletion.vector", needs={"delete", "search_vector"}, why=_FORGOTTEN)
@@ -46,13 +46,13 @@ def by_vector(ctx: Context) -> None:
     """A search by the vector of a deleted item does not find it."""
     store = _filled(ctx)
     vector = ctx.embedder.embed_query("the secret number 3 of jane")
-    found = ids_of(store.search_vector(JANE, vector, 10))
-    require(found and not {"m3", "m7"} & set(found), f"deleted m3 and m7, its vector found {found}")
+    ids = ids_of(store.search_vector(JANE, vector, 10))
+    require(ids and not {"m3", "m7"} & set(ids), f"deleted m3 and m7, its vector found {ids}")
 
 
 @check("deletion.list", needs={"delete", "list"}, why=_FORGOTTEN)
 def by_list(ctx: Context) -> None:
-    """A listing does not have a deleted item."""
+    """A listing does not contain a deleted item."""
     got = set(ids_of(_filled(ctx).list(JANE, 100)))
     require(
         got == {f"m{number}" for number in range(10)} - {"m3", "m7"},
@@ -66,14 +66,14 @@ def by_list(ctx: Context) -> None:
     why="A count that does not fall says that deletion did not happen.",
 )
 def by_count(ctx: Context) -> None:
-    """A count falls by what was deleted."""
+    """A count falls by the number of deleted items."""
     got = _filled(ctx).count(JANE)
     require(got == 8, f"deleted 2 of 10, counted {got}")
 
 
 @check("deletion.absent", needs={"delete"}, why="A retry of a deletion must not fail for having succeeded.")
 def absent(ctx: Context) -> None:
-    """Deleting what is absent is harmless, and so is deleting twice."""
+    """Deleting an absent id is harmless, and so is deleting twice."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a note"), Item("m2", "another note")])
     store.delete(JANE, ["never-written"])
@@ -106,8 +106,8 @@ def reopened(ctx: Context) -> None:
     store.delete(JANE, ["m3"])
     ctx.close(store)
     store = ctx.open(directory)
-    found = ids_of(store.search(JANE, "the secret number 3", 20))
-    require("m3" not in found and len(found) == 9, f"deleted 1 of 10, after reopening found {found}")
+    ids = ids_of(store.search(JANE, "the secret number 3", 20))
+    require("m3" not in ids and len(ids) == 9, f"deleted 1 of 10, after reopening found {ids}")
     require(store.get(JANE, "m3") is None, "after reopening the deleted id is read")
 
 
@@ -117,21 +117,21 @@ def reopened(ctx: Context) -> None:
     why="A user's right to be forgotten covers everything.",
 )
 def whole_scope(ctx: Context) -> None:
-    """Deleting everything of a user leaves nothing of that user, however much there was."""
+    """Deleting everything of a user leaves nothing of that user, regardless of the amount."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} of jane") for number in range(1500)])
     store.delete_scope(JANE)
-    found = ids_of(store.search(JANE, "note of jane", 50))
-    require(not found, f"deleted 1,500 items, a search found {len(found)}, such as {found[:3]}")
-    there = [number for number in range(0, 1500, 50) if store.get(JANE, f"m{number}") is not None]
-    require(not there, f"{len(there)} of 30 looked up are still read")
+    ids = ids_of(store.search(JANE, "note of jane", 50))
+    require(not ids, f"deleted 1,500 items, a search found {len(ids)}, such as {ids[:3]}")
+    present = [number for number in range(0, 1500, 50) if store.get(JANE, f"m{number}") is not None]
+    require(not present, f"{len(present)} of 30 looked up are still read")
 
 
 @check(
     "deletion.bytes", needs={"delete", "durable"}, why="A copied disk still has what the law says is erased."
 )
 def bytes_on_disk(ctx: Context) -> None:
-    """After deletion, the store's purge if it has one, and closing, no file holds the words."""
+    """After deletion, the store's purge if any, and closing, no file contains the words."""
     directory = ctx.directory()
     store = ctx.open(directory)
     store.put(JANE, [Item("m1", f"the code is {_SECRET}"), Item("m2", "another note")])
@@ -144,8 +144,8 @@ def bytes_on_disk(ctx: Context) -> None:
     if hasattr(store, "purge"):
         store.purge()
     ctx.close(store)
-    left = _files_with(directory, _SECRET)
-    require(not left, f"the deleted words are still in {left}")
+    files = _files_with(directory, _SECRET)
+    require(not files, f"the deleted words are still in {files}")
 
 
 def _files_with(directory: Path, text: str) -> list[str]:
@@ -166,7 +166,7 @@ def killed(ctx: Context) -> None:
     n = 400
     names = [f"m{number}" for number in range(n)]
     seconds = 0.0
-    for share in (2.0, 0.5, 0.15, 0.85):  # the first one is not killed, and says how long it takes
+    for share in (2.0, 0.5, 0.15, 0.85):  # the first one is not killed and measures the time
         directory = ctx.directory()
         store = ctx.open(directory)
         store.put(JANE, [Item(name, f"part {name} of a document") for name in names])
@@ -191,9 +191,9 @@ def killed(ctx: Context) -> None:
             pass
         child.kill()
         store = ctx.open(directory)
-        left = sum(store.get(JANE, name) is not None for name in names)
+        n_left = sum(store.get(JANE, name) is not None for name in names)
         ctx.close(store)
         require(
-            left in (0, n),
-            f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {left} are left",
+            n_left in (0, n),
+            f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {n_left} are left",
         )

@@ -1,4 +1,4 @@
-"""Level durability: what was acknowledged stays, whoever dies and whoever else writes."""
+"""Level durability: acknowledged writes survive crashes and other writers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from memory_store_conformance.context import JANE, Context, ids_of, plain
 from memory_store_conformance.contract import Item
 from memory_store_conformance.registry import NotOffered, check, require
 
-_TO_OPEN_SECONDS = 180.0  # some projects take long to import, above all on a busy machine
+_TO_OPEN_SECONDS = 180.0  # some projects import slowly, especially on a busy machine
 
 
 @check("durability.reopen", needs={"durable"}, why="An agent that restarts has forgotten its user.")
 def reopen(ctx: Context) -> None:
-    """Items are there, as written, after the store was closed and opened again."""
+    """Items are unchanged after the store was closed and opened again."""
     directory = ctx.directory()
     store = ctx.open(directory)
     items = [Item(f"m{number}", f"note {number}", {"n": number}) for number in range(50)]
@@ -45,7 +45,7 @@ def reopen_search(ctx: Context) -> None:
     "durability.kill", needs={"durable"}, why="The machine that loses power had said 'I will remember that'."
 )
 def kill(ctx: Context) -> None:
-    """Every write that was acknowledged before SIGKILL is there afterwards."""
+    """Every write acknowledged before SIGKILL is present afterwards."""
     directory = ctx.directory()
     child = ctx.child(directory, "write", prefix="m", n=5000)
     _go(child)
@@ -67,7 +67,7 @@ def kill(ctx: Context) -> None:
 
 @check("durability.two-writers", needs={"durable"}, why="A web server has more than one worker.")
 def two_writers(ctx: Context) -> None:
-    """Two processes write to one store at once, and nothing that either was told is lost."""
+    """Two processes write to one store concurrently, and no acknowledged write is lost."""
     directory = ctx.directory()
     store = ctx.open(directory)
     store.put(JANE, [Item("first", "the first note")])
@@ -93,7 +93,7 @@ def two_writers(ctx: Context) -> None:
 
 @check("durability.fork", needs={"durable"}, why="Servers fork workers after they loaded the application.")
 def fork(ctx: Context) -> None:
-    """After a fork the child reads the right answer or is refused, never hangs or dies, and the parent goes on."""
+    """After a fork the child gets the right answer or an error, never hangs or crashes, and the parent works on."""
     if not hasattr(os, "fork"):
         raise NotOffered("this system has no fork")
     child = ctx.child(ctx.directory(), "fork", seconds=15.0)

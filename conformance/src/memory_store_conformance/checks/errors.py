@@ -1,4 +1,4 @@
-"""Level errors: bad input is refused by an exception that can be caught, and changes nothing."""
+"""Level errors: bad input raises an exception that can be caught, and changes nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _raised(call: Callable[[], Any]) -> BaseException | None:
     why="A changed embedding model fills the store with vectors that match nothing.",
 )
 def vector_length(ctx: Context) -> None:
-    """A vector of another length is refused by a typed error, and its item is not written."""
+    """A vector of another length raises a typed error, and its item is not written."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a note")])
     short = ctx.embedder.embed_documents(["x"])[:, : ctx.embedder.dim // 2]
@@ -50,7 +50,7 @@ def vector_length(ctx: Context) -> None:
     why="One NaN in an index spoils every ranking that meets it.",
 )
 def vector_nan(ctx: Context) -> None:
-    """A vector that is not a number is refused, or spoils no other item's ranking."""
+    """A NaN vector is rejected, or spoils no other item's ranking."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} about trains") for number in range(10)])
     expected = ids_of(store.search(JANE, "note 3 about trains", 5))
@@ -63,24 +63,22 @@ def vector_nan(ctx: Context) -> None:
 
 @check("errors.metadata", why="A batch of which half was written cannot be repeated.")
 def unserialisable(ctx: Context) -> None:
-    """Metadata that cannot be stored are refused with nothing written, or come back as they were."""
+    """Metadata that cannot be stored are rejected with nothing written, or come back unchanged."""
     store = ctx.open()
     strange = object()
     items = [Item("m1", "a note"), Item("m2", "another", {"x": strange}), Item("m3", "a third")]
     error = _raised(lambda: store.put(JANE, items))
-    there = [id for id in ("m1", "m2", "m3") if store.get(JANE, id) is not None]
+    present = [id for id in ("m1", "m2", "m3") if store.get(JANE, id) is not None]
     if error is not None:
-        require(not there, f"refused with {type(error).__name__}, and {there} of 3 are written")
+        require(not present, f"refused with {type(error).__name__}, and {present} of 3 are written")
     else:
-        found = store.get(JANE, "m2")
-        require(
-            found is not None and found.metadata["x"] is strange, f"taken, and read back as {plain(found)}"
-        )
+        item = store.get(JANE, "m2")
+        require(item is not None and item.metadata["x"] is strange, f"taken, and read back as {plain(item)}")
 
 
 @check("errors.k", needs={"search"}, why="k comes from a model's tool call.")
 def wrong_k(ctx: Context) -> None:
-    """A k that is negative or no number is refused by a typed error, or finds nothing."""
+    """A k that is negative or not a number raises a typed error, or finds nothing."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"a note, number {number}") for number in range(5)])
     for k in (-1, "three"):
@@ -100,7 +98,7 @@ def wrong_k(ctx: Context) -> None:
     "errors.text", needs={"texts"}, why="A tool call without its text must not become a memory of nothing."
 )
 def wrong_text(ctx: Context) -> None:
-    """A text that is no text is refused by a typed error, and nothing is written."""
+    """A text that is not a string raises a typed error, and nothing is written."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a note")])
     for text in (None, 7, ["a", "list"]):
@@ -114,7 +112,7 @@ def wrong_text(ctx: Context) -> None:
 
 @check("errors.question", needs={"search"}, why="Users send empty messages, emoji and a whole book.")
 def odd_questions(ctx: Context) -> None:
-    """No question breaks a search: it is answered or refused, and the next one is answered."""
+    """No question breaks a search: it is answered or rejected, and the next one is answered."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a note about trains")])
     questions = [
@@ -134,13 +132,13 @@ def odd_questions(ctx: Context) -> None:
         require(
             not isinstance(error, _INTERNAL), f"{question[:20]!r}: a bare {type(error).__name__}: {error}"
         )
-        found = ids_of(store.search(JANE, "a note about trains", 5))
-        require(found == ["m1"], f"after the question {question[:20]!r} the usual one finds {found}")
+        ids = ids_of(store.search(JANE, "a note about trains", 5))
+        require(ids == ["m1"], f"after the question {question[:20]!r} the usual one finds {ids}")
 
 
 @check("errors.closed", why="A write to a closed store that says nothing is a lost memory.")
 def closed(ctx: Context) -> None:
-    """A put to a closed store raises; one that says nothing must have been kept."""
+    """A put to a closed store raises, or the item is stored."""
     directory = ctx.directory()
     store = ctx.open(directory)
     store.put(JANE, [Item("m1", "a note")])

@@ -1,4 +1,4 @@
-"""Level expiry: what has expired is gone, and nothing else. Lifetimes are given in seconds."""
+"""Level expiry: expired items are gone, and nothing else. Lifetimes are in seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _wait(seconds: float = _LIFE_SECONDS) -> None:
 
 @check("expiry.get", needs={"expiry"}, why=_LATE)
 def not_read(ctx: Context) -> None:
-    """An item is read before its time is over and not after it."""
+    """An item is readable before its expiry and not after it."""
     store = ctx.open()
     store.put(JANE, [Item("code", "the door code is 4711")], expires_in=3600)
     store.put(JANE, [Item("short", "the wifi code is 1234")], expires_in=_LIFE_SECONDS)
@@ -37,8 +37,8 @@ def not_found(ctx: Context) -> None:
     store.put(JANE, [Item("short", "the door code is 4711")], expires_in=_LIFE_SECONDS)
     store.put(JANE, [Item("long", "the garden code is 1147")])
     _wait()
-    found = ids_of(store.search(JANE, "the door code is 4711", 5))
-    require(found == ["long"], f"expected ['long'], found {found}")
+    ids = ids_of(store.search(JANE, "the door code is 4711", 5))
+    require(ids == ["long"], f"expected ['long'], found {ids}")
 
 
 @check("expiry.list", needs={"expiry", "list"}, why=_LATE)
@@ -61,8 +61,8 @@ def replaced(ctx: Context) -> None:
     _wait()
     if hasattr(store, "sweep"):
         store.sweep()
-    found = store.get(JANE, "m1")
+    item = store.get(JANE, "m1")
     require(
-        found is not None and found.text == "valid for good",
-        f"expected 'valid for good', got {found and found.text!r}",
+        item is not None and item.text == "valid for good",
+        f"expected 'valid for good', got {item and item.text!r}",
     )

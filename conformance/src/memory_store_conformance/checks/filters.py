@@ -1,4 +1,4 @@
-"""Level filters: a filter means what it says. The language is that of :data:`~.contract.OPERATORS`."""
+"""Level filters: a filter admits exactly what it says. The language is that of :data:`~.contract.OPERATORS`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ITEMS: dict[str, dict[str, Any]] = {
 
 
 def _expect(ctx: Context, items: dict[str, dict[str, Any]], cases: list[tuple[dict[str, Any], str]]) -> None:
-    """Each filter must admit exactly the items whose ids are the letters beside it."""
+    """Require that each filter admits exactly the items whose ids are the letters beside it."""
     store = ctx.open()
     store.put(JANE, [Item(id, f"a note called {id}", metadata) for id, metadata in items.items()])
     for condition, expected in cases:
@@ -32,7 +32,7 @@ def _expect(ctx: Context, items: dict[str, dict[str, Any]], cases: list[tuple[di
 
 @check("filters.equal", needs={"search", "filter $eq"}, why=_WIDE)
 def equal(ctx: Context) -> None:
-    """Equality admits equal values of text, number and truth value, letter for letter, and nothing else."""
+    """Equality admits equal texts, numbers and truth values, case-sensitively, and nothing else."""
     cases: list[tuple[dict[str, Any], str]] = [
         ({"kind": "fact"}, "ab"),
         ({"n": 10}, "d"),
@@ -60,7 +60,7 @@ def not_equal(ctx: Context) -> None:
     why="'10' < '9' as text: limits and dates go wrong at ten.",
 )
 def compare(ctx: Context) -> None:
-    """Numbers are compared as numbers, with the bound in or out as written."""
+    """Numbers are compared as numbers, with the bound included or excluded as written."""
     cases: list[tuple[dict[str, Any], str]] = [({"n": {"$gt": 2}}, "cd"), ({"n": {"$gte": 2}}, "bcd")]
     _expect(
         ctx,
@@ -71,19 +71,19 @@ def compare(ctx: Context) -> None:
 
 @check("filters.in", needs={"search", "filter $in"}, why=_WIDE)
 def one_of(ctx: Context) -> None:
-    """One-of admits what is in the list, and an empty list admits nothing."""
+    """In admits the values of the list; an empty list admits nothing."""
     _expect(ctx, _ITEMS, [({"n": {"$in": [1, 10, 77]}}, "ad"), ({"city": {"$in": ["Riga", "Köln"]}}, "b")])
 
 
 @check("filters.or", needs={"search", "filter $or"}, why=_WIDE)
 def either(ctx: Context) -> None:
-    """Or admits what either side admits."""
+    """Or admits items that either side admits."""
     _expect(ctx, _ITEMS, [({"$or": [{"kind": "wish"}, {"n": 1}]}, "acd")])
 
 
 @check("filters.not", needs={"search", "filter $not"}, why=_WIDE)
 def negation(ctx: Context) -> None:
-    """Not admits what its filter does not."""
+    """Not admits items that its filter does not."""
     _expect(ctx, _ITEMS, [({"$not": {"kind": "wish"}}, "ab")])
 
 
@@ -124,7 +124,7 @@ def types(ctx: Context) -> None:
     why="'Has no end date' is how one asks for what still holds.",
 )
 def null(ctx: Context) -> None:
-    """Null equals null, and no value."""
+    """Null equals null, and no other value."""
     items: dict[str, dict[str, Any]] = {
         "a": {"until": None},
         "b": {"until": "2026-01-01"},
@@ -143,10 +143,10 @@ def missing(ctx: Context) -> None:
     got = ids_of(store.search(JANE, "a note called", 50, {"kind": "fact"}))
     require(got == ["a"], f"{{'kind': 'fact'}} admits {got}, expected ['a']")
     try:
-        found = ids_of(store.search(JANE, "a note called", 50, {"nowhere": "x"}))
+        ids = ids_of(store.search(JANE, "a note called", 50, {"nowhere": "x"}))
     except Exception:  # noqa: BLE001 - a refusal
         return
-    require(not found, f"{{'nowhere': 'x'}} admits {found}")
+    require(not ids, f"{{'nowhere': 'x'}} admits {ids}")
 
 
 @check(
@@ -155,7 +155,7 @@ def missing(ctx: Context) -> None:
     why="A path that silently matches nothing looks like 'no memories'.",
 )
 def nested(ctx: Context) -> None:
-    """A path reaches into objects, and not beside them."""
+    """A path reaches into objects, not beside them."""
     items: dict[str, dict[str, Any]] = {
         "a": {"source": {"run": "r1"}},
         "b": {"source": {"run": "r2"}},
@@ -171,14 +171,14 @@ def nested(ctx: Context) -> None:
     why="A misspelt operator that is passed over returns everything.",
 )
 def unknown(ctx: Context) -> None:
-    """An operator that the store does not know raises."""
+    """An unknown operator raises."""
     store = ctx.open()
     store.put(JANE, [Item(id, f"a note called {id}", metadata) for id, metadata in _ITEMS.items()])
     try:
-        found = ids_of(store.search(JANE, "a note called", 50, {"n": {"$frobnicate": 1}}))
-    except Exception:  # noqa: BLE001 - what is promised
+        ids = ids_of(store.search(JANE, "a note called", 50, {"n": {"$frobnicate": 1}}))
+    except Exception:  # noqa: BLE001 - as promised
         return
-    require(False, f"{{'n': {{'$frobnicate': 1}}}} raises nothing, and admits {found or 'nothing'}")
+    require(False, f"{{'n': {{'$frobnicate': 1}}}} raises nothing, and admits {ids or 'nothing'}")
 
 
 @check(
@@ -187,7 +187,7 @@ def unknown(ctx: Context) -> None:
     why="A value that a user typed must not become a query.",
 )
 def hostile(ctx: Context) -> None:
-    """Quotes, wildcards and comments in a value match themselves alone."""
+    """Quotes, wildcards and comments in a value match only themselves."""
     values = [
         "O'Brien",
         '"quoted"',

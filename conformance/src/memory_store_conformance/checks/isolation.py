@@ -1,4 +1,4 @@
-"""Level isolation: nothing of one scope reaches another by reading, searching, listing, counting or scoring."""
+"""Level isolation: nothing of one scope reaches another by reads, searches, listings, counts or scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LEAK = "What one customer told an agent is read out to another."
 
 
 def _kept_apart(ctx: Context, scopes: Sequence[Scope]) -> None:
-    """Write a note into each scope; each must see its own alone. A scope may be refused when it is written to."""
+    """Write a note to each scope; each must see only its own. A store may reject a scope on write."""
     store = ctx.open()
     written: list[tuple[int, Scope]] = []
     for number, scope in enumerate(scopes):
@@ -25,9 +25,9 @@ def _kept_apart(ctx: Context, scopes: Sequence[Scope]) -> None:
     if len(written) < 2:
         raise NotOffered(f"all but {len(written)} of the scopes are refused")
     for number, scope in written:
-        found = {hit.item.text for hit in store.search(scope, "a private note of owner number", 50)}
+        texts = {hit.item.text for hit in store.search(scope, "a private note of owner number", 50)}
         expected = {f"a private note of owner number {number}"}
-        require(found == expected, f"a search of {scope} expects {sorted(expected)}, found {sorted(found)}")
+        require(texts == expected, f"a search of {scope} expects {sorted(expected)}, found {sorted(texts)}")
 
 
 @check("isolation.users", needs={"search"}, why=_LEAK)
@@ -66,7 +66,7 @@ def _kept_apart_or_refused(ctx: Context, scopes: Sequence[Scope]) -> None:
 
 @check("isolation.wildcards", needs={"search"}, why="A user who calls himself % reads everything.")
 def wildcards(ctx: Context) -> None:
-    """Names that are wildcards of SQL, globs or regular expressions match nothing but themselves."""
+    """Names that are wildcards of SQL, globs or regular expressions match only themselves."""
     _kept_apart(
         ctx,
         [("acme", name) for name in ("jane", "%", "j%", "jan_", "_", "*", "j*", ".*", "jan?", "[a-z]ane")],
@@ -77,7 +77,7 @@ def wildcards(ctx: Context) -> None:
     "isolation.quotes", needs={"search"}, why="A name that ends a query string reads or erases the database."
 )
 def quotes(ctx: Context) -> None:
-    """Names with quotes and comments of query languages match nothing but themselves."""
+    """Names with quotes and comments of query languages match only themselves."""
     names = [
         "jane",
         "' OR '1'='1",
@@ -96,7 +96,7 @@ def quotes(ctx: Context) -> None:
     why="Two people whose names differ in an accent's encoding share a memory.",
 )
 def unicode_names(ctx: Context) -> None:
-    """Names that differ in case, accents, width or normal form are different names, or refused."""
+    """Names that differ in case, accents, width or normal form are different names, or rejected."""
     names = [
         "josé",
         unicodedata.normalize("NFD", "josé"),
@@ -113,15 +113,15 @@ def unicode_names(ctx: Context) -> None:
 
 @check("isolation.empty-parts", needs={"search"}, why="A forgotten user id must not mean every user.")
 def empty_parts(ctx: Context) -> None:
-    """A scope with an empty name is refused, or sees nothing of a named one."""
+    """A scope with an empty name is rejected, or sees nothing of a named one."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "a private note of jane")])
     for scope in (("acme", ""), ("", "jane"), ("", "")):
         try:
-            found = store.search(scope, "a private note of jane", 10)
+            hits = store.search(scope, "a private note of jane", 10)
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        require(not found, f"a search of {scope} found {ids_of(found)} of {JANE}")
+        require(not hits, f"a search of {scope} found {ids_of(hits)} of {JANE}")
 
 
 @check(
@@ -130,19 +130,19 @@ def empty_parts(ctx: Context) -> None:
     why="The second user who imports a document overwrites the first one's.",
 )
 def same_id(ctx: Context) -> None:
-    """The same id in two scopes names two items, or the second one is refused; it never overwrites the first."""
+    """The same id in two scopes names two items, or the second is rejected; it never overwrites the first."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     expected_texts = {JANE: "the note of jane", JOE: "the note of joe"}
     try:
         store.put(JOE, [Item("m1", "the note of joe")])
-    except Exception:  # noqa: BLE001 - isolation.oracle judges that the refusal tells of the other scope
+    except Exception:  # noqa: BLE001 - isolation.oracle judges what a refusal discloses
         del expected_texts[JOE]
     for scope, expected in expected_texts.items():
-        found = store.get(scope, "m1")
+        item = store.get(scope, "m1")
         require(
-            found is not None and found.text == expected,
-            f"{scope}: expected {expected!r}, got {plain(found)}",
+            item is not None and item.text == expected,
+            f"{scope}: expected {expected!r}, got {plain(item)}",
         )
 
 
@@ -152,11 +152,11 @@ def same_id(ctx: Context) -> None:
     why="An id from a log or a link opens another user's memory.",
 )
 def get_other(ctx: Context) -> None:
-    """An id of another scope is not read."""
+    """An id of another scope cannot be read."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
-    found = store.get(JOE, "m1")
-    require(found is None, f"{JOE} read {plain(found)} of {JANE}")
+    item = store.get(JOE, "m1")
+    require(item is None, f"{JOE} read {plain(item)} of {JANE}")
 
 
 @check(
@@ -165,7 +165,7 @@ def get_other(ctx: Context) -> None:
     why="An error that says 'taken' tells one tenant what another has.",
 )
 def oracle(ctx: Context) -> None:
-    """Writing an id that another scope has is answered like writing a new one."""
+    """Writing an id that another scope has has the same outcome as writing a new one."""
     store = ctx.open()
     store.put(JANE, [Item("taken", "the note of jane")])
     answers = {}
@@ -183,7 +183,7 @@ def oracle(ctx: Context) -> None:
 
 @check("isolation.list", needs={"list"}, why=_LEAK)
 def list_others(ctx: Context) -> None:
-    """A listing has nothing of another scope."""
+    """A listing contains nothing of another scope."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     store.put(("acme", "jane2"), [Item("m2", "the note of jane2")])
@@ -208,7 +208,7 @@ def count_others(ctx: Context) -> None:
 
 @check("isolation.crowding", needs={"search"}, why="A busy neighbour empties one's own results.")
 def crowding(ctx: Context) -> None:
-    """Better matches in other scopes take no place in the results: the scope comes before the ranking."""
+    """Better matches in other scopes take no place in the results: the scope applies before ranking."""
     store = ctx.open()
     store.put(
         JOE,
@@ -236,8 +236,8 @@ def statistics(ctx: Context) -> None:
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(texts)])
 
     def answer() -> list[tuple[str, float | None]]:
-        found = store.search(JANE, "initech merger lunch", 4)
-        return [(hit.id, None if hit.score is None else round(hit.score, 5)) for hit in found]
+        hits = store.search(JANE, "initech merger lunch", 4)
+        return [(hit.id, None if hit.score is None else round(hit.score, 5)) for hit in hits]
 
     before = answer()
     store.put(JOE, [Item(f"j{number}", f"merger merger of the initech {number}") for number in range(200)])
@@ -251,7 +251,7 @@ def statistics(ctx: Context) -> None:
     why="What a model writes into metadata must not move a memory.",
 )
 def metadata_injection(ctx: Context) -> None:
-    """Metadata that are named like parts of a scope are refused, or the item stays in its scope all the same."""
+    """Metadata named like parts of a scope are rejected, or the item stays in its scope."""
     store = ctx.open()
     store.put(JANE, [Item("jane's", "a private note of jane")])
     names = ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name")
@@ -280,16 +280,16 @@ def filter_injection(ctx: Context) -> None:
     store.put(JOE, [Item("m2", "a private note of joe")])
     for field in ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name"):
         try:
-            found = store.search(JOE, "a private note of jane", 10, {field: "jane"})
+            hits = store.search(JOE, "a private note of jane", 10, {field: "jane"})
         except Exception:  # noqa: BLE001 - a refusal
             continue
-        others = [hit.item.text for hit in found if hit.item.text != "a private note of joe"]
+        others = [hit.item.text for hit in hits if hit.item.text != "a private note of joe"]
         require(not others, f"joe's search with the filter {{{field!r}: 'jane'}} found {others}")
 
 
 @check("isolation.prefix", needs={"search", "prefixes"}, why="The administrator of acme reads acme2.")
 def prefix(ctx: Context) -> None:
-    """A search of a whole tenant finds what is below it, and nothing of a tenant whose name begins alike."""
+    """A search of a whole tenant finds everything below it, and nothing of a tenant with a similar name."""
     store = ctx.open()
     owners = [("acme", "jane"), ("acme", "joe"), ("acme2", "jane"), ("acm", "jane"), ("Acme", "jane")]
     for number, scope in enumerate(owners):
@@ -300,7 +300,7 @@ def prefix(ctx: Context) -> None:
 
 @check("isolation.scopes", needs={"scopes"}, why="A list of scopes is a list of customers.")
 def scopes_below(ctx: Context) -> None:
-    """The scopes listed below a tenant are that tenant's, whatever the others are called."""
+    """The scopes listed below a tenant are that tenant's, regardless of the names of others."""
     store = ctx.open()
     for number, scope in enumerate((("acme", "jane"), ("acme2", "joe"), ("globex", "acme"))):
         store.put(scope, [Item(f"m{number}", "a note")])

@@ -1,4 +1,4 @@
-"""Level isolation: what one scope deletes, another keeps."""
+"""Level isolation: deletions in one scope do not affect another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def delete_other(ctx: Context) -> None:
     store.put(JANE, [Item("m1", "the note of jane")])
     try:
         store.delete(JOE, ["m1"])
-    except Exception:  # noqa: BLE001 - refusing is right, too
+    except Exception:  # noqa: BLE001 - rejecting is correct, too
         pass
     require(store.get(JANE, "m1") is not None, f"{JOE} deleted an item of {JANE}")
 
@@ -66,7 +66,7 @@ def reset_other(ctx: Context) -> None:
     "isolation.replace", needs={"search", "caller ids"}, why="One user's correction changes another's memory."
 )
 def replace_other(ctx: Context) -> None:
-    """Replacing an item leaves the other scopes' search results as they were."""
+    """Replacing an item leaves the search results of other scopes unchanged."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "prefers trains")])
     store.put(JOE, [Item("m2", "prefers trains")])

@@ -1,4 +1,4 @@
-"""Level paging: a listing in pages is whole, stable and linear."""
+"""Level paging: a paged listing is complete, stable and linear."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from memory_store_conformance.registry import check, require
 _PAGE = 50
 _SMALL, _LARGE = 500, 2000
 _MOST_ATTEMPTS = 10
-_MOST_GROWTH = 8.0  # four times the items: 4 where pages are linear, 16 where they are quadratic
+_MOST_GROWTH = 8.0  # for four times the items: 4 if pages are linear, 16 if quadratic
 
 
 def _walk(store: Any, limit: int = _PAGE, between: Callable[[int], None] | None = None) -> list[str]:
-    """Return the ids of all pages; `between` is called with the number of each page that was read."""
+    """Return the ids of all pages; `between` is called with the number of each page read."""
     ids: list[str] = []
     cursor: Any = None
     for number in range(10_000):
@@ -39,7 +39,7 @@ def _walk(store: Any, limit: int = _PAGE, between: Callable[[int], None] | None 
     why="An export that misses items is no export; one that repeats them doubles a user.",
 )
 def whole(ctx: Context) -> None:
-    """All pages together have every item once, whatever the size of a page."""
+    """All pages together contain every item once, whatever the page size."""
     store = ctx.open()
     store.put(JOE, [Item(f"j{number}", f"note {number} of joe") for number in range(30)])
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(120)])
@@ -51,7 +51,7 @@ def whole(ctx: Context) -> None:
 
 @check("paging.stable", needs={"page"}, why="Users write while a listing runs.")
 def stable(ctx: Context) -> None:
-    """Items that were there from the beginning to the end come exactly once, while others are written."""
+    """Items that exist throughout the listing come exactly once, while others are written."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(100)])
 
@@ -70,7 +70,7 @@ def stable(ctx: Context) -> None:
     why="A clean-up that deletes page by page skips every other page.",
 )
 def deleted(ctx: Context) -> None:
-    """Items that stay come exactly once, while those of the pages already read are deleted."""
+    """Items that stay come exactly once, while items of the pages already read are deleted."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(100)])
     read: list[str] = []
@@ -95,7 +95,7 @@ def linear(ctx: Context) -> dict[str, Any]:
         _walk(store)
     least = dict.fromkeys(stores, float("inf"))
     growth = float("inf")
-    for attempt in range(_MOST_ATTEMPTS):  # other work on the machine only ever adds to a time
+    for attempt in range(_MOST_ATTEMPTS):  # other work on the machine only adds to a time
         for n, store in stores.items():
             least[n] = min(least[n], _timed(store))
         growth = least[_LARGE] / max(least[_SMALL], 1e-6)

@@ -1,4 +1,4 @@
-"""Level retrieval: a floor of what a search finds. All stores are given the same embedder of hashed words."""
+"""Level retrieval: minimum search quality. All stores share the same embedder of hashed words."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LEAST_PARAPHRASES = 0.8
     why="A key, a ticket or an address is asked for as it is written.",
 )
 def identifiers(ctx: Context) -> dict[str, Any]:
-    """Of 200 identifiers among 1,000 notes, asked verbatim, at least 95% bring their note first."""
+    """Of 200 identifiers among 1,000 notes, queried verbatim, at least 95% return their note first."""
     store = ctx.open()
     names = corpus.identifiers(_N_IDENTIFIERS)
     texts = corpus.notes(_N_NOTES, names)
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(texts)])
     wrong = []
     for number, name in enumerate(names):
-        found = store.search(JANE, f"what is {name}?", 1)
-        if ids_of(found) != [f"m{number}"]:
-            wrong.append((name, found[0].item.text if found else None))
+        hits = store.search(JANE, f"what is {name}?", 1)
+        if ids_of(hits) != [f"m{number}"]:
+            wrong.append((name, hits[0].item.text if hits else None))
     first = _N_IDENTIFIERS - len(wrong)
     require(
         first >= _LEAST_FIRST * _N_IDENTIFIERS, f"{first} of {_N_IDENTIFIERS} first; asked, got: {wrong[:3]}"
@@ -39,7 +39,7 @@ def identifiers(ctx: Context) -> dict[str, Any]:
 
 @check("retrieval.paraphrases", needs={"search"}, why="Nobody asks in the words of the note.")
 def paraphrases(ctx: Context) -> dict[str, Any]:
-    """Of 20 questions in other forms of a note's words, at least 80% bring it among the first 5 of 220 notes."""
+    """Of 20 questions in other forms of a note's words, at least 80% return it among the first 5 of 220 notes."""
     store = ctx.open()
     store.put(JANE, [Item(f"p{number}", text) for number, (text, _) in enumerate(corpus.PARAPHRASES)])
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(corpus.notes(200, []))])
@@ -61,7 +61,7 @@ def paraphrases(ctx: Context) -> dict[str, Any]:
     why="Three matching notes are there, and none is returned.",
 )
 def filter_first(ctx: Context) -> None:
-    """A filter is applied before the ranking: what it admits is found however many better matches it excludes."""
+    """A filter applies before ranking: admitted items are found however many better matches it excludes."""
     store = ctx.open()
     store.put(
         JANE,
@@ -78,7 +78,7 @@ def filter_first(ctx: Context) -> None:
     "retrieval.ties", needs={"search"}, why="A test that passed yesterday fails today, and nobody knows why."
 )
 def ties(ctx: Context) -> None:
-    """Equally good matches come in the same order each time, and in a second store that was written alike."""
+    """Equal matches come in the same order each time, and in a second store that was written alike."""
     answers = []
     for _ in range(2):
         store = ctx.open()
@@ -94,7 +94,7 @@ def ties(ctx: Context) -> None:
 
 @check("retrieval.order", needs={"search"}, why="A prompt takes the first results and drops the rest.")
 def order(ctx: Context) -> None:
-    """Results come best first: an exact text first, scores never rise, and fewer are the first of more."""
+    """Results come best first: an exact text first, scores never rise, and fewer results are a prefix of more."""
     store = ctx.open()
     items = [Item(f"m{number}", text) for number, text in enumerate(corpus.notes(100, []))]
     store.put(JANE, [*items, Item("exact", "The lighthouse keeper paints miniature ships")])
@@ -110,14 +110,12 @@ def order(ctx: Context) -> None:
 
 @check("retrieval.k", needs={"search"}, why="A prompt budget is computed from k.")
 def k_results(ctx: Context) -> None:
-    """A search returns at most k results, all different, and k of them where there are as many matches."""
+    """A search returns at most k distinct results, and exactly k if there are that many matches."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"a note about trains, number {number}") for number in range(30)])
     for k, expected in ((1, 1), (7, 7), (30, 30), (100, 30)):
-        found = ids_of(store.search(JANE, "a note about trains", k))
-        require(
-            len(found) == len(set(found)) == expected, f"k={k} of 30 matches gives {len(found)}: {found[:5]}"
-        )
+        ids = ids_of(store.search(JANE, "a note about trains", k))
+        require(len(ids) == len(set(ids)) == expected, f"k={k} of 30 matches gives {len(ids)}: {ids[:5]}")
 
 
 @check("retrieval.fresh", needs={"search"}, why="What was said a minute ago is what the next turn asks for.")
@@ -126,8 +124,8 @@ def fresh(ctx: Context) -> None:
     store = ctx.open()
     for number in range(30):
         store.put(JANE, [Item(f"m{number}", f"code word {number} zebra{number}")])
-        found = ids_of(store.search(JANE, f"zebra{number}", 30))
-        require(f"m{number}" in found, f"written as number {number + 1}, not among {len(found)} results")
+        ids = ids_of(store.search(JANE, f"zebra{number}", 30))
+        require(f"m{number}" in ids, f"written as number {number + 1}, not among {len(ids)} results")
 
 
 @check("retrieval.scripts", needs={"search"}, why="Most people do not write English.")
@@ -140,5 +138,5 @@ def scripts(ctx: Context) -> None:
     }  # fmt: skip
     store.put(JANE, [Item(id, text) for id, text in texts.items()])
     for id, text in texts.items():
-        found = ids_of(store.search(JANE, text, 1))
-        require(found == [id], f"{text!r} found {found}, expected [{id!r}]")
+        ids = ids_of(store.search(JANE, text, 1))
+        require(ids == [id], f"{text!r} found {ids}, expected [{id!r}]")

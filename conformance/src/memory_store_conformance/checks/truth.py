@@ -10,17 +10,17 @@ _NEEDS = {"state", "held"}
 
 @check("truth.additive", needs=_NEEDS, why="'Allergic to nuts' must not erase 'allergic to penicillin'.")
 def additive(ctx: Context) -> None:
-    """Of what has many values, a new one leaves the old ones in force."""
+    """For a predicate with many values, a new one leaves the old ones in force."""
     store = ctx.open()
-    for what in ("penicillin", "nuts", "pollen"):
-        store.state(JANE, "Jane", "is allergic to", what, single=False)
+    for allergen in ("penicillin", "nuts", "pollen"):
+        store.state(JANE, "Jane", "is allergic to", allergen, single=False)
     got = sorted(store.held(JANE, "Jane", "is allergic to"))
     require(got == ["nuts", "penicillin", "pollen"], f"stated penicillin, nuts and pollen, held are {got}")
 
 
 @check("truth.single", needs=_NEEDS, why="An agent that believes both addresses writes to the wrong one.")
 def single(ctx: Context) -> None:
-    """Of what has one value at a time, the new one alone is in force."""
+    """For a predicate with one value at a time, only the new one is in force."""
     store = ctx.open()
     for city in ("Berlin", "Oslo", "Riga"):
         store.state(JANE, "Jane", "lives in", city, single=True)
@@ -30,7 +30,7 @@ def single(ctx: Context) -> None:
 
 @check("truth.past", needs=_NEEDS, why="'Where did she live in 2022?' has an answer.")
 def past(ctx: Context) -> None:
-    """What was superseded is still known to have held in its time."""
+    """A superseded statement is still known to have held in its time."""
     store = ctx.open()
     store.state(JANE, "Jane", "lives in", "Berlin", single=True, since="2021-01-01")
     store.state(JANE, "Jane", "lives in", "Oslo", single=True, since="2024-01-01")
@@ -44,7 +44,7 @@ def past(ctx: Context) -> None:
 
 @check("truth.late", needs=_NEEDS, why="An import of old mails must not move people back to old addresses.")
 def late(ctx: Context) -> None:
-    """A statement that arrives late takes its place by its date, not by its arrival."""
+    """A statement that arrives late is ordered by its date, not by its arrival."""
     store = ctx.open()
     store.state(JANE, "Jane", "lives in", "Oslo", single=True, since="2024-01-01")
     store.state(JANE, "Jane", "lives in", "Berlin", single=True, since="2021-01-01")
@@ -58,7 +58,7 @@ def late(ctx: Context) -> None:
 
 @check("truth.until", needs=_NEEDS, why="A discount that ended in March is promised in June.")
 def until(ctx: Context) -> None:
-    """A statement with an end holds until then and not after it."""
+    """A statement with an end holds until then and not after."""
     store = ctx.open()
     store.state(JANE, "Jane", "works for", "Initech", single=False, since="2020-01-01", until="2023-01-01")
     for at, expected in (("2019-06-01", []), ("2022-12-31", ["Initech"]), ("2023-06-01", [])):
@@ -70,7 +70,7 @@ def until(ctx: Context) -> None:
     "truth.apart", needs=_NEEDS, why="A move of Jane's must not move Joe, nor change what she is allergic to."
 )
 def apart(ctx: Context) -> None:
-    """A statement ends nothing of another subject, predicate or scope."""
+    """A statement ends none of another subject, predicate or scope."""
     store = ctx.open()
     store.state(JANE, "Jane", "lives in", "Berlin", single=True)
     store.state(JANE, "Jane's mother", "lives in", "Bern", single=True)

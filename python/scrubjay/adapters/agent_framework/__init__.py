@@ -1,9 +1,8 @@
-"""Microsoft Agent Framework: what an agent remembers, and the history of its sessions, in a Scrubjay file.
+"""Microsoft Agent Framework: an agent's long-term memory and the history of its sessions, in a Scrubjay file.
 
-:class:`ScrubjayContextProvider` is long-term memory, over a :class:`scrubjay.Memory`: before a run the agent is told
-policies, preferences and the memories that fit what was asked; afterwards the turn is kept.
-:class:`ScrubjayHistoryProvider` keeps the messages of sessions as they are. Both may be given to one agent, with one
-file.
+:class:`ScrubjayContextProvider` is long-term memory over a :class:`scrubjay.Memory`: before a run it adds policies,
+preferences and relevant memories to the context; afterwards it records the turn. :class:`ScrubjayHistoryProvider`
+stores the messages of sessions verbatim. One agent may use both, with one file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The context provider: a :class:`scrubjay.Memory` that an agent is told from before a run, and tells after it."""
+"""The context provider: a :class:`scrubjay.Memory` that supplies context before a run and records the turn after it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from agent_framework import ContextProvider, FunctionTool, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
+from scrubjay.adapters._turn_memory import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session
@@ -20,31 +20,32 @@ _KINDS = {"user": "user", "assistant": "model", "tool": "tool"}
 
 
 class ScrubjayContextProvider(ContextProvider):
-    """What an agent remembers of a user, across sessions.
+    """An agent's memory of a user, across sessions.
 
     Before a run, policies and preferences go into the instructions, and the records that fit the new messages into a
-    message of the user's, since what somebody once said is no instruction. Nothing is added that does not reach
-    `floor`. After a run its messages are appended to the trace of the session, and noted, so that other sessions find
-    them. Facts get in by an `extractor`, the tools, or `memory.propose`.
+    user message, because statements of users are not instructions. Nothing below `floor` is added. After a run its
+    messages are appended to the trace of the session and stored as notes, so that other sessions find them. Facts are
+    added by an `extractor`, the tools, or `memory.propose`.
 
     Args:
-        where: a :class:`scrubjay.Memory` that is open, an open index with a file, or the path of a file.
-        scope: whose memories; or a function from an AgentSession to a Scope, for an agent that serves many users.
-        source_id: of this provider among those of the agent.
-        context_prompt: what stands above the memories.
+        where: an open :class:`scrubjay.Memory`, an open index with a file, or the path of a file.
+        scope: the owner of the memories; or a function from an AgentSession to a Scope, for an agent with many users.
+        source_id: the id of this provider within the agent.
+        context_prompt: the heading above the memories.
         tools: offer the model the tools `remember` and `search_memories`.
-        budget_tokens: of policies, preferences and memories of one run together.
-        item_tokens: of one memory; of a longer one the part that answers is shown.
-        floor: how relevant the best memory must be for any to be shown, as for :meth:`scrubjay.Memory.assemble`.
-        noted: whose messages are noted: "user", "model", "tool"; () for none. What a user only asks is not.
+        budget_tokens: the limit for policies, preferences and memories of one run together.
+        item_tokens: the limit for one memory; a longer one is cut to the part that answers.
+        floor: the relevance that the best memory needs for any to be shown, as in :meth:`scrubjay.Memory.assemble`.
+        noted: the kinds of messages stored as notes: "user", "model", "tool"; () for none. A user message that only
+            asks is not stored.
         extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads the session after each run, in the background.
-        embedder: of a path or an index; without one memories are found by words.
+        embedder: for a path or an index; without one memories are found by words.
         options: of :meth:`scrubjay.Index.open`, for a path.
 
     Raises (while the agent runs):
-        BudgetError: policies and preferences alone are over the budget.
-        TypeError: `scope` returned something else than a Scope.
-        ValueError: the id of the session cannot name a run (1 to 500 characters without space around them).
+        BudgetError: policies and preferences alone exceed the budget.
+        TypeError: `scope` did not return a Scope.
+        ValueError: the session id is not a valid run name (1 to 500 characters without surrounding space).
 
     >>> import asyncio, tempfile
     >>> from agent_framework import AgentSession, Message, SessionContext
@@ -94,16 +95,16 @@ class ScrubjayContextProvider(ContextProvider):
             **options,
         )
         self.memory = self._turns.memory
-        """The memory, for what the framework has no word for: policies, preferences, forgetting."""
-        # The run that a context belongs to, with the prompt that is not recorded yet.
+        """The memory, for operations that the framework lacks: policies, preferences, forgetting."""
+        # The session of each context, with the prompt that is not recorded yet.
         self._runs: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
 
     async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Add what is known and what fits the new messages to the context.
+        """Add the rules in force and the memories that fit the new messages to the context.
 
         Args:
-            agent, session, state: of the run, as the framework gives them.
-            context: what the model will be told; messages and instructions are added to it.
+            agent, session, state: of the run, passed by the framework.
+            context: the context of the model, to which messages and instructions are added.
         """
         scope = self._scope_of(session)
         asked = "\n".join(message.text for message in context.input_messages if message.text)
@@ -119,21 +120,21 @@ class ScrubjayContextProvider(ContextProvider):
             context.extend_tools(self.source_id, self._tools_for(scope, session.session_id))
 
     async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
-        """Keep the new messages and the answer; they are durable when this returns.
+        """Record the new messages and the answer, durably.
 
         Args:
-            agent, session, state: of the run, as the framework gives them.
+            agent, session, state: of the run, passed by the framework.
             context: with the messages and the answer of the run.
         """
         run = self._runs.pop(context, None)
-        if run is None:  # it was added while the agent ran
+        if run is None:  # the provider was added during the run
             run = self.memory.session(self._scope_of(session), session.session_id)
         answer = context.response.messages if context.response is not None else []
         said = [one for message in (*context.input_messages, *answer) for one in _said(message)]
         await asyncio.to_thread(self._turns.after, run, said)
 
     def close(self) -> None:
-        """Give the file back; a memory that was given stays open."""
+        """Release the file; a memory passed by the caller stays open."""
         self._turns.close()
 
     async def __aenter__(self) -> ScrubjayContextProvider:
@@ -159,7 +160,7 @@ class ScrubjayContextProvider(ContextProvider):
     def _tools_for(self, scope: Scope, run_id: str) -> list[Any]:
         """The tools of one run; the scope is fixed here, out of the model's reach."""
 
-        async def remember(content: Annotated[str, "One statement that is true later, too."]) -> str:
+        async def remember(content: Annotated[str, "One statement that will still be true later."]) -> str:
             done = await asyncio.to_thread(self.memory.propose, content, scope=scope, source=run_id)
             return f"{done.status}: {done.reason}" if done.reason else done.status
 
@@ -177,14 +178,14 @@ class ScrubjayContextProvider(ContextProvider):
             ),
             FunctionTool(
                 name="search_memories",
-                description="Search what is remembered from earlier conversations.",
+                description="Search the memories of earlier conversations.",
                 func=search_memories,
             ),
         ]
 
 
 def _said(message: Any) -> Iterator[Said]:
-    """What a message says: its text, and what tools answered. Messages of the system are not part of a turn."""
+    """Yield the text of a message and the tool results in it; system messages are not part of a turn."""
     kind = _KINDS.get(str(message.role))
     if kind is None:
         return

@@ -1,4 +1,4 @@
-"""The history provider: the messages of sessions, each session a scope of its own."""
+"""The history provider: the messages of sessions, with one scope for each session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from agent_framework import HistoryProvider, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import writable
+from scrubjay.adapters._turn_memory import writable
 from scrubjay.backend import NOBODY, Documents
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
@@ -21,30 +21,31 @@ from scrubjay.index import Index
 from scrubjay.records import Record
 
 NO_SESSION = "default"
-_IS_MESSAGE = {"message": {"$exists": True}}  # others may have written to the collection, too
+_IS_MESSAGE = {"message": {"$exists": True}}  # other writers may share the collection
 
 
 class ScrubjayHistoryProvider(HistoryProvider):
-    """The messages of sessions. A session of another id, user or tenant in the same file is not seen.
+    """The messages of sessions. Sessions with other ids, users or tenants in the same file are invisible.
 
-    As the framework's own providers it keeps what is new: messages that repeat the end of a session, or all of it, are
-    not kept twice. It reads as many messages for that as it is given, however long the session is.
+    Like the framework's own providers it stores only new messages: those that repeat the end of a session, or all of
+    it, are skipped. For that it reads at most one message more than it is given, however long the session is.
 
     Args:
-        where: the path of a file; an :class:`scrubjay.Index` that is open; None: in this process's memory.
-        scope: whose sessions: a tenant and optionally a user; or a function from a session's id to such a scope.
+        where: the path of a file; an open :class:`scrubjay.Index`; None: in memory, for this process.
+        scope: the owner of the sessions: a tenant and optionally a user; or a function from a session id to such a
+            scope.
         source_id, load_messages, store_inputs, store_context_messages, store_context_from, store_outputs,
             skip_excluded: as for the framework's FileHistoryProvider.
-        limit: load only the latest so many messages; None: all.
-        embedder: for :meth:`search` by meaning; without one it goes by words.
+        limit: load only this many of the latest messages; None: all.
+        embedder: enables :meth:`search` by meaning; without one it goes by words.
         query: how :meth:`search` ranks; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         options: further arguments of :meth:`scrubjay.Index.open` and :meth:`scrubjay.Index.collection`.
 
     A session without an id is named "default", as in the framework's FileHistoryProvider.
 
     Raises:
-        TypeError, ValueError: an argument is wrong, or a message holds what JSON cannot express.
+        TypeError, ValueError: an argument is invalid, or a message cannot be expressed in JSON.
 
     >>> import asyncio
     >>> history = ScrubjayHistoryProvider(scope=Scope("acme", user="jane"))
@@ -99,11 +100,11 @@ class ScrubjayHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Any]:
-        """Return the messages of a session in their order, the latest `limit` of them.
+        """Return the latest `limit` messages of a session, oldest first.
 
         Args:
-            session_id: of the session; None: the one without an id.
-            state, kwargs: of the framework; not used.
+            session_id: the id of the session; None: the session without an id.
+            state, kwargs: the framework's; ignored.
         """
         found = await asyncio.to_thread(self._latest, self._session(session_id), self._limit)
         messages = [_message(record) for record in reversed(found)]
@@ -119,24 +120,24 @@ class ScrubjayHistoryProvider(HistoryProvider):
         state: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Append the messages that are new, all or none; they are durable when this returns.
+        """Append the new messages durably, all or none.
 
         Args:
-            session_id: of the session; None: the one without an id.
-            messages: all of the turn.
-            state, kwargs: of the framework; not used.
+            session_id: the id of the session; None: the session without an id.
+            messages: all messages of the turn.
+            state, kwargs: the framework's; ignored.
         """
         if messages:
             rows = [_row(message, position) for position, message in enumerate(messages)]
             await asyncio.to_thread(self._append, self._session(session_id), rows)
 
     async def search(self, query: str, session_id: str | None, limit: int = 10) -> list[Any]:
-        """Return the messages of a session that fit a question, best first. (Not of the framework's interface.)
+        """Return the messages of a session that fit a question, best first. (Not part of the framework's interface.)
 
         Args:
             query: the question.
-            session_id: of the session; None: the one without an id.
-            limit: how many at most.
+            session_id: the id of the session; None: the session without an id.
+            limit: the maximum number of messages.
         """
         index, asked = self._documents.index, self._documents.query
         scope = self._session(session_id)
@@ -144,21 +145,21 @@ class ScrubjayHistoryProvider(HistoryProvider):
         return [_message(hit) for hit in hits]
 
     async def delete_session(self, session_id: str | None) -> int:
-        """Delete the messages of a session; return how many. (Not of the framework's interface.)
+        """Delete the messages of a session and return their number. (Not part of the framework's interface.)
 
         Args:
-            session_id: of the session; None: the one without an id.
+            session_id: the id of the session; None: the session without an id.
         """
         scope = self._session(session_id)
         return await asyncio.to_thread(self._documents.erase, scope, reason="delete_session")
 
     async def delete_sessions(self, scope: Scope) -> int:
-        """Delete all sessions of a user, or, for a scope without one, of a tenant; return the number of messages."""
+        """Delete all sessions of a user, or of a tenant if the scope has no user; return the number of messages."""
         checked = _checked(scope)
         return await asyncio.to_thread(self._documents.erase, checked, exact=False, reason="delete_sessions")
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __repr__(self) -> str:
@@ -197,14 +198,14 @@ def _checked(scope: Any) -> Scope:
 
 
 def _n_repeated(there: Sequence[str], given: Sequence[str]) -> int:
-    """Return how many of the given messages, from the first, repeat what a session holds.
+    """Return how many of the given messages, from the first, are stored already.
 
     Args:
-        there: the latest of the session, oldest first: all, or one more than there are given.
-        given: in their order.
+        there: the latest stored messages, oldest first: all, or one more than `given` has.
+        given: the new messages, in order.
 
-    As the framework has it: the whole session in one piece somewhere among what is given, or its end as the beginning
-    of it. A single message of the user's without an id is rather a repeated question.
+    Follows the framework's rule: either `given` contains the whole session consecutively, or it begins with the end of
+    the session. A single user message without an id counts as a repeated question instead.
     """
     is_question = bool(there) and there[-1].startswith("user:")
     for start in range(len(given) - len(there) + 1 if there else 0):
@@ -223,7 +224,7 @@ def _row(message: Any, position: int) -> dict[str, Any]:
         raise TypeError(f"messages[{position}]: expected a Message, got {type(message).__name__}")
     said = message.to_dict()
     try:
-        # As text, so that whatever a message holds comes back as it was, and no field of it is a field to filter by.
+        # As text, so that any message is restored unchanged and none of its fields is filterable.
         encoded = json.dumps(said, ensure_ascii=True)
         contents = json.dumps(said.get("contents", []), ensure_ascii=True, sort_keys=True)
     except (TypeError, ValueError) as error:

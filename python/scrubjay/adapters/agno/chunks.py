@@ -1,6 +1,6 @@
 """The chunks of one tenant, by owner.
 
-Agno's verbs name one owner, everybody (the shared chunks), or nobody, which means all owners.
+Agno's verbs name one owner, everybody (the shared chunks), or no owner, which means all owners.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ def having(field: str, value: Any) -> Native:
 
 
 class Chunks:
-    """What a tenant has, in any of its scopes."""
+    """The chunks of a tenant, in all of its scopes."""
 
     def __init__(self, documents: Documents, tenant: Scope) -> None:
         self._documents = documents
         self._tenant = tenant
 
     def owner(self, user_id: str | None) -> Scope:
-        """Return the scope of what a user owns; None owns what is shared."""
+        """Return the scope of a user's chunks; None: the shared ones."""
         if user_id is not None and not isinstance(user_id, str):
             raise TypeError(f"user_id: expected a str, got {type(user_id).__name__}")
         return Scope(self._tenant.tenant, user=user_id)
 
     def scopes(self) -> list[Scope]:
-        """Return all scopes of the tenant that hold something."""
+        """Return all non-empty scopes of the tenant."""
         return self._documents.index.scopes(self._tenant)
 
     def visible(self, user_id: str | None) -> list[Scope]:
-        """Return from where a search looks: a user's scope, which sees what is shared, or all of the tenant's."""
+        """Return the scopes to search from: that of a user, which sees the shared chunks, or all of the tenant's."""
         return self.scopes() if user_id is None else [self.owner(user_id)]
 
     def holds(self, where: Node, scopes: Sequence[Scope]) -> bool:
-        """Return whether something in exactly these scopes meets conditions."""
+        """Return whether a document of exactly these scopes meets the conditions."""
         documents = self._documents
         return any(len(documents.scroll(scope=one, limit=1, filter=where, exact=True)) for one in scopes)
 
     def keys(self, where: Node, scopes: Sequence[Scope] | None = None) -> list[Key]:
-        """Return the keys of what meets conditions in exactly these scopes; None: in all of the tenant's."""
+        """Return the keys of the documents that meet the conditions in exactly these scopes; None: all scopes."""
         return [
             (record.scope, record.id)
             for scope in (self.scopes() if scopes is None else scopes)
@@ -61,7 +61,7 @@ class Chunks:
         ]
 
     def named(self, id: str, user_id: str | None = None) -> list[Key]:
-        """Return the keys of the chunks with this id, or else of those that were given it."""
+        """Return the keys of the chunks with this document id, or else of those whose original id it is."""
         given = having(OWN_ID, id)
         scopes = self.scopes() if user_id is None else [self.owner(user_id)]
         documents = self._documents
@@ -71,7 +71,7 @@ class Chunks:
         return own or self.keys(given, scopes)
 
     def delete(self, where: Node, user_id: str | None) -> bool:
-        """Delete what meets conditions, of one owner or of all, in one commit; return whether there was anything."""
+        """Delete what meets the conditions, of one owner or of all, in one commit; return whether anything matched."""
         if user_id is not None:
             return self._documents.delete_many(scope=self.owner(user_id), filter=where) > 0
         with self._documents.turn:

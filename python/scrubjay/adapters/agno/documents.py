@@ -1,7 +1,7 @@
-"""Agno's documents as those of an index.
+"""Conversion between Agno's documents and those of an index.
 
-`meta_data` are the metadata; what Agno keeps beside them stands under names that begin with `agno_`. The id is a hash
-of the content hash and the document's own id (or its content), so that the same content again is the same document, and
+`meta_data` are the metadata; Agno's other fields are stored under names with the prefix `agno_`. The id is a hash of
+the content hash and the document's own id (or its content), so that the same content again is the same document, and
 two files may have chunks of one name.
 """
 
@@ -25,10 +25,10 @@ _USAGE = _RESERVED + "usage"
 
 
 def checked_metadata(metadata: Any, what: str) -> dict[str, Any]:
-    """Return metadata of the caller's as a dict.
+    """Return the caller's metadata as a dict.
 
     Raises:
-        TypeError: they are no mapping.
+        TypeError: they are not a mapping.
         ValueError: a key begins with `agno_`.
     """
     if not isinstance(metadata, Mapping):
@@ -40,10 +40,10 @@ def checked_metadata(metadata: Any, what: str) -> dict[str, Any]:
 
 
 def row_of(document: Document, content_hash: str, filters: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a document as :meth:`scrubjay.Index.upsert_many` takes it, without a scope.
+    """Return a document in the form of :meth:`scrubjay.Index.upsert_many`, without a scope.
 
     Raises:
-        TypeError, ValueError: it is none; the message names the argument.
+        TypeError, ValueError: it is invalid; the message names the argument.
     """
     if not isinstance(document, Document):
         raise TypeError(f"documents: expected agno's Document, got {type(document).__name__}")
@@ -71,7 +71,7 @@ def row_of(document: Document, content_hash: str, filters: Mapping[str, Any] | N
 
 
 def document_of(hit: Hit, embedder: Any) -> Document:
-    """Return a hit as Agno's document; its id is the one by which it is deleted."""
+    """Return a hit as Agno's document, with the id that deletes it."""
     metadata = dict(hit.metadata)
     own = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
     return Document(

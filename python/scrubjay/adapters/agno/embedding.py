@@ -1,4 +1,4 @@
-"""An embedder of Scrubjay's as one of Agno's."""
+"""A Scrubjay embedder as an Agno embedder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LocalEmbedder(AgnoEmbedder):
     """An embedder for Agno that needs no network.
 
     Args:
-        embedder: of Scrubjay's; None: ``scrubjay.embedders.default()``.
+        embedder: a Scrubjay embedder; None: ``scrubjay.embedders.default()``.
 
     >>> len(LocalEmbedder().get_embedding("trouble sleeping")) == LocalEmbedder().dimensions
     True
@@ -36,7 +36,7 @@ class LocalEmbedder(AgnoEmbedder):
         return _numbers(self.embedder.embed_query(text))
 
     def get_embedding_and_usage(self, text: str) -> tuple[list[float], dict[str, Any] | None]:
-        """Return the vector of the document `text`; a model in this process has no usage."""
+        """Return the vector of the document `text`; a local model reports no usage."""
         return self.many([text])[0], None
 
     async_get_embedding = awaited(get_embedding, "async_get_embedding")
@@ -50,7 +50,7 @@ class LocalEmbedder(AgnoEmbedder):
 
 
 def as_agno(embedder: AgnoEmbedder | Embedder | None) -> AgnoEmbedder:
-    """Return an embedder of Agno's: one already, or one of Scrubjay's, wrapped.
+    """Return an Agno embedder: the argument itself, or a wrapped Scrubjay embedder.
 
     Raises:
         TypeError: it is neither.

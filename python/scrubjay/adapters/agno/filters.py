@@ -1,7 +1,7 @@
 """Agno's filters as conditions of an index: mappings, and expressions such as ``AND(EQ("a", 1), GT("b", 2))``.
 
-All are conditions on `meta_data`. NEQ and NOT hold where EQ and the expression do not, also where the field is missing.
-Comparisons hold between values of one type: numbers, texts, or times.
+All are conditions on `meta_data`. NEQ and NOT match where EQ and the expression do not, also if the field is missing.
+Order comparisons match between values of one type: numbers, texts, or times.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _MAX_DEPTH = 64
 
 
 def equals(metadata: Mapping[str, Any], what: str) -> Node:
-    """Return the condition that metadata hold all of these keys with these values."""
+    """Return the condition that metadata have all of these keys with these values."""
     return All([_equal(key, value, what) for key, value in metadata.items()])
 
 
 def translated(filters: Any) -> Node | None:
-    """Return what a search's `filters` ask for; None: nothing.
+    """Return the conditions of a search's `filters`, or None.
 
     Raises:
-        TypeError, ValueError: it is no filter of Agno's; the message says which part.
+        TypeError, ValueError: it is not a filter of Agno's; the message names the part.
 
     >>> translated([agno.NOT(agno.EQ("city", "York"))])
     All(parts=[Not(part=Native(filter={'city': 'York'}))])
@@ -59,7 +59,7 @@ def _expression(given: Any, depth: int) -> Node:
 def _equal(key: Any, value: Any, what: str = "filters") -> Node:
     if not isinstance(key, str):
         raise TypeError(f"{what}: expected keys of type str, got {type(key).__name__}")
-    if value is None:  # a document that lacks the field has not this value
+    if value is None:  # a missing field does not equal None
         return Test(EVERYTHING.filter, lambda record: (record.metadata or {}).get(key, key) is None)
     return Field(key).one_of([value])
 
@@ -79,7 +79,7 @@ def _comparison(given: Any) -> Node:
         return Either([_equal(key, one) for one in values])
     if kind in _ORDER:
         condition = {key: {_ORDER[kind]: given.value}}
-        Filter(condition)  # what cannot be compared is said now
+        Filter(condition)  # raises for values that cannot be compared
         return Native(condition)
     if kind in (agno.CONTAINS, agno.STARTSWITH):
         wanted = given.value

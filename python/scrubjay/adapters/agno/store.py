@@ -1,4 +1,4 @@
-"""The vector database itself: one tenant of an index, Agno's users as scopes."""
+"""The vector database: one tenant of an index, with Agno's users as scopes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TRIES = 5
 
 
 def _embedding_first(method: Callable[..., None], name: str) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return the async method of one that writes documents, which the model's async methods embed first."""
+    """Return the async twin of a write method, which embeds the documents with the model's async methods first."""
     write = awaited(method, name)
 
     @functools.wraps(write)
@@ -51,23 +51,23 @@ def _embedding_first(method: Callable[..., None], name: str) -> Callable[..., Co
 
 
 class ScrubjayDb(VectorDb):
-    """Chunks of one tenant for Agno's `Knowledge`, each user's apart. All methods may be called from any thread.
+    """The chunks of one tenant for Agno's `Knowledge`, isolated by user. All methods may be called from any thread.
 
     Args:
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        tenant: whose this is; other tenants of the file do not exist for it, `drop` and `delete` included.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        tenant: the owner; other tenants of the file are invisible, also to `drop` and `delete`.
         embedder: Agno's or Scrubjay's; None: ``scrubjay.embedders.default()``, which needs no network.
         search_type: how searches rank; `Knowledge.search(search_type=...)` sets it.
-        distance: of the vectors of a new collection.
-        similarity_threshold: what is less similar is not found; matching words count as a similarity, too.
+        distance: the metric of a new collection.
+        similarity_threshold: the minimum similarity of a result; matching words count as a similarity, too.
         query: how searches rank within their type; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         name, description, id, reranker: of Agno's VectorDb.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
-    A chunk with a `user_id` lies in the scope of this user. A search with one looks at this user's chunks and the
-    shared ones (written without one) and at nothing else. Without one it looks at all of the tenant, as Agno defines,
-    and so do the deletions that name no user; searches then rank all scopes together and cost a search each.
+    A chunk with a `user_id` is in the scope of that user. A search with a `user_id` covers this user's chunks and the
+    shared ones (written without one), nothing else. Without one it covers the whole tenant, as Agno defines, and so do
+    deletions that name no user; such a search ranks all scopes together and costs one search for each.
     """
 
     def __init__(
@@ -113,13 +113,13 @@ class ScrubjayDb(VectorDb):
         filters: dict[str, Any] | None = None,
         user_id: str | None = None,
     ) -> None:
-        """Write the chunks of some content: all or none. The same content again is the same chunks.
+        """Write the chunks of some content, all or none. Writing the same content again is idempotent.
 
         Args:
-            content_hash: of the content.
-            documents: its chunks; what has no embedding is embedded first.
-            filters: metadata for all of them.
-            user_id: whose they are; None: everybody's.
+            content_hash: the hash of the content.
+            documents: its chunks; those without an embedding are embedded first.
+            filters: metadata added to each.
+            user_id: the owner; None: shared.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -141,15 +141,15 @@ class ScrubjayDb(VectorDb):
         filters: dict[str, Any] | None = None,
         user_id: str | None = None,
     ) -> None:
-        """Write the chunks of some content in the place of those that this owner has of it.
+        """Write the chunks of some content, replacing this owner's previous chunks of it.
 
-        The new ones are there before the old ones go, so that the content is never missing.
+        The new chunks are written before the old ones are deleted, so that the content is never missing.
 
         Args:
-            content_hash: of the content, as Agno makes it.
+            content_hash: the hash of the content, made by Agno.
             documents: the chunks.
-            filters: metadata that each chunk gets.
-            user_id: who owns them; None: they are shared.
+            filters: metadata added to each.
+            user_id: the owner; None: shared.
         """
         self._embed(documents)
         self._replace(content_hash, documents, filters, self._chunks.owner(user_id))
@@ -157,11 +157,11 @@ class ScrubjayDb(VectorDb):
     async_upsert = _embedding_first(upsert, "async_upsert")
 
     def update_metadata(self, content_id: str, metadata: dict[str, Any]) -> None:
-        """Merge metadata into those of all chunks with this content id, at once; nothing is embedded again.
+        """Merge metadata into those of all chunks with this content id, in one commit, without embedding again.
 
         Args:
-            content_id: of the content.
-            metadata: what is merged in.
+            content_id: the id of the content.
+            metadata: the keys to merge in.
         """
         changes, where = (
             checked_metadata(metadata, "metadata"),
@@ -226,10 +226,10 @@ class ScrubjayDb(VectorDb):
 
         Args:
             query: the text.
-            limit: how many at most.
+            limit: the maximum number of chunks.
             filters: a mapping that metadata must contain, an expression of `agno.filters`, or a list of those; applied
-                before anything is ranked.
-            user_id: whose chunks, beside the shared ones; None: all of the tenant's.
+                before ranking.
+            user_id: search this user's chunks and the shared ones; None: all of the tenant's.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -243,7 +243,7 @@ class ScrubjayDb(VectorDb):
     async def async_search(
         self, query: str, limit: int = 5, filters: Any = None, user_id: str | None = None
     ) -> list[Document]:
-        """Return what :meth:`search` returns; the event loop waits for neither model nor index."""
+        """Return the results of :meth:`search` without blocking the event loop."""
         where = translated(filters)
         if limit < 1 or not query.strip():
             return []
@@ -263,7 +263,7 @@ class ScrubjayDb(VectorDb):
             scope=scopes,
             k=limit,
             filter=where,
-            # Without any vector stored, words alone decide; so they do if the model has none for the question.
+            # Only words rank if no vector is stored, or if the model returns none for the question.
             vector=vector or None if backend.dim is not None else None,
             query=self._documents.query.replace(mode=_MODES[SearchType(self.search_type)]),
             explain=self.similarity_threshold is not None,
@@ -275,13 +275,13 @@ class ScrubjayDb(VectorDb):
         return self.reranker.rerank(query=query, documents=found) if self.reranker and found else found
 
     def get_supported_search_types(self) -> list[str]:
-        """Return all three."""
+        """Return all three types."""
         return [SearchType.vector, SearchType.keyword, SearchType.hybrid]
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def create(self) -> None:
-        """Do nothing: what is written makes what it needs."""
+        """Do nothing: the first write creates everything."""
 
     async_create = awaited(create, "async_create")
 
@@ -292,7 +292,7 @@ class ScrubjayDb(VectorDb):
     async_exists = awaited(exists, "async_exists")
 
     def get_count(self) -> int:
-        """Return how many chunks the tenant has."""
+        """Return the number of chunks of the tenant."""
         return len(self._chunks.keys(EVERYTHING))
 
     def name_exists(self, name: str) -> bool:
@@ -302,14 +302,14 @@ class ScrubjayDb(VectorDb):
     async_name_exists = awaited(name_exists, "async_name_exists")
 
     def id_exists(self, id: str) -> bool:
-        """Return whether a chunk of the tenant has this id: that of a search's result, or the one it was given."""
+        """Return whether the tenant has a chunk with this id: that of a search result, or the original one."""
         return bool(self._chunks.named(id))
 
     def content_hash_exists(self, content_hash: str, user_id: str | None = None) -> bool:
-        """Return whether exactly this owner (None: everybody) has chunks of this content.
+        """Return whether exactly this owner (None: shared) has chunks of this content.
 
         Args:
-            content_hash: of the content.
+            content_hash: the hash of the content.
             user_id: the owner.
         """
         where = having(CONTENT_HASH, content_hash)
@@ -324,15 +324,15 @@ class ScrubjayDb(VectorDb):
     async_drop = awaited(drop, "async_drop")
 
     def delete(self) -> bool:
-        """Delete everything of the tenant; return whether there was anything."""
+        """Delete everything of the tenant; return whether anything was deleted."""
         return self._documents.erase(self._tenant, exact=False, reason="delete") > 0
 
     def delete_by_id(self, id: str, user_id: str | None = None) -> bool:
-        """Delete the chunk with this id, that of a search's result or the one it was given; return whether there was
-        one.
+        """Delete the chunk with this id, that of a search result or the original one; return whether it
+        existed.
 
         Raises:
-            ValueError: several owners have a chunk that was given this id, and no `user_id` says whose.
+            ValueError: several owners have a chunk with this original id, and `user_id` is missing.
         """
         with self._documents.turn:
             keys = self._chunks.named(id, user_id)
@@ -341,23 +341,23 @@ class ScrubjayDb(VectorDb):
             return Backend.of(self._documents.index).delete_keys(keys) > 0
 
     def delete_by_name(self, name: str, user_id: str | None = None) -> bool:
-        """Delete the chunks with this name, of every owner or of one; return whether there were any.
+        """Delete the chunks with this name, of one owner or of all; return whether any existed.
 
         Args:
-            name: what the chunks have.
-            user_id: of one owner; None: of every owner.
+            name: the name of the chunks.
+            user_id: the owner; None: all owners.
         """
         return self._chunks.delete(having(NAME, name), user_id)
 
     def delete_by_metadata(self, metadata: dict[str, Any], user_id: str | None = None) -> bool:
-        """Delete the chunks whose metadata contain these, of every owner or of one; return whether there were any.
+        """Delete the chunks whose metadata contain these, of one owner or of all; return whether any existed.
 
         Args:
-            metadata: what the chunks have.
-            user_id: of one owner; None: of every owner.
+            metadata: the keys and values to match.
+            user_id: the owner; None: all owners.
 
         Raises:
-            ValueError: the metadata are empty; :meth:`delete` deletes everything.
+            ValueError: the metadata are empty; use :meth:`delete` to delete everything.
         """
         if not isinstance(metadata, Mapping):
             raise TypeError(f"metadata: expected a mapping, got {type(metadata).__name__}")
@@ -368,26 +368,26 @@ class ScrubjayDb(VectorDb):
         return self._chunks.delete(equals(metadata, "metadata"), user_id)
 
     def delete_by_content_id(self, content_id: str, user_id: str | None = None) -> bool:
-        """Delete the chunks of some content, of every owner or of one (shared chunks stay then); return whether there
-        were any.
+        """Delete the chunks of some content, of one owner (shared chunks remain) or of all; return whether any
+        existed.
 
         Args:
-            content_id: what the chunks have.
-            user_id: of one owner; None: of every owner.
+            content_id: the id of the content.
+            user_id: the owner; None: all owners.
         """
         return self._chunks.delete(having(CONTENT_ID, content_id), user_id)
 
     def optimize(self) -> None:
-        """Do nothing: the index keeps itself in order."""
+        """Do nothing: the index maintains itself."""
 
-    # ------------------------------------------------------------------ its own
+    # ------------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScrubjayDb:
-        return self  # a copy of an agent has the same knowledge
+        return self  # copies of an agent share the database
 
     def __repr__(self) -> str:
         return f"<scrubjay.adapters.agno.ScrubjayDb of {self._tenant.tenant!r}: {self._documents.place}>"

@@ -7,9 +7,9 @@
 >>> [(found.path, found.text) for found in tool.search("what is sk-stg-0041?")]
 [('/memories/keys.md', 'The staging key is sk-stg-0041.')]
 
-Give the tool to the SDK's runner, `client.beta.messages.tool_runner(tools=[tool], ...)`, or hand the input of a
-`tool_use` block to :meth:`~ScrubjayMemoryTool.call`. What :meth:`~ScrubjayMemoryTool.search` finds is what a prompt may
-begin with, so that the model need not read every file to know what it has.
+Pass the tool to the SDK's runner, `client.beta.messages.tool_runner(tools=[tool], ...)`, or the input of a `tool_use`
+block to :meth:`~ScrubjayMemoryTool.call`. Put the results of :meth:`~ScrubjayMemoryTool.search` into a prompt, so that
+the model need not read every file to know what it has.
 """
 
 from __future__ import annotations

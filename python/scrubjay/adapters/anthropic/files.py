@@ -1,6 +1,6 @@
-"""The files of the memory tool, one document each; its commands, and a search that it has not.
+"""The files of the memory tool, one document each: the tool's commands, and a search that it lacks.
 
-Directories exist by the files in them. Messages are those of the tool's public definition, which models know.
+A directory exists if it contains files. Messages are those of the tool's public definition, which models know.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRIES = 20
 
 
 class FoundFile(NamedTuple):
-    """A file that a search found."""
+    """A file of a search result."""
 
     path: str
     text: str
@@ -32,14 +32,14 @@ class FoundFile(NamedTuple):
 
 
 class MemoryFiles:
-    """The files under /memories of one scope. Thread-safe; processes that share a file take turns.
+    """The files under /memories of one scope. Thread-safe; safe for several processes on one file.
 
     Args:
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        scope: whose files; fixed here, out of the model's reach.
-        embedder: for finding by meaning; without one searches go by keywords.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        scope: the owner of the files, out of the model's reach.
+        embedder: enables search by meaning; without one searches go by keywords.
         query: how searches rank; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
     >>> files = MemoryFiles(scope=Scope("acme", user="jane"))
@@ -67,14 +67,14 @@ class MemoryFiles:
     # ------------------------------------------------------------------ commands
 
     def view(self, path: str, view_range: Any = None) -> str:
-        """Return a file with line numbers, or what a directory holds, two levels deep.
+        """Return a file with line numbers, or the listing of a directory, two levels deep.
 
         Args:
             path: below "/memories".
-            view_range: [first, last] line, from 1; a last of -1 is the end; None: all.
+            view_range: [first, last] line, from 1; a last line of -1 is the end; None: all lines.
 
         Raises:
-            MemoryFileError: there is no such path, or the range is none.
+            MemoryFileError: the path does not exist, or the range is invalid.
         """
         whole = path_of(path)
         file = self._file(whole)
@@ -91,10 +91,10 @@ class MemoryFiles:
 
         Args:
             path: below "/memories".
-            file_text: what it holds.
+            file_text: the content.
 
         Raises:
-            MemoryFileError: there is one already, or a part of the path is a file.
+            MemoryFileError: the file exists, or a part of the path is a file.
         """
         whole, text = path_of(path), _text(file_text, "file_text")
         with self._documents.turn:
@@ -108,14 +108,14 @@ class MemoryFiles:
         return f"File created successfully at: {path}"
 
     def str_replace(self, path: str, old_str: str, new_str: str = "") -> str:
-        """Replace a text that stands in a file once.
+        """Replace the only occurrence of a text in a file.
 
         Args:
             path: below "/memories".
-            old_str, new_str: the text, and what takes its place.
+            old_str, new_str: the text and its replacement.
 
         Raises:
-            MemoryFileError: there is no such file, or the text is not there, or more than once.
+            MemoryFileError: the file does not exist, or the text is missing or not unique.
         """
         old, new = _text(old_str, "old_str"), _text(new_str, "new_str")
         if not old:
@@ -147,10 +147,10 @@ class MemoryFiles:
         Args:
             path: below "/memories".
             insert_line: the number of the line.
-            insert_text: what comes after it.
+            insert_text: the lines to insert.
 
         Raises:
-            MemoryFileError: there is no such file or line.
+            MemoryFileError: the file or the line does not exist.
         """
         added = _text(insert_text, "insert_text").rstrip("\n")
         if isinstance(insert_line, bool) or not isinstance(insert_line, int):
@@ -170,10 +170,10 @@ class MemoryFiles:
         return f"The file {path} has been edited."
 
     def delete(self, path: str) -> str:
-        """Delete a file, or a directory with all that lies below it, at once.
+        """Delete a file, or a directory with everything below it, in one transaction.
 
         Raises:
-            MemoryFileError: there is no such path, or it is /memories itself.
+            MemoryFileError: the path does not exist, or is /memories itself.
         """
         whole = path_of(path)
         if whole == ROOT:
@@ -185,13 +185,13 @@ class MemoryFiles:
         return f"Successfully deleted {path}"
 
     def rename(self, old_path: str, new_path: str) -> str:
-        """Move a file, or a directory with all that lies below it, at once.
+        """Move a file, or a directory with everything below it, in one transaction.
 
         Args:
             old_path, new_path: below "/memories".
 
         Raises:
-            MemoryFileError: there is no such path; or the new one is taken, below the old one, or below a file.
+            MemoryFileError: the old path does not exist; or the new one exists, or is below the old one or a file.
         """
         old, new = path_of(old_path, "old_path"), path_of(new_path, "new_path")
         if old == ROOT:
@@ -216,11 +216,11 @@ class MemoryFiles:
     # ------------------------------------------------------------------ beyond the tool
 
     def search(self, text: str, k: int = 5) -> list[FoundFile]:
-        """Return the files that fit a question, best first; also what is shared with the scope.
+        """Return the files that fit a question, best first, including those shared with the scope.
 
         Args:
             text: the question.
-            k: how many at most.
+            k: the maximum number of files.
         """
         if not text.strip():
             return []
@@ -228,7 +228,7 @@ class MemoryFiles:
         return [FoundFile(str(hit.metadata.get(PATH, hit.id)), hit.text, float(hit.score)) for hit in hits]
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self._documents.close()
 
     def __repr__(self) -> str:
@@ -259,11 +259,11 @@ class MemoryFiles:
         row = {"id": path, "text": text, "metadata": {PATH: path}, "version": version}
         try:
             self._documents.upsert_many([row], scope=self.scope)
-        except ValueError as error:  # too long, or no text
+        except ValueError as error:  # too long, or empty
             raise MemoryFileError(str(error)) from error
 
     def _edit(self, path: str, change: Callable[[str], str]) -> tuple[str, str]:
-        """Change the text of a file, again if another process changed it meanwhile; return it before and after."""
+        """Change the text of a file, retrying after concurrent changes; return it before and after."""
         whole = path_of(path)
         for tried in range(_TRIES):
             with self._documents.turn:

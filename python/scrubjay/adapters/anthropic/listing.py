@@ -1,4 +1,4 @@
-"""What the memory tool shows: numbered lines, and directories with sizes."""
+"""The output of the memory tool: numbered lines, and directories with sizes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _AROUND = 2
 
 
 def content(path: str, text: str, view_range: Any = None) -> str:
-    """Return a file's lines with their numbers; `view_range` (first, last) narrows them, -1 is the end.
+    """Return a file's numbered lines, restricted to `view_range` (first, last), where -1 is the end.
 
     Raises:
-        MemoryFileError: it has more than 999,999 lines, or the range is none.
+        MemoryFileError: the file has more than 999,999 lines, or the range is invalid.
     """
     lines = text.split("\n")
     if len(lines) > _MAX_LINES:
@@ -35,13 +35,13 @@ def content(path: str, text: str, view_range: Any = None) -> str:
 
 
 def around(text: str, line: int) -> str:
-    """Return the numbered lines around a line, which is counted from 0."""
+    """Return the numbered lines around a line, a zero-based number."""
     first = max(0, line - _AROUND)
     return _numbered(text.split("\n")[first : line + _AROUND + 1], first + 1)
 
 
 def lines_of(text: str, wanted: str) -> list[int]:
-    """Return the line in which each occurrence of a text begins, overlapping ones counted; lines are counted from 1.
+    """Return the line numbers, from 1, at which occurrences of a text begin, overlapping ones included.
 
     >>> lines_of("a\\nbab\\nb", "b")
     [2, 2, 3]
@@ -54,9 +54,9 @@ def lines_of(text: str, wanted: str) -> list[int]:
 
 
 def directory(path: str, sizes: Mapping[str, int]) -> str:
-    """Return what a directory holds, from the sizes in bytes of all files below it by their relative paths.
+    """Return the listing of a directory, given the sizes in bytes of all files below it by relative path.
 
-    Two levels, each in the order of names; names that begin with a period are left out, but for the sizes.
+    Two levels, each sorted by name; names that begin with a period are hidden, but their sizes count.
     """
     shown: dict[str, int] = {}
     for name, n_bytes in sizes.items():
@@ -76,7 +76,7 @@ def directory(path: str, sizes: Mapping[str, int]) -> str:
 
 
 def size(n_bytes: int) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes for people.
 
     >>> size(0), size(1023), size(1024), size(1536), size(3 << 30)
     ('0B', '1023B', '1K', '1.5K', '3G')

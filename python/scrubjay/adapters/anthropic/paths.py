@@ -1,4 +1,4 @@
-"""Paths of the memory tool, which all lie in one directory."""
+"""Paths of the memory tool, all within one directory."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from scrubjay.errors import Error
 
 ROOT = "/memories"
 PATH = "path"
-"""The metadata under which a file's path stands; its id is the same text."""
+"""The metadata key of a file's path; its id is the same text."""
 
 
 class MemoryFileError(Error, ValueError):
-    """A command that cannot be carried out; the message is for the model."""
+    """A command failed; the message is for the model."""
 
 
 def path_of(given: Any, name: str = "path") -> str:
     """Return a path without `.`, `..` and empty parts.
 
     Raises:
-        MemoryFileError: it leads out of the directory, or holds a character that a name of a file cannot have.
+        MemoryFileError: it leads out of the directory, or contains a character that file names cannot contain.
 
     >>> path_of("/memories//notes/./a.md/"), path_of("/memories/a/../b")
     ('/memories/notes/a.md', '/memories/b')
@@ -50,7 +50,7 @@ def path_of(given: Any, name: str = "path") -> str:
 
 
 def parents(path: str) -> Iterator[str]:
-    """Yield the directories that a path lies in, from the nearest to the root's children.
+    """Yield the directories of a path, from its parent up to a child of the root.
 
     >>> list(parents("/memories/a/b/c.md"))
     ['/memories/a/b', '/memories/a']
@@ -60,6 +60,6 @@ def parents(path: str) -> Iterator[str]:
 
 
 def below(directory: str) -> Native:
-    """Return the condition that a file lies in a directory or below it."""
+    """Return the condition that a file is below a directory."""
     # "0" is the character after "/".
     return Native({PATH: {"$gte": directory + "/", "$lt": directory + "0"}})

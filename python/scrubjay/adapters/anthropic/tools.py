@@ -1,4 +1,4 @@
-"""The memory tool as the SDK's runners take it, synchronous and asynchronous."""
+"""The memory tool for the SDK's runners, synchronous and asynchronous."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPTIONAL = {"view_range": None, "new_str": ""}
 
 
 class _OverFiles:
-    """What both tools are, before the SDK's class in the line of inheritance."""
+    """The common part of both tools, placed before the SDK's class in the MRO."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class _OverFiles:
         self.files = MemoryFiles(where, scope=scope, **options)
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         self.files.close()
 
     def __repr__(self) -> str:
@@ -55,13 +55,13 @@ class ScrubjayMemoryTool(_OverFiles, BetaAbstractMemoryTool):
 
     Args:
         where, scope, options: as for :class:`MemoryFiles`.
-        cache_control: of the tool's definition, as in the SDK.
+        cache_control: for the tool's definition, as in the SDK.
 
-    A command that cannot be carried out raises the SDK's `ToolError`, which its runners tell the model.
+    A command that fails raises the SDK's `ToolError`, which its runners report to the model.
     """
 
     def execute(self, command: Any) -> str:
-        """Carry out a command and return what the model is told."""
+        """Execute a command and return the message for the model."""
         return _executed(self.files, command)
 
     # The SDK has a method for each command.
@@ -76,20 +76,20 @@ class ScrubjayMemoryTool(_OverFiles, BetaAbstractMemoryTool):
 
         Args:
             text: the question.
-            k: how many at most.
+            k: the maximum number of files.
         """
         return self.files.search(text, k)
 
 
 class AsyncScrubjayMemoryTool(_OverFiles, BetaAsyncAbstractMemoryTool):
-    """The same for the SDK's asynchronous runners; the event loop waits for no file.
+    """The same tool for the SDK's asynchronous runners; it does not block the event loop.
 
     Args:
         where, scope, cache_control, options: as for :class:`ScrubjayMemoryTool`.
     """
 
     async def execute(self, command: Any) -> str:
-        """Carry out a command and return what the model is told."""
+        """Execute a command and return the message for the model."""
         return await asyncio.to_thread(_executed, self.files, command)
 
     view = create = str_replace = insert = delete = rename = execute
@@ -103,7 +103,7 @@ class AsyncScrubjayMemoryTool(_OverFiles, BetaAsyncAbstractMemoryTool):
 
         Args:
             text: the question.
-            k: how many at most.
+            k: the maximum number of files.
         """
         return await asyncio.to_thread(self.files.search, text, k)
 

@@ -1,4 +1,4 @@
-"""cognee's vector database over a Scrubjay file: one file for all datasets, each a scope of its own.
+"""cognee's vector database over a Scrubjay file: one file for all datasets, one scope for each.
 
 >>> import asyncio
 >>> from scrubjay.adapters.cognee import ScrubjayAdapter, register
@@ -39,16 +39,16 @@ def register(
     query: Query | None = None,
     **options: Any,
 ) -> None:
-    """Make Scrubjay known to cognee as a vector database, and as a handler of datasets.
+    """Register Scrubjay with cognee as a vector database and as a dataset handler.
 
     Args:
-        name: for `VECTOR_DB_PROVIDER` and `VECTOR_DATASET_DATABASE_HANDLER`; in small letters, as cognee has it.
-        path: of the file; None: `VECTOR_DB_URL`, or beside cognee's other databases.
-        query: how searches for a text rank; None: ``scrubjay.Query()``, by words and meaning.
+        name: for `VECTOR_DB_PROVIDER` and `VECTOR_DATASET_DATABASE_HANDLER`; lower case, as cognee requires.
+        path: the path of the file; None: `VECTOR_DB_URL`, or a file beside cognee's other databases.
+        query: how text searches rank; None: ``scrubjay.Query()``, by words and meaning.
         options: further arguments of :meth:`scrubjay.Index.open` and :meth:`scrubjay.Index.collection`.
 
     Raises:
-        TypeError, ValueError: an argument is wrong.
+        TypeError, ValueError: an argument is invalid.
     """
     if not isinstance(name, str) or not name or name != name.lower():
         raise ValueError(f"name: expected a name in small letters, got {name!r}")

@@ -22,31 +22,31 @@ from scrubjay.index import Index
 
 T = TypeVar("T")
 
-_STOCK = ".lancedb"  # what cognee's own default for VECTOR_DB_URL ends with
+_STOCK = ".lancedb"  # suffix of cognee's own default for VECTOR_DB_URL
 
 
 class ScrubjayAdapter(VectorDBInterface):
-    """The vectors of one dataset, found by words and meaning. cognee makes it; :func:`register` says how.
+    """The vectors of one dataset, searched by words and meaning. Created by cognee after :func:`register`.
 
-    A search for a text is hybrid: a chunk that holds a rare identifier of the question comes first. Scores are cosine
-    distances, as cognee has them; what words put before nearer results gets the distance of the nearest behind it, so
-    that the order is that of the scores (:func:`scrubjay.adapters.cognee.points.ascending`). A search for a vector,
-    and `score_by_ids`, are by distance alone.
+    A text search is hybrid: a chunk that contains a rare identifier of the question comes first. Scores are cosine
+    distances, as in cognee; a result that words rank above nearer ones gets the distance of the nearest result after
+    it, so that sorting by score keeps the order (:func:`scrubjay.adapters.cognee.points.ascending`). A vector search
+    and `score_by_ids` rank by distance alone.
 
     Args:
-        url: `VECTOR_DB_URL`, the path of a file; cognee's own default, a LanceDB folder, stands for "cognee.scrubjay"
-            beside it.
-        embedding_engine: cognee's.
-        database_name: of the dataset, where each has vectors of its own; one sees nothing of another.
-        path: of the file, in place of `url`.
-        query: how searches for a text rank; None: ``scrubjay.Query()``. ``Query(mode="vector")`` is by distance alone.
+        url: `VECTOR_DB_URL`, the path of a file; cognee's own default, a LanceDB folder, means "cognee.scrubjay" beside
+            it.
+        embedding_engine: cognee's embedding engine.
+        database_name: the dataset, whose vectors are isolated from those of other datasets.
+        path: the path of the file, in place of `url`.
+        query: how text searches rank; None: ``scrubjay.Query()``. ``Query(mode="vector")`` ranks by distance alone.
         dtype, analyzer: of the collections.
-        options: of :meth:`scrubjay.Index.open`; what cognee passes on for servers is taken and not used.
-        api_key, vector_db_host, vector_db_port, vector_db_username, vector_db_password: cognee passes them for
-            servers; not used.
+        options: of :meth:`scrubjay.Index.open`; options that cognee passes for servers are ignored.
+        api_key, vector_db_host, vector_db_port, vector_db_username, vector_db_password: passed by cognee for servers;
+            ignored.
 
     Raises:
-        TypeError, ValueError: no path was given, or an argument is wrong.
+        TypeError, ValueError: the path is missing, or an argument is invalid.
     """
 
     name = "Scrubjay"
@@ -75,20 +75,20 @@ class ScrubjayAdapter(VectorDBInterface):
     # ------------------------------------------------------------------ collections
 
     async def has_collection(self, collection_name: str) -> bool:
-        """Whether this dataset has the collection `collection_name`."""
+        """Return whether this dataset has the collection `collection_name`."""
         return await self._run(self._collections.find, collection_name) is not None
 
     async def create_collection(self, collection_name: str, payload_schema: Any = None) -> None:
-        """Make a collection unless it is there. Payloads of any schema may be mixed in it.
+        """Create a collection unless it exists. It may mix payloads of any schema.
 
         Args:
-            collection_name: of the collection.
-            payload_schema: cognee's; not used.
+            collection_name: the name of the collection.
+            payload_schema: cognee's; ignored.
         """
         await self._run(self._collections.make, collection_name, self.embedding_engine.get_vector_size())
 
     async def get_collection(self, collection_name: str) -> Index:
-        """Return the collection `collection_name` of the file; what it holds of other datasets is in other scopes."""
+        """Return the file's collection `collection_name`; other datasets are in other scopes of it."""
         return (await self._run(self._collections.get, collection_name)).index
 
     async def get_connection(self) -> Index:
@@ -96,35 +96,35 @@ class ScrubjayAdapter(VectorDBInterface):
         return self._collections.root
 
     async def create_vector_index(self, index_name: str, index_property_name: str) -> None:
-        """Make the collection for one field of a type of data points.
+        """Create the collection for one field of a type of data points.
 
         Args:
-            index_name, index_property_name: of the type and of its field; together they name the collection.
+            index_name, index_property_name: the type and its field, which together name the collection.
         """
         await self.create_collection(f"{index_name}_{index_property_name}")
 
     async def get_stored_vector_size(self) -> int | None:
-        """Return the dimension of what this dataset holds; None if nothing."""
+        """Return the dimension of this dataset's vectors; None if there are none."""
         size: int | None = choose_stored_vector_size(await self._run(self._collections.dims), self.name)
         return size
 
     async def prune(self) -> None:
-        """Delete everything of this dataset, in one transaction. Other datasets keep theirs."""
+        """Delete everything of this dataset, in one transaction. Other datasets are unaffected."""
         await self._run(self._collections.clear)
 
     # ------------------------------------------------------------------ writing
 
     async def embed_data(self, data: list[str]) -> list[list[float]]:
-        """Return what cognee's embedding engine makes of the texts `data`."""
+        """Embed the texts `data` with cognee's embedding engine."""
         vectors: list[list[float]] = await self.embedding_engine.embed_text(data)
         return vectors
 
     async def create_data_points(self, collection_name: str, data_points: Sequence[Any]) -> None:
-        """Write data points, all or none; one that is there is replaced, and stays in the sets that it was in.
+        """Write data points, all or none; an existing one is replaced and keeps its sets.
 
         Args:
-            collection_name: of the collection.
-            data_points: cognee's.
+            collection_name: the name of the collection.
+            data_points: cognee's data points.
         """
         if not data_points:
             return
@@ -142,11 +142,11 @@ class ScrubjayAdapter(VectorDBInterface):
     async def index_data_points(
         self, index_name: str, index_property_name: str, data_points: Sequence[Any]
     ) -> None:
-        """Write what is kept of data points for one of their fields.
+        """Write the indexed form of data points for one of their fields.
 
         Args:
-            index_name, index_property_name: of the type and of its field; together they name the collection.
-            data_points: cognee's.
+            index_name, index_property_name: the type and its field, which together name the collection.
+            data_points: cognee's data points.
         """
         kept = [IndexSchema.of(point) for point in data_points]
         await self.create_data_points(f"{index_name}_{index_property_name}", kept)
@@ -154,15 +154,15 @@ class ScrubjayAdapter(VectorDBInterface):
     async def upsert_raw_vectors(
         self, collection_name: str, points: Sequence[Mapping[str, Any]], payload_schema: Any = None
     ) -> None:
-        """Write vectors that are made already, each a mapping with id, vector and payload; found by vectors alone.
+        """Write precomputed vectors, each a mapping with id, vector and payload; they are found by vectors alone.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             points: the mappings.
-            payload_schema: cognee's; not used.
+            payload_schema: cognee's; ignored.
 
         Raises:
-            TypeError, ValueError: a point lacks its id or vector, or a vector has another dimension.
+            TypeError, ValueError: a point lacks its id or vector, or a vector has a wrong dimension.
         """
         if not points:
             return
@@ -180,20 +180,20 @@ class ScrubjayAdapter(VectorDBInterface):
     async def update_payload(
         self, collection_name: str, payload_updates: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        """Change fields of payloads, all or none; nothing is embedded. Ids that are not there are passed over.
+        """Change fields of payloads, all or none, without embedding. Unknown ids are skipped.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             payload_updates: id -> field -> new value.
         """
         if payload_updates:
             await self._run(self._vectors.update, collection_name, payload_updates)
 
     async def delete_data_points(self, collection_name: str, data_point_ids: Sequence[Any]) -> None:
-        """Delete data points in one transaction; what is not there is passed over.
+        """Delete data points in one transaction; unknown ids are skipped.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             data_point_ids: their ids.
         """
         ids = [str(id) for id in data_point_ids]
@@ -202,10 +202,10 @@ class ScrubjayAdapter(VectorDBInterface):
     async def remove_belongs_to_set_tags(
         self, tags: Sequence[str], node_ids: Sequence[Any] | None = None
     ) -> None:
-        """Take data points out of sets, in all collections; those that are in no set then are deleted.
+        """Remove data points from sets, in all collections; those left in no set are deleted.
 
         Args:
-            tags: names of the sets.
+            tags: the names of the sets.
             node_ids: only data points with these ids; None: all.
         """
         if tags and (node_ids is None or node_ids):
@@ -215,10 +215,10 @@ class ScrubjayAdapter(VectorDBInterface):
     # ------------------------------------------------------------------ reading
 
     async def retrieve(self, collection_name: str, data_point_ids: Sequence[Any]) -> list[Any]:
-        """Return data points by their ids, in that order; those that are not there are left out.
+        """Return data points by their ids, in that order; unknown ids are skipped.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             data_point_ids: their ids.
         """
         ids = list(dict.fromkeys(map(str, data_point_ids)))
@@ -227,15 +227,15 @@ class ScrubjayAdapter(VectorDBInterface):
     async def score_by_ids(
         self, collection_name: str, data_point_ids: Sequence[Any], query_vector: Sequence[float]
     ) -> list[Any]:
-        """Return how far the data points with these ids are, nearest first, without payloads.
+        """Return the distances of the data points with these ids, nearest first, without payloads.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             data_point_ids: their ids.
-            query_vector: what the distances are from.
+            query_vector: the vector to measure from.
 
         Raises:
-            CollectionNotFoundError: there is no such collection.
+            CollectionNotFoundError: the collection does not exist.
         """
         ids = list(dict.fromkeys(valid_ids([str(id) for id in data_point_ids])))
         return await self._run(self._vectors.score, collection_name, ids, query_vector)
@@ -251,20 +251,20 @@ class ScrubjayAdapter(VectorDBInterface):
         node_name: Sequence[str] | None = None,
         node_name_filter_operator: str = "OR",
     ) -> list[Any]:
-        """Return the best data points for a text, or the nearest to a vector; scores are distances, ascending.
+        """Return the best data points for a text, or the nearest to a vector; scores are ascending distances.
 
         Args:
-            collection_name: where.
-            query_text, query_vector: one of them; a vector beside a text stands for its embedding.
-            limit: how many at most; None: all.
-            with_vector: without effect, as with cognee's LanceDB.
-            include_payload: whether payloads come back.
+            collection_name: the collection to search.
+            query_text, query_vector: at least one; a vector beside a text is used as its embedding.
+            limit: the maximum number of data points; None: all.
+            with_vector: has no effect, as with cognee's LanceDB.
+            include_payload: whether to return payloads.
             node_name: only data points in these sets.
             node_name_filter_operator: "OR": in one of them; "AND": in all.
 
         Raises:
             MissingQueryParameterError: neither text nor vector.
-            CollectionNotFoundError: there is no such collection.
+            CollectionNotFoundError: the collection does not exist.
         """
         if query_text is None and query_vector is None:
             raise MissingQueryParameterError()
@@ -289,10 +289,10 @@ class ScrubjayAdapter(VectorDBInterface):
         include_payload: bool = False,
         node_name: Sequence[str] | None = None,
     ) -> list[list[Any]]:
-        """Return what :meth:`search` returns for each text; embedded and searched together.
+        """Return the results of :meth:`search` for each text, embedded and searched together.
 
         Args:
-            collection_name: of the collection.
+            collection_name: the name of the collection.
             query_texts: the questions.
             limit, with_vectors, include_payload, node_name: as for :meth:`search`.
         """
@@ -306,7 +306,7 @@ class ScrubjayAdapter(VectorDBInterface):
         )
 
     async def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it."""
+        """Release the file; it closes with the last adapter that uses it."""
         await asyncio.to_thread(self._collections.close)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""The collections of one dataset: which there are, and which collection of the file holds them.
+"""The collections of one dataset: their names, and the collections of the file that store them.
 
-Datasets share the collections of a file, each in its scope. So what exists for a dataset is written down in that scope,
-and the dimension is part of a collection's name: datasets may be embedded by different models.
+Datasets share the collections of a file, each in its scope. So the list of a dataset's collections is stored in that
+scope, and the dimension is part of a collection's name, because datasets may be embedded by different models.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _OF_COLLECTIONS = ("dtype", "analyzer")
 
 
 class Collections:
-    """The collections of one dataset. Thread-safe; a name of another dataset is not there.
+    """The collections of one dataset. Thread-safe; names of other datasets are invisible.
 
     Args:
-        path: of the file.
-        scope: of the dataset.
-        query: how searches for a text rank.
+        path: the path of the file.
+        scope: the scope of the dataset.
+        query: how text searches rank.
         options: of :meth:`scrubjay.Index.open`, and dtype and analyzer of each collection.
     """
 
@@ -42,21 +42,21 @@ class Collections:
         return self._there.lease.root
 
     def close(self) -> None:
-        """Give the file back."""
+        """Release the file."""
         self._there.close()
 
     def names(self) -> list[str]:
-        """Return the names, in the order in which collections were made."""
+        """Return the names, in order of creation."""
         there = self._there.list(scope=self.scope, exact=True, order="oldest")
         return [str(record.id) for record in there]
 
     def dims(self) -> list[int]:
-        """Return the dimensions of all of them."""
+        """Return the dimensions of all collections."""
         there = self._there.list(scope=self.scope, exact=True)
         return [(record.metadata or {})["dim"] for record in there]
 
     def find(self, name: str) -> Documents | None:
-        """Return a collection; None if there is none of this name."""
+        """Return a collection, or None."""
         found = self._there.get_many([name], scope=self.scope, exact=True)[0]
         return None if found is None else self._of(name, (found.metadata or {})["dim"])
 
@@ -64,7 +64,7 @@ class Collections:
         """Return a collection.
 
         Raises:
-            CollectionNotFoundError: there is none of this name (an error of cognee's).
+            CollectionNotFoundError: the collection does not exist (an error of cognee's).
         """
         found = self.find(name)
         if found is None:
@@ -72,10 +72,10 @@ class Collections:
         return found
 
     def make(self, name: str, dim: int) -> Documents:
-        """Return a collection, made if there is none.
+        """Return a collection, created if it does not exist.
 
         Raises:
-            ValueError: no collection can be named so, or it is there with another dimension.
+            ValueError: the name is invalid, or the collection exists with another dimension.
         """
         if not valid_ids([name]):
             raise ValueError(f"collection_name: expected a str that is not empty, got {name!r}")

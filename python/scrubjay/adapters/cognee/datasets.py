@@ -1,4 +1,4 @@
-"""One scope for each dataset: what cognee asks of a vector database before it gives datasets one of their own."""
+"""One scope for each dataset: cognee's dataset handler, which it requires for separate databases of datasets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NO_DATASET = "."
 
 
 def scope_of(database_name: str | None) -> Scope:
-    """Return the scope of a dataset's vectors; without a dataset, that of what belongs to none.
+    """Return the scope of a dataset's vectors; without a dataset, the scope of vectors of none.
 
     Raises:
-        ValueError: the name is that of no dataset.
+        ValueError: the name is reserved.
     """
     if database_name == NO_DATASET:
         raise ValueError(f"database_name: expected another name than {NO_DATASET!r}, which stands for none")
@@ -28,23 +28,23 @@ def scope_of(database_name: str | None) -> Scope:
 
 
 class ScrubjayDatasetHandler(DatasetDatabaseHandlerInterface):
-    """Gives each dataset a scope in one file: it sees nothing of another one, and is deleted in one transaction."""
+    """Gives each dataset a scope of one file: isolated from the others, and deleted in one transaction."""
 
     name: ClassVar[str] = "scrubjay"
     path: ClassVar[str | None] = None
 
     @classmethod
     def of(cls, name: str, path: str | None) -> type[ScrubjayDatasetHandler]:
-        """Return the handler for the adapter that is registered under a name, with its file `path`."""
+        """Return the handler for the adapter registered as `name`, with its file `path`."""
         return type("ScrubjayDatasetHandler", (cls,), {"name": name, "path": path})
 
     @classmethod
     async def create_dataset(cls, dataset_id: Any, user: Any) -> dict[str, Any]:
-        """Return where a dataset's vectors are. Nothing is made before there are any.
+        """Return the location of a dataset's vectors. Creates nothing.
 
         Args:
-            dataset_id: of the dataset.
-            user: cognee's; not used.
+            dataset_id: the id of the dataset.
+            user: cognee's; ignored.
 
         Raises:
             ValueError: the dataset has no id.
@@ -62,10 +62,10 @@ class ScrubjayDatasetHandler(DatasetDatabaseHandlerInterface):
 
     @classmethod
     async def delete_dataset(cls, dataset_database: Any) -> None:
-        """Delete all vectors of a dataset, of all its collections, in one transaction.
+        """Delete all vectors of a dataset, in all collections, in one transaction.
 
         Args:
-            dataset_database: what :meth:`create_dataset` returned, as cognee keeps it.
+            dataset_database: the result of :meth:`create_dataset`, as stored by cognee.
         """
         await asyncio.to_thread(
             _erase, dataset_database.vector_database_url, dataset_database.vector_database_name

@@ -1,4 +1,4 @@
-"""cognee's data points as documents, and documents as what cognee finds."""
+"""Conversion of cognee's data points to documents, and of documents to cognee's results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cognee.infrastructure.engine import DataPoint
 from cognee.infrastructure.engine.utils import parse_id
 
 TAGS = "belongs_to_set"
-"""The field of a payload, and of a document's metadata, with the names of the sets that a data point is in."""
+"""The field of a payload, and of a document's metadata, with the names of the sets of a data point."""
 
 
 class IndexSchema(DataPoint):
-    """What is kept of a data point for one of the fields by which it is found, as in cognee's own adapters."""
+    """The indexed form of a data point for one of its searchable fields, as in cognee's own adapters."""
 
     id: str
     text: str
@@ -31,7 +31,7 @@ class IndexSchema(DataPoint):
 
     @classmethod
     def of(cls, point: Any) -> IndexSchema:
-        """Return what is kept of a data point for the first field that it is found by."""
+        """Return the indexed form of a data point for its first searchable field."""
         names = ("document_id", "document_name", "chunk_index", "source_chunk_id", "importance_weight")
         return cls(
             id=str(point.id),
@@ -43,24 +43,24 @@ class IndexSchema(DataPoint):
 
 
 def text_of(point: Any) -> str:
-    """Return the text by which a data point is found; empty if it has none."""
+    """Return the searchable text of a data point; empty if it has none."""
     text = DataPoint.get_embeddable_data(point)
     return text if isinstance(text, str) else "" if text is None else str(text)
 
 
 def payload_of(point: Any) -> dict[str, Any]:
-    """Return what comes back with a data point, in JSON's types: its fields without those of storage."""
+    """Return the payload of a data point in JSON types: its fields except those of storage."""
     payload: dict[str, Any] = serialize_data(point.model_dump(exclude={"metadata"}))
     return payload
 
 
 def metadata_of(payload: Mapping[str, Any], also_in: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the metadata of a document with this payload, which is in these sets as well.
+    """Return the metadata of a document with this payload, with `also_in` added to its sets.
 
-    The payload is kept as text, so that no field of it is a field to filter by; the sets are.
+    The payload is stored as text, so that its fields are not filterable; the sets are.
 
     Raises:
-        TypeError, ValueError: the payload holds what JSON cannot express.
+        TypeError, ValueError: the payload cannot be expressed in JSON.
     """
     tags = union(also_in, _names(payload.get(TAGS)))
     whole = {**payload, TAGS: tags} if TAGS in payload or tags else payload
@@ -68,13 +68,13 @@ def metadata_of(payload: Mapping[str, Any], also_in: Sequence[str] = ()) -> dict
 
 
 def result_of(record: Any, score: float, *, include_payload: bool = True) -> Any:
-    """Return a document as cognee has it: its id, how far it is, and its payload."""
+    """Return a document as cognee's result: its id, distance and payload."""
     payload = stored(record) if include_payload else None
     return ScoredResult(id=parse_id(record.id), score=score, payload=payload)
 
 
 def stored(record: Any) -> dict[str, Any]:
-    """Return the payload of a document; of one that was written by others, its text and id."""
+    """Return the payload of a document; for a document of another writer, its text and id."""
     metadata = record.metadata or {}
     kept = metadata.get("payload")
     if not isinstance(kept, Mapping) or not isinstance(kept.get("json"), str):
@@ -84,15 +84,15 @@ def stored(record: Any) -> dict[str, Any]:
 
 
 def union(*names: Iterable[str]) -> list[str]:
-    """Return all names, each once, in the order in which they come."""
+    """Return all names without duplicates, in order of first occurrence."""
     return list(dict.fromkeys(name for some in names for name in some))
 
 
 def ascending(distances: Sequence[float]) -> list[float]:
-    """Return distances that do not fall, for results in a given order.
+    """Return non-decreasing distances for results in a given order.
 
-    cognee merges results of several collections by distance, and takes the order from it. What words put before nearer
-    ones is therefore as near as the nearest behind it; otherwise a distance is as it is.
+    cognee merges results of several collections by distance, and takes the order from it. So a result that words rank
+    above nearer ones gets the distance of the nearest result after it; other distances are unchanged.
 
     >>> ascending([0.9, 0.2, 0.4])
     [0.2, 0.2, 0.4]
@@ -105,7 +105,7 @@ def ascending(distances: Sequence[float]) -> list[float]:
 
 
 def _names(tags: Any) -> list[str]:
-    """Return the names of sets, which are strs, node sets, or dumps of node sets."""
+    """Return the names of sets, given as strs, node sets, or dumps of node sets."""
     found = []
     for tag in tags or ():
         name = tag if isinstance(tag, str) else tag.get("name") if isinstance(tag, Mapping) else None

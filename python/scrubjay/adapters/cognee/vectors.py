@@ -1,4 +1,4 @@
-"""The vectors of one dataset: written, changed, found. Everything here may wait; the adapter calls it on a thread."""
+"""Writing, changing and searching the vectors of one dataset. Blocking; the adapter calls it on a thread."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ class Vectors:
     """The vectors in the collections of one dataset. Thread-safe.
 
     Args:
-        collections: of the dataset.
+        collections: the collections of the dataset.
     """
 
     def __init__(self, collections: Collections) -> None:
         self._collections, self._scope = collections, collections.scope
 
     def write(self, name: str, rows: Sequence[tuple[str, str, Sequence[float], dict[str, Any]]]) -> None:
-        """Write points, each (id, text, vector, payload); one that is there stays in the sets that it was in."""
+        """Write points, each (id, text, vector, payload); an existing one keeps its sets."""
         documents = self._collections.make(name, len(rows[0][2]))
         with documents.turn:
             there = documents.list(scope=self._scope, exact=True, ids={row[0] for row in rows})
             tags = {str(record.id): (record.metadata or {}).get(TAGS, []) for record in there}
             made: dict[str, dict[str, Any]] = {}
-            for id, text, vector, payload in rows:  # a later one of the same id stands, in the sets of both
+            for id, text, vector, payload in rows:  # the last one of an id wins, with the sets of all
                 metadata = metadata_of(payload, tags.get(id, []))
                 tags[id] = metadata[TAGS]
                 made[id] = {"id": id, "text": text, "vector": vector, "metadata": metadata}
@@ -55,7 +55,7 @@ class Vectors:
             documents.delete_many(ids, scope=self._scope, reason="delete_data_points")
 
     def untag(self, tags: list[str], ids: set[str] | None) -> None:
-        """Take points out of sets, in all collections; delete those that are in none then."""
+        """Remove points from sets, in all collections; delete those left in no set."""
         tagged = Native({TAGS: {"$in": tags}})
         for name in self._collections.names():
             documents = self._collections.get(name)
@@ -79,7 +79,7 @@ class Vectors:
         return [result_of(record, 0) for record in found if record is not None]
 
     def score(self, name: str, ids: Sequence[str], vector: Sequence[float]) -> list[Any]:
-        """Return how far points are, nearest first."""
+        """Return the distances of points, nearest first."""
         if not ids:
             return []
         asked = Query(mode="vector", recall="exact", ids=ids)
@@ -95,7 +95,7 @@ class Vectors:
         include_payload: bool,
         tagged: dict[str, Any] | None,
     ) -> list[list[Any]]:
-        """Return the best points for each question, a text (or None) and its vector."""
+        """Return the best points for each question, a pair of text (or None) and vector."""
         documents = self._collections.get(name)
         k = documents.count(self._scope, filter=tagged) if limit is None else limit
         if k <= 0:
@@ -108,7 +108,7 @@ class Vectors:
             k=k,
             filter=tagged,
             query=[documents.query if text else by_distance for text, _ in questions],
-            explain=True,  # how far what was found by words alone is
+            explain=True,  # for the distance of hits found by words alone
         )
         results = []
         for hits in found:

@@ -1,4 +1,4 @@
-"""CrewAI's memory over a Scrubjay index: the storage behind `crewai.Memory`, by its `StorageBackend` protocol.
+"""CrewAI's memory over a Scrubjay index: a `StorageBackend` for `crewai.Memory`.
 
 >>> from crewai.memory.types import MemoryRecord
 >>> from scrubjay import Scope
@@ -12,9 +12,9 @@
 For a crew: `Crew(..., memory=crewai.Memory(storage=storage, embedder=embed, llm=...))`, or :func:`register` and
 `Memory(storage="scrubjay", ...)`.
 
-CrewAI asks a storage for what is near a vector and does not say of which text, so :class:`ScrubjayEmbedder` makes
-vectors that carry it: with one, searches go by words and meaning, and a memory that holds the query's identifier comes
-first. Vectors of another embedder find by meaning alone.
+CrewAI passes a storage the vector of a query but not its text, so :class:`ScrubjayEmbedder` makes vectors that carry
+the text: with them, searches go by words and meaning, and a memory that contains the query's identifier comes first.
+Vectors of other embedders search by meaning alone.
 """
 
 from __future__ import annotations

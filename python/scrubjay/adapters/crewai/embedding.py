@@ -1,7 +1,7 @@
-"""Vectors that carry the text that they were made of.
+"""Vectors that carry the text they were made from.
 
-CrewAI embeds a query and hands the storage the vector alone. Its first number is a float that has the text as an
-attribute; that passes through CrewAI's flows, which copy lists but not their elements.
+CrewAI embeds a query and passes the storage only the vector. The first number of our vectors is a float with the text
+as an attribute; it survives CrewAI's flows, which copy lists but not their elements.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from scrubjay.embedders.protocol import Embedder
 
 
 class _Number(float):
-    """A number that knows the text of whose vector it is the first."""
+    """The first number of a vector, with the text of the vector."""
 
     text: str
 
 
 class _Vector(list[float]):
-    """A vector of floats. CrewAI takes `tolist()` where there is one, and converts each element otherwise."""
+    """A list of floats with `tolist()`, which CrewAI prefers to converting each element."""
 
     def tolist(self) -> list[float]:
-        """Return the numbers as they are."""
+        """Return the numbers unchanged."""
         return list(self)
 
 
 class ScrubjayEmbedder:
-    """An embedder for `crewai.Memory(embedder=...)` through which a :class:`ScrubjayStorage` learns the text.
+    """An embedder for `crewai.Memory(embedder=...)` that passes the text on to a :class:`ScrubjayStorage`.
 
     Args:
-        embed: what makes the vectors: an embedder of Scrubjay's; a function from a list of texts to their vectors, as
-            CrewAI takes; a mapping that names a provider of CrewAI's and its configuration; None:
-            ``scrubjay.embedders.default()``, which needs no network.
+        embed: the model: a Scrubjay embedder; a function from a list of texts to their vectors, as CrewAI takes; a
+            mapping with a provider of CrewAI's and its configuration; None: ``scrubjay.embedders.default()``, which
+            needs no network.
 
     Raises:
-        TypeError: `embed` is something else.
+        TypeError: `embed` has another type.
 
     >>> vectors = ScrubjayEmbedder(lambda texts: [[float(len(text)), 1.0] for text in texts])(["abc"])
     >>> vectors, text_of(vectors[0]), text_of([3.0, 1.0])
@@ -54,7 +54,7 @@ class ScrubjayEmbedder:
         """Return a vector for each text.
 
         Raises:
-            ValueError: the embedder returned another number of vectors.
+            ValueError: the embedder returned a wrong number of vectors.
         """
         given = list(texts)
         made = [np.asarray(vector, dtype=np.float64).tolist() for vector in self._embed(given)]
@@ -67,7 +67,7 @@ class ScrubjayEmbedder:
 
 
 def text_of(vector: Sequence[float]) -> str | None:
-    """Return the text that a vector carries; None: it carries none."""
+    """Return the text that a vector carries, or None."""
     return getattr(vector[0], "text", None) if len(vector) else None
 
 

@@ -1,7 +1,7 @@
-"""CrewAI's memory records as documents of an index, and its conditions as filters.
+"""Conversion between CrewAI's memory records and documents of an index, and its conditions as filters.
 
-A record's own metadata are the document's. What CrewAI keeps beside them stands under names that begin with `crewai_`;
-a record's path is normalised (`crew//a/` is `/crew/a`), so what lies at or below a path is one range of texts.
+A record's metadata are the document's metadata. CrewAI's other fields are stored under names with the prefix `crewai_`;
+a record's path is normalised (`crew//a/` is `/crew/a`), so records at or below a path form one range of texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PRIVATE = _RESERVED + "private"
 
 
 def path_of(scope: Any) -> str:
-    """Return a path of CrewAI's scopes as it is stored: with a slash in front, none at the end, none twice.
+    """Return a path of CrewAI's scopes normalised: a leading slash, no trailing slash, no repeated slashes.
 
     Raises:
         TypeError: it is not a str.
@@ -43,7 +43,7 @@ def path_of(scope: Any) -> str:
 
 
 def below(path: str | None) -> Native:
-    """Return the condition that a record lies at a path or below it; None and the root admit everything.
+    """Return the condition that a record is at a path or below it; None and the root admit everything.
 
     >>> below("/crew/a").filter
     {'$or': [{'crewai_scope': '/crew/a'}, {'crewai_scope': {'$gte': '/crew/a/', '$lt': '/crew/a0'}}]}
@@ -51,7 +51,7 @@ def below(path: str | None) -> Native:
     whole = path_of(path or "/")
     if whole == "/":
         return EVERYTHING
-    # "0" is the character after "/", so these are all texts that begin with the path and a slash, and no others.
+    # "0" is the character after "/", so the range contains exactly the texts that begin with the path and a slash.
     return Native({"$or": [{PATH: whole}, {PATH: {"$gte": whole + "/", "$lt": whole + "0"}}]})
 
 
@@ -61,10 +61,10 @@ def conditions(
     metadata: Mapping[str, Any] | None = None,
     older_than: datetime | None = None,
 ) -> Node:
-    """Return what a search or a deletion asks for: all of it holds, of the categories one.
+    """Return the conjunction of the conditions of a search or deletion; one matching category is enough.
 
     Raises:
-        TypeError: a value has another type than CrewAI documents.
+        TypeError: a value has an unexpected type.
     """
     parts: list[Node] = [below(path)]
     if categories:
@@ -83,7 +83,7 @@ def conditions(
 
 
 def document_of(record: MemoryRecord) -> dict[str, Any]:
-    """Return a record as :meth:`scrubjay.Index.upsert_many` takes it, without a scope.
+    """Return a record in the form of :meth:`scrubjay.Index.upsert_many`, without a scope.
 
     Raises:
         ValueError: a key of its metadata begins with `crewai_`.
@@ -109,9 +109,9 @@ def document_of(record: MemoryRecord) -> dict[str, Any]:
 
 
 def record_of(found: Record | Hit) -> MemoryRecord:
-    """Return a document as CrewAI's record; what another adapter wrote lies at the root and has no categories.
+    """Return a document as CrewAI's record; a document of another writer is at the root, without categories.
 
-    Times are naive and in UTC, which CrewAI's scoring computes with.
+    Times are naive and in UTC, as CrewAI's scoring expects.
     """
     metadata = dict(found.metadata or {})
     own = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
@@ -134,10 +134,10 @@ def record_of(found: Record | Hit) -> MemoryRecord:
 
 
 def naive(moment: datetime) -> datetime:
-    """Return a moment as CrewAI has it: UTC, without saying so."""
+    """Return a time in CrewAI's form: naive, in UTC."""
     return _utc(moment).replace(tzinfo=None)
 
 
 def _utc(moment: datetime) -> datetime:
-    """Return an aware moment; CrewAI's naive ones are UTC."""
+    """Return an aware time; CrewAI's naive times are in UTC."""
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)

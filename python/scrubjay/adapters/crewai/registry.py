@@ -1,4 +1,4 @@
-"""Scrubjay as what CrewAI opens for a name: `Memory(storage="scrubjay")`, or for crews that name none."""
+"""Registration of storages by name with CrewAI: `Memory(storage="scrubjay")`, or the default of crews without one."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _registered: dict[str, dict[str, Any]] = {}
 def register(
     where: str | os.PathLike[str] | Index, *, scope: Scope, spec: str = "scrubjay", **options: Any
 ) -> None:
-    """Let CrewAI open a :class:`ScrubjayStorage` wherever a memory is made with this name as its storage.
+    """Let CrewAI open a :class:`ScrubjayStorage` for memories whose storage has this name.
 
     Args:
-        where, scope, options: of the storage.
-        spec: the name. "lancedb" is what CrewAI asks for where nobody names a storage.
+        where, scope, options: the arguments of the storage.
+        spec: the name. "lancedb" is CrewAI's default, used if no storage is named.
 
-    Sets CrewAI's one factory of storages for this process; what is not registered here is CrewAI's own, as before.
+    Sets CrewAI's only storage factory, for this process; other names still open CrewAI's own storages.
 
     Raises:
-        TypeError, ValueError: an argument is not what :class:`ScrubjayStorage` takes, or `spec` is empty.
+        TypeError, ValueError: an argument is invalid for :class:`ScrubjayStorage`, or `spec` is empty.
     """
     if not isinstance(spec, str) or not spec:
         raise ValueError(f"spec: expected a str that is not empty, got {spec!r}")
-    ScrubjayStorage(where, scope=scope, **options).close()  # what is wrong is said now
+    ScrubjayStorage(where, scope=scope, **options).close()  # raises for invalid arguments
     _registered[spec] = {"where": where, "scope": scope, **options}
     set_memory_storage_factory(_made)
 

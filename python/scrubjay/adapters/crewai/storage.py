@@ -1,4 +1,4 @@
-"""The storage itself: one scope of an index, in which CrewAI's paths are conditions."""
+"""The storage: one scope of an index, in which CrewAI's paths are conditions."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
-# What matching words are worth as a similarity, at most: less than the .85 from which on CrewAI takes a new memory for
-# a version of an old one and asks a model about it.
+# The maximum similarity of matching words: below .85, from which on CrewAI takes a new memory for a version of an old
+# one and asks a model about it.
 _WORDS = 0.8
-# By how much an identifier comes before what is more similar; in CrewAI's score four days of age weigh as much.
+# The lead of an identifier match over the most similar memory; in CrewAI's score it outweighs four days of age.
 _AHEAD = 0.05
-_LEAST_POOL = 50  # hits that are put in the order of CrewAI's scores: fewer results are the first of more
+_LEAST_POOL = 50  # hits ordered by CrewAI's scores, so that a smaller limit returns a prefix of a larger one
 
 
 class ScrubjayStorage:
-    """What a crew remembers, in one scope: CrewAI's `StorageBackend`. Thread-safe.
+    """CrewAI's `StorageBackend` over one scope. Thread-safe.
 
     Args:
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
-        scope: whose memories. CrewAI's own scopes are paths within it: conditions, which decide what is found, while
-            other scopes of the index do not exist for this storage, its `reset` included.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
+        scope: the owner of the memories. CrewAI's own scopes are paths, which are conditions within this scope; other
+            scopes of the index are invisible, also to `reset`.
         query: how searches rank; None: ``scrubjay.Query()``.
-        collection: of the file.
+        collection: the collection of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
     Searches also find what is shared with the scope, which no call changes.
 
-    A score lies between 0 and 1: the similarity to the vector, or what the matching words are worth (at most 0.8),
-    whichever is more. A memory that holds an identifier of the query is put 0.05 before the most similar one.
+    Scores lie between 0 and 1: the similarity of the vectors, or the worth of the matching words (at most 0.8),
+    whichever is greater. A memory that contains an identifier of the query scores 0.05 above the most similar one.
 
     >>> storage = ScrubjayStorage(scope=Scope("acme", user="jane"))
     >>> storage.save([MemoryRecord(id="m1", content="Prefers trains.", scope="/trips", embedding=[1.0, 0.0])])
@@ -76,21 +76,21 @@ class ScrubjayStorage:
     # ------------------------------------------------------------------ writing
 
     def save(self, records: Iterable[MemoryRecord]) -> None:
-        """Write records: all or none. One with an id that is there already replaces it.
+        """Write records, all or none. A record with an existing id replaces that one.
 
         Raises:
-            EmbeddingDimensionMismatchError: a vector has another length than those that are stored.
-            ValueError: a key of some metadata begins with `crewai_`.
+            EmbeddingDimensionMismatchError: a vector's length differs from that of the stored ones.
+            ValueError: a metadata key begins with `crewai_`.
         """
         rows = {record.id: document_of(record) for record in records}
         self._write(list(rows.values()))
 
     def update(self, record: MemoryRecord) -> None:
-        """Write a record in the place of the one with its id, whose vector stays if the new one has none and the same
+        """Replace the record with the same id; its vector is kept if the new record has none and the same
         content.
 
         Raises:
-            What :meth:`save` raises.
+            The errors of :meth:`save`.
         """
         row = document_of(record)
         with self._documents.turn:
@@ -101,7 +101,7 @@ class ScrubjayStorage:
             self._write([row])
 
     def touch_records(self, record_ids: Sequence[str]) -> None:
-        """Note that records were read just now; one that is written at the same moment is left as it is.
+        """Set the access time of records to now; records written concurrently are left alone.
 
         Args:
             record_ids: their ids.
@@ -124,7 +124,7 @@ class ScrubjayStorage:
             try:
                 self._write(rows)
             except VersionConflictError:
-                pass  # another process wrote one of them: an access is not worth another try
+                pass  # another process wrote one; an access time is not worth a retry
 
     def delete(
         self,
@@ -134,23 +134,23 @@ class ScrubjayStorage:
         older_than: datetime | None = None,
         metadata_filter: dict[str, Any] | None = None,
     ) -> int:
-        """Delete the records that meet all of the conditions, at once; return how many. Without any: all of the scope.
+        """Delete the records that meet all conditions, in one transaction, and return their number. No condition: all.
 
-        An empty list of ids names no record. CrewAI's LanceDB storage takes it for no condition, leaves the others out
-        of account where ids are given, and counts records at the root to every path.
+        An empty list of ids matches no record. (CrewAI's LanceDB storage treats it as no condition, ignores the other
+        conditions if ids are given, and counts records at the root to every path.)
 
         Args:
             scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
-            categories: any of these.
+            categories: at least one of these.
             record_ids: only these.
-            older_than: created before then.
-            metadata_filter: key -> value that the metadata must have.
+            older_than: created before this time.
+            metadata_filter: keys with the values that the metadata must have.
         """
         node = conditions(scope_prefix, categories, metadata_filter, older_than)
         return self._documents.delete_many(record_ids, scope=self._scope, filter=node)
 
     def reset(self, scope_prefix: str | None = None) -> None:
-        """Delete everything at or below a path; None: everything of the scope, and of no other.
+        """Delete everything of the scope at or below a path; None: everything of the scope.
 
         Args:
             scope_prefix: the path.
@@ -182,24 +182,24 @@ class ScrubjayStorage:
         limit: int = 10,
         min_score: float = 0.0,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the best records at or below a path and their scores, the best first.
+        """Return the best records at or below a path with their scores, best first.
 
-        By words and meaning if the vector is a :class:`ScrubjayEmbedder`'s, by meaning alone otherwise. All conditions
-        are applied before anything is ranked.
+        Ranks by words and meaning for a vector of :class:`ScrubjayEmbedder`, by meaning alone for others. All
+        conditions apply before ranking.
 
         Args:
             query_embedding: the vector of the question.
             scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
-            categories: any of these.
-            metadata_filter: key -> value that the metadata must have.
-            limit: how many at most.
-            min_score: the least score.
+            categories: at least one of these.
+            metadata_filter: keys with the values that the metadata must have.
+            limit: the maximum number of records.
+            min_score: the minimum score.
 
         Raises:
-            EmbeddingDimensionMismatchError: the vector has another length than those that are stored.
+            EmbeddingDimensionMismatchError: the vector's length differs from that of the stored ones.
         """
         dim, text = _checked(query_embedding, self._dim), text_of(query_embedding)
-        # Without any vector stored, words alone decide.
+        # If no vector is stored, only words rank.
         vector = list(query_embedding) if self._dim == dim and len(query_embedding) else None
         if limit < 1 or (vector is None and not text):
             return []
@@ -215,21 +215,21 @@ class ScrubjayStorage:
         return [(record_of(hit), score) for hit, score in scored if score >= min_score]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """Return the record `record_id`, None if there is none."""
+        """Return the record `record_id`, or None."""
         (found,) = self._documents.get_many([record_id], scope=self._scope)
         return None if found is None else record_of(found)
 
     def list_records(
         self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
     ) -> list[MemoryRecord]:
-        """Return a page of the records at or below a path, the last created first.
+        """Return a page of the records at or below a path, newest creation first.
 
-        The first page sorts them; the following ones go on behind the one before, whatever was written or deleted
-        meanwhile (:class:`scrubjay.backend.Offsets`).
+        The first page sorts them; later pages continue after the previous one, regardless of writes and deletions in
+        between (:class:`scrubjay.backend.Offsets`).
 
         Args:
             scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
-            limit, offset: how many, after how many.
+            limit, offset: the size and start of the page.
         """
         if limit < 1 or offset < 0:
             return []
@@ -244,8 +244,8 @@ class ScrubjayStorage:
         return [record_of(record) for record in page]
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
-        """Return how many records lie at or below the path `scope`, from when to when, their categories, and the paths
-        one step below."""
+        """Return the number of records at or below the path `scope`, their time range and categories, and the paths one
+        step below."""
         path = path_of(scope)
         ends = [self._page(path, limit=1, descending=descending) for descending in (False, True)]
         oldest, newest = (None if not end else record_of(end[0]).created_at for end in ends)
@@ -259,7 +259,7 @@ class ScrubjayStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """Return the paths one step below the path `parent` under which records lie, sorted."""
+        """Return the paths with records one step below the path `parent`, sorted."""
         path = path_of(parent)
         before = "/" if path == "/" else path + "/"
         paths = [value for value in self._values(PATH, path) if isinstance(value, str)]
@@ -267,7 +267,7 @@ class ScrubjayStorage:
         return sorted(before + step for step in steps if step)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """Return the categories at or below a path, each with the number of its records, the most frequent first.
+        """Return the categories at or below a path with their numbers of records, most frequent first.
 
         Args:
             scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
@@ -275,7 +275,7 @@ class ScrubjayStorage:
         return {str(value): n for value, n in self._values(CATEGORIES, scope_prefix).items()}
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """Return how many records lie at or below a path.
+        """Return the number of records at or below a path.
 
         Args:
             scope_prefix: a path of CrewAI's, such as "/crew"; None: the root.
@@ -297,21 +297,21 @@ class ScrubjayStorage:
     asearch = awaited(search, "asearch")
     adelete = awaited(delete, "adelete")
 
-    # ------------------------------------------------------------------ its own
+    # ------------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Give the file back; the last adapter that uses it closes it. `Memory.close` calls this."""
+        """Release the file; it closes with the last adapter that uses it. Called by `Memory.close`."""
         self._documents.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScrubjayStorage:
-        return self  # a copy of a crew keeps its memories where they are
+        return self  # copies of a crew share the storage
 
     def __repr__(self) -> str:
         return f"<scrubjay.adapters.crewai.ScrubjayStorage {self._scope}: {self._documents.place}>"
 
 
 def _checked(vector: Any, dim: int | None) -> int | None:
-    """Return the dimension that vectors have, of which this one is not another; None: not known yet."""
+    """Return the dimension of the vectors after checking this one against it; None if unknown."""
     if vector is None or len(vector) == 0:
         return dim
     if dim is not None and len(vector) != dim:
@@ -320,7 +320,7 @@ def _checked(vector: Any, dim: int | None) -> int | None:
 
 
 def _scored(hits: Sequence[Hit], metric: str) -> list[tuple[Hit, float]]:
-    """Return hits with their scores, the best first; of equal scores in the order of the search."""
+    """Return hits with their scores, best first; ties keep the order of the search."""
     similar = [similarity(hit, metric) for hit in hits]
     ahead = min(1.0, max(similar, default=0.0) + _AHEAD)
     scored = []

@@ -12,10 +12,9 @@
 >>> pipeline.run({"retriever": {"query": "what is sk-stg-0041?"}})["retriever"]["documents"][0].content
 'The staging key prefix is sk-stg-0041.'
 
-The classes are those of ``haystack_integrations.document_stores.scrubjay`` and
-``haystack_integrations.components.retrievers.scrubjay``, and are serialised under these names, which Haystack reads
-without `allowed_modules`. Pipelines that were serialised as ``scrubjay.adapters.haystack...`` are still read, with
-``allowed_modules=["scrubjay.*"]``.
+Haystack serialises the classes as members of ``haystack_integrations.document_stores.scrubjay`` and
+``haystack_integrations.components.retrievers.scrubjay``, which it loads without `allowed_modules`. Pipelines that were
+serialised as ``scrubjay.adapters.haystack...`` still load, with ``allowed_modules=["scrubjay.*"]``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Haystack documents as memories, and back, without loss.
+"""Lossless conversion between Haystack documents and memories.
 
 `content` is the text, the keys of `meta` are metadata, `embedding` is the vector. Fields that a memory lacks
-(a blob, a score, a sparse embedding, an embedding that float32 cannot hold) are stored under the key ``_haystack``
-of the metadata, and so are keys of `meta` that mean something else to the index (``created_at``, ``expires_at``,
-``$...``). Filters of Haystack reach into nested `meta`; the fields of an index are flat. So each value inside a dict,
-and each key that was moved, is written once more as a field ``_haystack.a.b`` where a filter can ask for it natively.
+(a blob, a score, a sparse embedding, an embedding that float32 cannot represent) are stored under the key ``_haystack``
+of the metadata, as are keys of `meta` with another meaning to the index (``created_at``, ``expires_at``, ``$...``).
+Haystack's filters reach into nested `meta`, but the fields of an index are flat. So each value inside a dict, and each
+moved key, is also written as a field ``_haystack.a.b``, where a filter can test it natively.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TIMES = ("created_at", "expires_at")
 
 
 def field_of(path: tuple[str, ...]) -> str:
-    """Return the field of the index that holds what stands at this path in `meta`.
+    """Return the field of the index for the value at this path of `meta`.
 
     >>> field_of(("category",)), field_of(("person", "name")), field_of(("created_at",))
     ('category', '_haystack.person.name', '_haystack.created_at')
@@ -39,7 +39,7 @@ def field_of(path: tuple[str, ...]) -> str:
 
 
 def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = False) -> dict[str, Any]:
-    """Return the record of a document, as `Index.upsert_many` takes it; `embeds`: the index embeds what has no vector.
+    """Return a document in the form of `Index.upsert_many`; `embeds`: the index embeds documents without a vector.
 
     >>> document = Document(content="Trains.", meta={"a": {"b": 1}})
     >>> to_fields(document, Scope("acme"), dtype="f32")["metadata"]
@@ -49,7 +49,7 @@ def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = Fa
     metadata: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for key, value in document.meta.items():
-        if not isinstance(key, str) or _is_plain(key):  # the index refuses other types, and names them
+        if not isinstance(key, str) or _is_plain(key):  # the index rejects other types by name
             metadata[key] = value
             below = _below((key,), value) if isinstance(value, Mapping) else ()
         else:
@@ -95,7 +95,7 @@ def to_document(
     score: float | None = None,
     with_embedding: bool = True,
 ) -> Document:
-    """Return the document of a memory; a `score` of a search takes the place of the one that was written."""
+    """Return the document of a memory; the `score` of a search replaces the stored one."""
     kept = metadata.get(KEPT) or {}
     meta = {key: value for key, value in metadata.items() if not key.startswith(KEPT)}
     meta.update(kept.get("meta", {}))
@@ -123,13 +123,13 @@ def _is_plain(key: str) -> bool:
 
 
 def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[tuple[str, Any]]:
-    """The fields for what stands inside a value of `meta` and, with `itself`, for the value. Haystack reads dots as
-    steps, so what lies below a key with a dot in it is out of a filter's reach."""
+    """Yield the fields for the values inside a value of `meta` and, with `itself`, for the value. Haystack reads dots
+    as path steps, so values below a key with a dot are out of reach of filters."""
     if itself and value is not None:
-        # Filters ask of a dict or a list only whether it is there, or are answered by Haystack's own rules.
+        # Filters test only the presence of a dict or a list, or are answered by Haystack's own rules.
         is_list = isinstance(value, (list, tuple))
         yield field_of(path), {} if isinstance(value, Mapping) else [] if is_list else value
-    if isinstance(value, Mapping) and len(path) < 100:  # deeper ones are refused by the index
+    if isinstance(value, Mapping) and len(path) < 100:  # the index rejects deeper nesting
         for key, inner in value.items():
             if isinstance(key, str) and "." not in key:
                 yield from _below((*path, key), inner, itself=True)
@@ -138,11 +138,11 @@ def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[
 def _vector(embedding: list[float], dtype: str) -> tuple[NDArray[Any] | None, bool]:
     """Return the vector for the index (or None), and whether it restores the embedding exactly."""
     exact = np.asarray(embedding, dtype=np.float64)
-    with np.errstate(over="ignore"):  # an infinity: the index refuses it
+    with np.errstate(over="ignore"):  # the index rejects the infinity
         stored = exact.astype(np.float32)
-    if not stored.any():  # the index takes no vector that is empty or all zeros
+    if not stored.any():  # the index rejects empty and zero vectors
         return None, False
-    # With f16 the caller chose rounding.
+    # With f16 the caller opted into rounding.
     return stored, dtype == "f16" or bool((stored.astype(np.float64) == exact).all())
 
 

@@ -1,12 +1,12 @@
-"""Haystack's filters in the language of the index.
+"""Translation of Haystack's filters into filters of the index.
 
 Each comparison becomes conditions on the fields of :mod:`scrubjay.adapters.haystack.documents`, so that a search checks
-it natively and before it ranks. What those cannot say (equality with a list or a dict, conditions on `score`, `blob`
-or `embedding`) is judged by Haystack's own `document_matches_filter`, over the documents that the native part of the
-filter admits.
+it natively, before ranking. Conditions that those cannot express (equality with a list or a dict, `score`, `blob` or
+`embedding`) are tested by Haystack's own `document_matches_filter`, over the documents that pass the native part of the
+filter.
 
-Where this differs from Haystack's in-memory store: a value of another type than an ordering operand does not match
-(there the whole query fails); a time without a zone is in UTC (there it takes the other's zone); texts are ordered only
+Differences from Haystack's in-memory store: a value of another type than the operand of an order comparison does not
+match (there the query fails); a time without a zone is in UTC (there it takes the other's zone); texts are ordered only
 if they are ISO 8601 times; an integer beyond 64 bits is neither less nor greater than anything.
 """
 
@@ -44,7 +44,7 @@ from scrubjay.payload import to_utc
 from scrubjay.records import Record
 
 DocumentOf = Callable[[Record, bool], Document]
-"""What makes a memory a document again, with its embedding or without."""
+"""Converts a memory back to a document, with or without its embedding."""
 
 _ORDER = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
 _COMPARISONS = ("==", "!=", *_ORDER, "in", "not in")
@@ -52,7 +52,7 @@ _NEGATED = {"!=": "==", "not in": "in"}
 _LOGIC = ("AND", "OR", "NOT")
 _DOCUMENT_FIELDS = frozenset(field.name for field in fields(Document))
 _MOST_LEVELS = 100
-_USUAL_LEVELS = 10  # that an index takes in any case
+_USUAL_LEVELS = 10  # always accepted by an index
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
 
 
@@ -60,7 +60,7 @@ def translate(filters: Mapping[str, Any] | None, document_of: DocumentOf) -> Nod
     """Translate a filter; None and {} admit everything.
 
     Raises:
-        FilterError: it is malformed; the message names the key or the field, what was expected and what was given.
+        FilterError: the filter is malformed; the message names the key or field, what was expected and what was given.
 
     >>> translate({"field": "meta.uses", "operator": ">", "value": 2}, lambda record, embedded: Document())
     Native(filter={'uses': {'$gt': 2}})
@@ -90,13 +90,13 @@ def _part(condition: Any, document_of: DocumentOf, level: int) -> Node:
     if native is not None:
         try:
             Filter(native)
-        except (TypeError, ValueError):  # deeper than a filter of the index may be
+        except (TypeError, ValueError):  # too deep for a filter of the index
             return _judged(condition, document_of, EVERYTHING.filter, with_embedding=True)
     return node
 
 
 def _height(condition: Any) -> int:
-    """How deep a filter is nested; the index takes all that are not very deep."""
+    """Return the nesting depth of a filter; the index accepts all but very deep ones."""
     if not isinstance(condition, Mapping) or "field" in condition:
         return 1
     return 1 + max(map(_height, condition["conditions"]), default=0)
@@ -109,7 +109,7 @@ def _judged(
     *,
     with_embedding: bool = False,
 ) -> Test:
-    """Haystack's own rules decide, of the memories that `where` admits."""
+    """Return a test by Haystack's own rules, over the memories that `where` admits."""
     whole = dict(condition)
     return Test(
         where, lambda record: bool(document_matches_filter(whole, document_of(record, with_embedding)))
@@ -133,9 +133,9 @@ def _comparison(condition: Mapping[str, Any], document_of: DocumentOf) -> Node:
     if op in _NEGATED:
         return Not(_comparison({**condition, "operator": _NEGATED[op]}, document_of))
     bound: Any = _ordered(name, op, value) if op in _ORDER else None
-    values = value if op == "in" else [value]  # equal to it: equal to one of these
+    values = value if op == "in" else [value]  # equality is membership in a list of one
     root, *path = name.split(".")
-    if path and root != "meta":  # the attributes of a document are not dicts: None
+    if path and root != "meta":  # attributes of a document are not dicts, so the value is None
         return EVERYTHING if op not in _ORDER and any(one is None for one in values) else NOTHING
     if op in _ORDER and (value is None or value != value):  # nothing compares with None or NaN
         return NOTHING
@@ -151,14 +151,15 @@ def _comparison(condition: Mapping[str, Any], document_of: DocumentOf) -> Node:
     if op in _ORDER:
         return field.order(_ORDER[op], bound if _fits(bound) else float("inf" if bound > 0 else "-inf"))
     if not all(one is None or isinstance(one, (str, datetime)) or _is_number(one) for one in values):
-        # A list, a dict: only Haystack's rules say what is equal to it.
+        # Only Haystack's rules define equality with a list or a dict.
         where = EVERYTHING.filter if None in values else exists(field.name)
         return _judged(condition, document_of, where)
     return _one_of(field, values)
 
 
 def _one_of(field: Field, values: list[Any]) -> Node:
-    """The field is equal to one of these, as Python and Haystack have it (1 == 1.0 == True, and times by instant)."""
+    """Return the condition that a field equals one of these, by Python's and Haystack's rules (1 == 1.0 == True, times
+    compare as instants)."""
     plain = [one.item() if isinstance(one, np.generic) else one for one in values]
     equal = field.one_of([one for one in plain if not isinstance(one, datetime)])
     times = [_moment(one) if isinstance(one, str) and _DATE.fullmatch(one) else one for one in plain]
@@ -167,7 +168,7 @@ def _one_of(field: Field, values: list[Any]) -> Node:
 
 
 def _ordered(name: str, op: str, value: Any) -> Any:
-    """Check what values are to be ordered by; a text becomes the time that it names."""
+    """Check the operand of an order comparison; a text becomes the time that it denotes."""
     moment = _moment(value) if isinstance(value, str) else value
     if isinstance(value, str) and moment is None:
         raise FilterError(f"{name}: expected a number or an ISO 8601 time for {op!r}, got {value!r:.80}")
@@ -183,7 +184,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits(value: Any) -> bool:
-    """Whether a column can hold a number: every float, and an integer of 64 bits."""
+    """Return whether a column can store a number: any float, or a 64-bit integer."""
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 

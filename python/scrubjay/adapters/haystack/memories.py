@@ -1,6 +1,6 @@
-"""The memory store of Haystack's experimental agent: what users and agents said, found again.
+"""The memory store of Haystack's experimental agent: messages of users and agents, searchable.
 
-The protocol is `haystack_experimental.memory_stores.types.MemoryStore`; nothing of it is imported here.
+It implements `haystack_experimental.memory_stores.types.MemoryStore` without importing it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ _AGENT, _RUN, _ROLE, _META = "agent_id", "run_id", "role", "meta"
 
 
 class ScrubjayMemoryStore:
-    """Memories of the users of one tenant, in a file or in memory, found by words and by meaning.
+    """The memories of the users of one tenant, in a file or in memory, searched by words and by meaning.
 
     Args:
-        path: of the file; None: in memory, for this object alone. Stores of one process may share a file.
-        tenant: whose users these are.
-        embedder: as :func:`scrubjay.embedders.from_spec` has it, such as "default"; None: memories are found by words.
-        collection: of the file.
+        path: the path of the file; None: in memory, for this object alone. Stores of one process may share a file.
+        tenant: the tenant of the users.
+        embedder: a spec of :func:`scrubjay.embedders.from_spec`, such as "default"; None: search by words only.
+        collection: the collection of the file.
         index: an open index in place of `path`; a store over an index in memory cannot be serialised.
 
-    A user sees what is exactly that user's; `agent_id` and `run_id` narrow it further. The same message of the same
-    user, agent and run is one memory, since the agent adds a conversation anew after each of its runs. What users and
-    assistants say in a run has its turn in its metadata (`run`, `position`, `speaker`), so that an answer is found by
-    its question (:class:`scrubjay.Neighbours`), unless the meta of the message has one of these names.
+    A search sees exactly the memories of one user; `agent_id` and `run_id` narrow it further. The same message of the
+    same user, agent and run is one memory, because the agent adds the whole conversation again after each of its runs.
+    Messages of users and assistants in a run carry their turn in the metadata (`run`, `position`, `speaker`), so that
+    an answer is found through its question (:class:`scrubjay.Neighbours`), unless the meta of the message already has
+    one of these names.
 
     Raises:
         ValueError: a call names neither user, agent nor run.
@@ -62,7 +63,7 @@ class ScrubjayMemoryStore:
     ) -> None:
         where = path_or_index(None if path is None else Path(path), index)
         self.tenant, self.embedder, self.collection = tenant, embedder, collection
-        Scope(tenant)  # a wrong one is an error now
+        Scope(tenant)  # raises for an invalid tenant
         self._path = str(index.path) if index is not None and index.path is not None else path
         self._borrowed = index is not None
         self._documents = Documents(
@@ -72,10 +73,10 @@ class ScrubjayMemoryStore:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what makes this store again; a store in memory comes back empty.
+        """Return the serialised store; a store in memory is restored empty.
 
         Raises:
-            ValueError: it stands on an index in memory that it was given.
+            ValueError: the store was given an index in memory.
         """
         if self._borrowed and self._path is None:
             raise ValueError("index: a store over an index in memory cannot be serialised; give it a path")
@@ -90,7 +91,7 @@ class ScrubjayMemoryStore:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayMemoryStore:
-        """Make a store of `data`, which :meth:`to_dict` returned."""
+        """Restore a store from `data`, a result of :meth:`to_dict`."""
         return default_from_dict(cls, data)
 
     def add_memories(
@@ -102,14 +103,14 @@ class ScrubjayMemoryStore:
         run_id: str | None = None,
         **_: Any,
     ) -> list[dict[str, Any]]:
-        """Keep messages, all or none; those without a text are passed over. Return {"memory_id", "memory"} of each.
+        """Store messages, all or none, and return {"memory_id", "memory"} of each; messages without text are skipped.
 
         Args:
-            messages: what is kept.
-            user_id, agent_id, run_id: whose; None: not said.
+            messages: the messages.
+            user_id, agent_id, run_id: their owner, agent and run; None: unspecified.
 
         Raises:
-            TypeError: one is no ChatMessage, or its meta holds what JSON cannot express.
+            TypeError: an element is not a ChatMessage, or its meta cannot be expressed in JSON.
         """
         scope, of = self._scope(user_id, agent_id, run_id)
         rows: dict[str, dict[str, Any]] = {}
@@ -139,13 +140,13 @@ class ScrubjayMemoryStore:
     def _number(
         self, rows: list[dict[str, Any]], spoken: dict[str, str], run_id: str | None, scope: Scope
     ) -> None:
-        """Say of new messages, whose speakers are in `spoken` by id, which turns of their run they are: the next."""
+        """Give new messages, whose speakers `spoken` maps from ids, the next turns of their run."""
         if not run_id or not spoken:
             return
         is_turn = Native({"run": run_id, "position": {"$exists": True}, _RUN: run_id})
         last = self._documents.list(scope=scope, exact=True, filter=is_turn, limit=1)  # the newest
         found = (last[0].metadata or {})["position"] if last else -1
-        position = found + 1 if isinstance(found, int) else 0  # it may be the meta of a message
+        position = found + 1 if isinstance(found, int) else 0  # the value may come from a message's meta
         for row in rows:
             if row["id"] in spoken:
                 row["metadata"] |= as_turn(run_id, position, spoken[row["id"]])
@@ -163,14 +164,13 @@ class ScrubjayMemoryStore:
         include_memory_metadata: bool = False,
         **_: Any,
     ) -> list[ChatMessage]:
-        """Return the memories that fit a query best, or without one the latest, as messages of the system.
+        """Return the memories that fit a query best (without a query: the latest) as system messages.
 
         Args:
             query: a question; identifiers in it are found verbatim.
-            filters: Haystack's, on the meta of messages, on role, agent_id and run_id; what they do not admit is not
-                ranked.
-            top_k: how many at most.
-            user_id, agent_id, run_id: whose.
+            filters: Haystack's filters on the meta of messages, on role, agent_id and run_id, applied before ranking.
+            top_k: the maximum number of memories.
+            user_id, agent_id, run_id: whose memories.
             include_memory_metadata: put id, role and times into `meta["retrieved_memory_metadata"]`.
 
         Raises:
@@ -200,7 +200,7 @@ class ScrubjayMemoryStore:
         """Delete the memories of a user, or of an agent or run of that user, in one transaction.
 
         Args:
-            user_id, agent_id, run_id: whose; None: not said.
+            user_id, agent_id, run_id: whose memories; None: unspecified.
         """
         scope, of = self._scope(user_id, agent_id, run_id)
         if of:
@@ -209,7 +209,7 @@ class ScrubjayMemoryStore:
             self._documents.erase(scope, reason="delete_all_memories")
 
     def delete_memory(self, memory_id: str, *, user_id: str | None = None, **_: Any) -> None:
-        """Delete the memory `memory_id` of a user; without `user_id`, of whoever has it. A no-op for an unknown id."""
+        """Delete a user's memory `memory_id`; without `user_id`, any user's. A no-op for an unknown id."""
         if not isinstance(memory_id, str):
             raise TypeError(f"memory_id: expected a str, got {type(memory_id).__name__}")
         if user_id is not None:
@@ -223,7 +223,7 @@ class ScrubjayMemoryStore:
             self._documents.delete_many([memory_id], scope=record.scope)
 
     def close(self) -> None:
-        """Give the file back; the last store of a process that holds it closes it."""
+        """Release the file; it closes with the last store of the process that uses it."""
         self._documents.close()
 
     def _scope(
@@ -242,7 +242,7 @@ class ScrubjayMemoryStore:
 
 
 def _narrowed(of: dict[str, str], filters: dict[str, Any] | None = None) -> Node | None:
-    """Return the conditions of an agent, a run, and of Haystack's filter."""
+    """Return the conditions for an agent, a run and Haystack's filter."""
     asked = translate(filters, _document)
     if not of:
         return asked

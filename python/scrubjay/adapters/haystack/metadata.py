@@ -1,4 +1,4 @@
-"""Questions about the `meta` of many documents: distinct values, ranges, types. Fields are with or without "meta."."""
+"""Statistics over the `meta` of many documents: distinct values, ranges, types. The prefix "meta." is optional."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Metas = Iterable[Mapping[str, Any]]
 
 
 def distinct(metas: Metas, fields: Iterable[str]) -> dict[str, int]:
-    """Return how many different values each field has; in the result without "meta."."""
+    """Return the number of distinct values of each field, named without "meta."."""
     keys = [_key(field) for field in fields]
     values: dict[str, set[tuple[str, str]]] = {key: set() for key in keys}
     for meta in metas:
@@ -21,7 +21,7 @@ def distinct(metas: Metas, fields: Iterable[str]) -> dict[str, int]:
 
 
 def types(metas: Metas) -> dict[str, dict[str, str]]:
-    """Return each field with its type: "boolean", "int", "float" or, for everything else, "keyword"."""
+    """Return the type of each field: "boolean", "int", "float" or, for everything else, "keyword"."""
     names = {bool: "boolean", int: "int", float: "float"}
     return {
         key: {"type": names.get(type(value), "keyword")}
@@ -32,7 +32,7 @@ def types(metas: Metas) -> dict[str, dict[str, str]]:
 
 
 def least_and_greatest(metas: Metas, field: str) -> dict[str, Any]:
-    """Return them as "min" and "max"; both None if the field has no values, or some that do not compare."""
+    """Return the extremes as "min" and "max"; both None if the field has no values, or incomparable ones."""
     key = _key(field)
     values = [meta[key] for meta in metas if isinstance(meta.get(key), (int, float, str))]
     try:
@@ -42,8 +42,8 @@ def least_and_greatest(metas: Metas, field: str) -> dict[str, Any]:
 
 
 def found_values(metas: Metas, field: str, search_term: str | None) -> list[Any]:
-    """Return the different values of a field in the order of their texts; with a `search_term` those whose text holds
-    it, in whatever case."""
+    """Return the distinct values of a field, ordered by their texts; `search_term` keeps those whose text contains it,
+    ignoring case."""
     key, term = _key(field), (search_term or "").lower()
     values = {_identity(meta[key]): meta[key] for meta in metas if meta.get(key) is not None}
     return sorted(
@@ -57,5 +57,5 @@ def _key(field: str) -> str:
 
 
 def _identity(value: Any) -> tuple[str, str]:
-    """Values are different if their types are: 1, 1.0, "1" and True are four."""
+    """Return a key by which values are distinct if their types are: 1, 1.0, "1" and True are four values."""
     return type(value).__name__, json.dumps(value, sort_keys=True, default=str)

@@ -19,12 +19,12 @@ from scrubjay.records import Record
 
 logger = logging.getLogger(__name__)
 
-# How Haystack's in-memory store scales scores to 0..1.
+# The scales of Haystack's in-memory store for scores in 0..1.
 _BM25_SCALE, _DOT_PRODUCT_SCALE = 8.0, 100.0
 
 
 class Retrieval:
-    """The part of the document store that its retrievers call."""
+    """The retrieval methods of the document store, called by its retrievers."""
 
     scope: Scope
     return_embedding: bool
@@ -44,13 +44,13 @@ class Retrieval:
         Args:
             query: the question. Identifiers in it are found verbatim.
             filters: which documents may be found.
-            top_k: how many at most.
-            scale_score: between 0 and 1, as Haystack's in-memory store scales them.
-            return_embedding: None: as the store was made.
-            scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings.
+            top_k: the maximum number of documents.
+            scale_score: scale scores to 0..1 as Haystack's in-memory store does.
+            return_embedding: None: the store's setting.
+            scrubjay_query: further options except the mode: a :class:`scrubjay.Query`, or its settings.
 
         Raises:
-            ValueError: the query is empty, top_k negative, or a setting wrong.
+            ValueError: the query is empty, top_k is negative, or a setting is invalid.
             FilterError: the filter is malformed.
         """
         if not isinstance(query, str) or not query:
@@ -67,18 +67,18 @@ class Retrieval:
         return_embedding: bool | None = False,
         scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
-        """Return the documents that are nearest to the embedding, with their similarities as scores.
+        """Return the documents nearest to the embedding, with their similarities as scores.
 
         Args:
-            query_embedding: as long as those of the documents. The zero vector is near to nothing.
-            scale_score: between 0 and 1, as Haystack's in-memory store scales scores; an l2 distance d becomes
+            query_embedding: of the documents' dimension. Nothing is near to the zero vector.
+            scale_score: scale scores to 0..1 as Haystack's in-memory store does; an l2 distance d becomes
                 1 / (1 + d * d).
-            return_embedding: None: as the store was made.
-            scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings.
+            return_embedding: None: the store's setting.
+            scrubjay_query: further options except the mode: a :class:`scrubjay.Query`, or its settings.
         """
         vector = _checked_embedding(query_embedding)
         if not vector.any():
-            translate(filters, self._document)  # a malformed filter is an error all the same
+            translate(filters, self._document)  # still raises for a malformed filter
             logger.warning("The query's embedding is all zeros, so it is near to nothing.")
             return []
         found = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
@@ -101,8 +101,8 @@ class Retrieval:
         return_embedding: bool | None = False,
         scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
-        """Return the documents that words and embedding find together, fused natively; scores are comparable within
-        one answer only.
+        """Return the documents that words and embedding find together, fused natively; scores are comparable within one
+        answer only.
 
         Args:
             query: the question. Identifiers in it are found verbatim.
@@ -110,7 +110,7 @@ class Retrieval:
             scrubjay_query: how to rank: a :class:`scrubjay.Query`, or its settings such as ``{"mmr": 0.7}``.
 
         Raises:
-            ValueError: the query is empty, top_k negative, or a setting wrong.
+            ValueError: the query is empty, top_k is negative, or a setting is invalid.
             FilterError: the filter is malformed.
         """
         if not isinstance(query, str) or not query:
@@ -159,7 +159,7 @@ class Retrieval:
         return found
 
     def _document(self, record: Record, with_embedding: bool) -> Document:
-        """Return the document of a memory; a listing's has no vector yet."""
+        """Return the document of a memory; a record of a listing has no vector, so it is read first."""
         if with_embedding and record.vector is None:
             (whole,) = self._documents.get_many([record.id], scope=record.scope, exact=True)
             record = record if whole is None else whole

@@ -1,4 +1,4 @@
-"""The retrievers: components of a pipeline that ask a :class:`ScrubjayDocumentStore`."""
+"""The retrievers: pipeline components that search a :class:`ScrubjayDocumentStore`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.backend import as_query, awaited
 from scrubjay.fusion import Query
 
 _MODULE = "haystack_integrations.components.retrievers.scrubjay"
-"""By which Haystack serialises the retrievers."""
+"""The module under which Haystack serialises the retrievers."""
 
 _MODULE_BEFORE = "scrubjay.adapters.haystack.retrievers"
 
@@ -21,7 +21,7 @@ Documents = list[Document]
 
 
 class _Retriever:
-    """What the three have in common: which store, which filters, how many."""
+    """The common part of the three: the store, the filters and the options."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class _Retriever:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what makes this component, and its store, again.
+        """Return the serialised component with its store.
 
         Raises:
-            ValueError: its query has what belongs to one question.
+            ValueError: the query has options that belong to one question.
         """
         options = dict(self._options)
         if isinstance(asked := options["scrubjay_query"], Query):
@@ -72,10 +72,10 @@ class _Retriever:
 
     @classmethod
     def from_dict(cls: type[R], data: dict[str, Any]) -> R:
-        """Make a component of what :meth:`to_dict` returned."""
+        """Restore a component from a result of :meth:`to_dict`."""
         parameters = dict(data.get("init_parameters", {}))
         store = parameters.get("document_store")
-        if isinstance(store, dict):  # known by its type; nothing is imported by a name from the data
+        if isinstance(store, dict):  # the class is known; nothing is imported by a name in the data
             parameters["document_store"] = ScrubjayDocumentStore.from_dict(store)
         named = data.get("type")
         if named == f"{_MODULE_BEFORE}.{cls.__name__}":
@@ -83,7 +83,7 @@ class _Retriever:
         return default_from_dict(cls, {**data, "type": named, "init_parameters": parameters})
 
     def _arguments(self, filters: dict[str, Any] | None, top_k: int | None, **given: Any) -> dict[str, Any]:
-        """Arguments for the store: what was given now before what was given to the constructor."""
+        """Return the arguments for the store; those of this call override those of the constructor."""
         own = {name: self._options[name] if value is None else value for name, value in given.items()}
         return {
             "filters": apply_filter_policy(self.filter_policy, self.filters, filters),
@@ -94,17 +94,17 @@ class _Retriever:
 
 @component
 class ScrubjayBM25Retriever(_Retriever):
-    """Finds documents by their words.
+    """Retrieves documents by their words.
 
     Args:
-        document_store: where to look.
+        document_store: the store to search.
         filters: which documents may be found.
-        top_k: how many at most.
+        top_k: the maximum number of documents.
         scale_score: scores between 0 and 1 in place of BM25.
         return_embedding: whether the documents carry their embeddings.
         filter_policy: whether filters at run time replace these or are merged with them.
-        scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings. One with ids,
-            keywords or rankings is for `run`: it cannot be serialised.
+        scrubjay_query: further options except the mode: a :class:`scrubjay.Query`, or its settings. One with ids,
+            keywords or rankings cannot be serialised; pass it to `run`.
 
     >>> store = ScrubjayDocumentStore(tenant="acme")
     >>> store.write_documents([Document(content="The staging key prefix is sk-stg-0041.")])
@@ -126,12 +126,12 @@ class ScrubjayBM25Retriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the best first}; the arguments go before those of the constructor.
+        """Return {"documents": the best first}; the arguments override those of the constructor.
 
         Args:
             query: the question.
-            filters, top_k, scale_score, return_embedding, scrubjay_query: as for the constructor; None: what it
-                got.
+            filters, top_k, scale_score, return_embedding, scrubjay_query: as in the constructor; None: the value
+                given there.
         """
         arguments = self._arguments(
             filters,
@@ -147,10 +147,10 @@ class ScrubjayBM25Retriever(_Retriever):
 
 @component
 class ScrubjayEmbeddingRetriever(_Retriever):
-    """Finds documents by their embeddings. The arguments are those of :class:`ScrubjayBM25Retriever`.
+    """Retrieves documents by their embeddings. The arguments are those of :class:`ScrubjayBM25Retriever`.
 
     Args:
-        document_store: what is searched.
+        document_store: the store to search.
         filters, top_k, scale_score, return_embedding, filter_policy, scrubjay_query: as there.
 
     >>> store = ScrubjayDocumentStore(tenant="acme")
@@ -172,12 +172,12 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the nearest first}; the arguments go before those of the constructor.
+        """Return {"documents": the nearest first}; the arguments override those of the constructor.
 
         Args:
             query_embedding: the vector of the question.
-            filters, top_k, scale_score, return_embedding, scrubjay_query: as for the constructor; None: what it
-                got.
+            filters, top_k, scale_score, return_embedding, scrubjay_query: as in the constructor; None: the value
+                given there.
         """
         arguments = self._arguments(
             filters,
@@ -193,16 +193,16 @@ class ScrubjayEmbeddingRetriever(_Retriever):
 
 @component
 class ScrubjayHybridRetriever(_Retriever):
-    """Finds documents by words and embedding in one native call.
+    """Retrieves documents by words and embedding in one native call.
 
     Args:
-        document_store: where to look.
+        document_store: the store to search.
         filters: which documents may be found.
-        top_k: how many at most.
+        top_k: the maximum number of documents.
         return_embedding: whether the documents carry their embeddings.
         filter_policy: whether filters at run time replace these or are merged with them.
         scrubjay_query: how to rank: a :class:`scrubjay.Query`, or its settings such as ``{"mmr": 0.7}``. One with ids,
-            keywords or rankings is for `run`: it cannot be serialised.
+            keywords or rankings cannot be serialised; pass it to `run`.
 
     >>> store = ScrubjayDocumentStore(tenant="acme", embedder="default")
     >>> store.write_documents([Document(content="Lies awake after espresso."), Document(content="Pays by card.")])
@@ -222,7 +222,7 @@ class ScrubjayHybridRetriever(_Retriever):
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
-        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
+        _Retriever.__init__(  # the decorator replaces the class, so super() fails
             self, document_store, filters, top_k, False, return_embedding, filter_policy, scrubjay_query
         )
         del self._options["scale_score"]  # fused scores have no scale
@@ -237,12 +237,12 @@ class ScrubjayHybridRetriever(_Retriever):
         return_embedding: bool | None = None,
         scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
-        """Return {"documents": the best first}. Without an embedding the store's embedder makes one, if it has one.
+        """Return {"documents": the best first}. The store's embedder, if any, makes a missing embedding.
 
         Args:
             query: the question.
             query_embedding: its vector.
-            filters, top_k, return_embedding, scrubjay_query: as for the constructor; None: what it got.
+            filters, top_k, return_embedding, scrubjay_query: as in the constructor; None: the value given there.
         """
         arguments = self._arguments(
             filters, top_k, return_embedding=return_embedding, scrubjay_query=scrubjay_query

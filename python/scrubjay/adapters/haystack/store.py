@@ -30,19 +30,19 @@ _TYPE_BEFORE = "scrubjay.adapters.haystack.store.ScrubjayDocumentStore"
 
 
 class ScrubjayDocumentStore(Retrieval):
-    """Documents of one scope, in a file or in memory, found by keywords and by embedding.
+    """Documents of one scope, in a file or in memory, searched by keywords and by embedding.
 
     Args:
-        path: of the file; None: in memory, for this object alone. Stores of one process may share a file.
-        collection: by default "haystack", or the index itself; "" is a file's collection without a name, whose kind is
-            as it is.
-        tenant, user, agent: whose documents these are. The store also finds what is shared with them (see
-            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. An id in another scope is
-            another document.
+        path: the path of the file; None: in memory, for this object alone. Stores of one process may share a file.
+        collection: by default "haystack", or the index itself; "" is a file's unnamed collection, with its existing
+            settings.
+        tenant, user, agent: the owner of these documents. The store also finds what is shared with the owner (see
+            :class:`scrubjay.Scope`); it changes and deletes only documents of exactly this scope. An id in another
+            scope is another document.
         embedding_similarity_function: "cosine", "dot_product" or "l2" (the negated squared distance).
-        dtype: "f32" gives embeddings back as they were; "f16" rounds them and takes half the memory.
-        embedder: what embeds documents and queries that come without an embedding, as
-            :func:`scrubjay.embedders.from_spec` has it, such as "default". None: pipelines bring all embeddings.
+        dtype: "f32" returns embeddings unchanged; "f16" rounds them and takes half the memory.
+        embedder: embeds documents and queries that come without an embedding: a spec of
+            :func:`scrubjay.embedders.from_spec`, such as "default". None: pipelines supply all embeddings.
         return_embedding: whether returned documents carry their embeddings.
         index: an open index in place of `path`; a store over an index in memory cannot be serialised.
 
@@ -62,7 +62,7 @@ class ScrubjayDocumentStore(Retrieval):
     ['1']
     """
 
-    __module__ = "haystack_integrations.document_stores.scrubjay"  # by which Haystack serialises it
+    __module__ = "haystack_integrations.document_stores.scrubjay"  # the name for serialisation
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ScrubjayDocumentStore(Retrieval):
         if collection is None:
             collection = "haystack" if index is None else ""
         self.scope = Scope(tenant, user, agent)
-        """Who asks, and whose the written documents are."""
+        """The scope of searches, and the owner of written documents."""
         self.collection = index.name if index is not None and not collection else collection
         self.embedding_similarity_function = embedding_similarity_function
         self.dtype = dtype
@@ -101,18 +101,18 @@ class ScrubjayDocumentStore(Retrieval):
         if model is not None and (own is None or own.name != model.name):
             self.index.embedder = model
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def index(self) -> Index:
-        """The collection's index, for what Haystack has no word for."""
+        """The collection's index, for operations that Haystack lacks."""
         return self._documents.index
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what makes this store again; a store in memory comes back empty.
+        """Return the serialised store; a store in memory is restored empty.
 
         Raises:
-            ValueError: it stands on an index in memory that it was given.
+            ValueError: the store was given an index in memory.
         """
         if self._borrowed and self._path is None:
             raise ValueError("index: a store over an index in memory cannot be serialised; give it a path")
@@ -131,12 +131,12 @@ class ScrubjayDocumentStore(Retrieval):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayDocumentStore:
-        """Make a store of `data`, which :meth:`to_dict` returned."""
+        """Restore a store from `data`, a result of :meth:`to_dict`."""
         own = f"{cls.__module__}.{cls.__name__}"
         return default_from_dict(cls, {**data, "type": own} if data.get("type") == _TYPE_BEFORE else data)
 
     def close(self) -> None:
-        """Give the file back; the last store of a process that holds it closes it."""
+        """Release the file; it closes with the last store of the process that uses it."""
         self._documents.close()
 
     def __enter__(self) -> ScrubjayDocumentStore:
@@ -150,16 +150,16 @@ class ScrubjayDocumentStore(Retrieval):
     def write_documents(
         self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """Write documents, all or none, and return how many were written.
+        """Write documents, all or none, and return the number written.
 
         Args:
-            documents: with embeddings of one length; without one, a document is found by its words only.
-            policy: NONE is FAIL, as in Haystack's in-memory store; SKIP writes those whose ids are new (of equal ids in
-                `documents` the first); OVERWRITE replaces (the last). Between processes, an id that another one writes
-                in the same moment is overwritten.
+            documents: with embeddings of one length; a document without one is found by its words only.
+            policy: NONE is FAIL, as in Haystack's in-memory store; SKIP writes documents with new ids (of equal ids in
+                `documents` the first); OVERWRITE replaces (the last). An id that another process writes at the same
+                moment is overwritten.
 
         Raises:
-            DuplicateDocumentError: with FAIL or NONE an id exists, or occurs twice.
+            DuplicateDocumentError: with FAIL or NONE, an id exists or occurs twice.
             ValueError, TypeError: an argument is not a document, or cannot be stored; the message says which.
         """
         if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
@@ -192,17 +192,17 @@ class ScrubjayDocumentStore(Retrieval):
             return len(fresh)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Add `meta` to that of the scope's own documents that match; return how many. They count as rewritten.
+        """Merge `meta` into that of the scope's own matching documents and return their number; counts as a write.
 
         Args:
-            filters: Haystack's.
-            meta: what is added.
+            filters: Haystack's filters.
+            meta: the keys to add.
         """
         with self._documents.turn:
             changed = []
             for record, document in self._matching(filters, exact=True, with_embedding=True):
                 fields = self._fields(replace(document, meta=document.meta | meta))
-                if fields["vector"] is None:  # the vector that the store's own embedder made of the same text
+                if fields["vector"] is None:  # keep the embedding of the same text
                     fields["vector"] = record.vector
                 fields |= {"created_at": record.created_at, "expires_at": record.expires_at}
                 changed.append(fields)
@@ -210,7 +210,7 @@ class ScrubjayDocumentStore(Retrieval):
         return len(changed)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Delete the scope's own documents with these ids, at once; ids of no document are passed over.
+        """Delete the scope's own documents with these ids, in one transaction; unknown ids are skipped.
 
         Args:
             document_ids: their ids.
@@ -218,16 +218,16 @@ class ScrubjayDocumentStore(Retrieval):
         self._documents.delete_many(document_ids, scope=self.scope)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Delete the scope's own documents that match, at once; return how many.
+        """Delete the scope's own matching documents, in one transaction, and return their number.
 
         Args:
-            filters: Haystack's.
+            filters: Haystack's filters.
         """
         where = translate(filters, self._document)
         return self._documents.delete_many(scope=self.scope, filter=EVERYTHING if where is None else where)
 
     def delete_all_documents(self) -> None:
-        """Delete all documents that are exactly the scope's own."""
+        """Delete all documents of exactly this scope."""
         self._documents.erase(self.scope)
 
     def _fields(self, document: Document) -> dict[str, Any]:
@@ -240,37 +240,37 @@ class ScrubjayDocumentStore(Retrieval):
         if records:
             self._documents.upsert_many(records)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def count_documents(self) -> int:
-        """Return how many documents the scope sees."""
+        """Return the number of documents that the scope sees."""
         return self._documents.count(self.scope)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
-        """Return the documents that match, in the order in which they were written.
+        """Return the matching documents, in the order in which they were written.
 
         Args:
-            filters: Haystack's; None: all documents.
+            filters: Haystack's filters; None: all documents.
 
         Raises:
-            FilterError: the filter is malformed, or orders values without an order.
+            FilterError: the filter is malformed, or orders values that have no order.
         """
         embedded = self.return_embedding
         documents = [document for _, document in self._matching(filters, with_embedding=embedded)]
         return documents if embedded else [replace(document, embedding=None) for document in documents]
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """Return how many documents match.
+        """Return the number of matching documents.
 
         Args:
-            filters: Haystack's.
+            filters: Haystack's filters.
         """
         return self._documents.count(self.scope, filter=translate(filters, self._document))
 
     def _matching(
         self, filters: dict[str, Any] | None, *, exact: bool = False, with_embedding: bool = False
     ) -> Iterator[tuple[Record, Document]]:
-        """The memories that a filter admits, oldest first, and what documents they are."""
+        """Yield the memories that pass a filter, oldest first, with their documents."""
         where = translate(filters, self._document)
         records = self._documents.list(scope=self.scope, filter=where, exact=exact, order="oldest")
         if with_embedding:
@@ -280,7 +280,7 @@ class ScrubjayDocumentStore(Retrieval):
                 found = self._documents.get_many(ids, scope=scope, exact=True)
                 whole.update({(one.scope, one.id): one for one in found if one is not None})
             keys = [(record.scope, record.id) for record in records]
-            records = [whole[key] for key in keys if key in whole]  # others are gone since the listing
+            records = [whole[key] for key in keys if key in whole]  # others were deleted since the listing
         for record in records:
             yield record, self._document(record, with_embedding)
 
@@ -289,21 +289,21 @@ class ScrubjayDocumentStore(Retrieval):
     def count_unique_metadata_by_filter(
         self, filters: dict[str, Any], metadata_fields: list[str]
     ) -> dict[str, int]:
-        """Return how many different values each field has among the documents that match.
+        """Return the number of distinct values of each field among the matching documents.
 
         Args:
-            filters: Haystack's.
-            metadata_fields: with or without "meta." before them; in the result without.
+            filters: Haystack's filters.
+            metadata_fields: with or without the prefix "meta.", which the result lacks.
         """
         return metadata.distinct(self._metas(filters), metadata_fields)
 
     def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
-        """Return each field with its type: "boolean", "int", "float" or, for everything else, "keyword"."""
+        """Return the type of each field: "boolean", "int", "float" or, for everything else, "keyword"."""
         return metadata.types(self._metas(None))
 
     def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
-        """Return the least and the greatest value of `metadata_field` as "min" and "max"; both None if it has no
-        values, or some that do not compare."""
+        """Return the extremes of `metadata_field` as "min" and "max"; both None if it has no values, or incomparable
+        ones."""
         return metadata.least_and_greatest(self._metas(None), metadata_field)
 
     def get_metadata_field_unique_values(
@@ -314,13 +314,13 @@ class ScrubjayDocumentStore(Retrieval):
         size: int = 10,
         filters: dict[str, Any] | None = None,
     ) -> tuple[list[Any], int]:
-        """Return different values of a field in the order of their texts, and how many there are.
+        """Return a page of the distinct values of a field, ordered by their texts, and their total number.
 
         Args:
-            metadata_field: with or without "meta.".
-            search_term: only values whose text holds it, in whatever case.
-            from_, size: which of them.
-            filters: of which documents.
+            metadata_field: with or without the prefix "meta.".
+            search_term: keep values whose text contains it, ignoring case.
+            from_, size: the page.
+            filters: restricts the documents.
         """
         values = metadata.found_values(self._metas(filters), metadata_field, search_term)
         return values[from_ : from_ + size], len(values)
@@ -328,7 +328,7 @@ class ScrubjayDocumentStore(Retrieval):
     def _metas(self, filters: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
         return (document.meta for _, document in self._matching(filters))
 
-    # ------------------------------------------------------------------ the same without blocking an event loop
+    # ------------------------------------------------------------------ async twins
 
     write_documents_async = awaited(write_documents, "write_documents_async")
     update_by_filter_async = awaited(update_by_filter, "update_by_filter_async")

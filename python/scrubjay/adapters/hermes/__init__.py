@@ -1,8 +1,8 @@
 """Hermes Agent's memory provider over a :class:`scrubjay.Memory`.
 
-Hermes finds it as the provider "scrubjay": by the entry point that Scrubjay declares, or, where it looks for plugins in
-its home only, after :func:`install`. Then `memory.provider: scrubjay` in its config.yaml turns it on. Nothing of Hermes
-is imported here: its manager calls a provider by its methods alone.
+Hermes discovers it as the provider "scrubjay" through Scrubjay's entry point, or, in versions that look for plugins
+only in their home, after :func:`install`. `memory.provider: scrubjay` in its config.yaml then enables it. Nothing of
+Hermes is imported here, because its manager only calls the methods of a provider.
 
 >>> import tempfile
 >>> home = tempfile.TemporaryDirectory()

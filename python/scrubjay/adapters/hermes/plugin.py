@@ -1,4 +1,4 @@
-"""How Hermes finds the provider."""
+"""Registration of the provider with Hermes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ description: "Scrubjay - local memory in one file: found by words and meaning, s
 
 
 def register(ctx: Any) -> None:
-    """Give Hermes' context `ctx` the provider; Hermes calls this."""
+    """Register the provider in Hermes' context `ctx`; called by Hermes."""
     ctx.register_memory_provider(ScrubjayMemoryProvider())
 
 
 def install(hermes_home: str | os.PathLike[str] | None = None) -> Path:
-    """Write the plugin's folder into Hermes' home `hermes_home` (None: `HERMES_HOME`, or ``~/.hermes``), and return it.
+    """Write the plugin's folder to Hermes' home `hermes_home` (None: `HERMES_HOME`, or ``~/.hermes``), and return it.
 
-    For versions of Hermes that do not look for installed packages. Writing it again changes nothing.
+    For versions of Hermes that do not discover installed packages. Idempotent.
     """
     folder = home_of(hermes_home) / "plugins" / "scrubjay"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The provider: Hermes' `MemoryProvider` by its methods."""
+"""The provider: the methods of Hermes' `MemoryProvider`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turns import Extract, Said, TurnMemory, block_of, writable
+from scrubjay.adapters._turn_memory import Extract, Said, TurnMemory, block_of, writable
 from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined
@@ -25,14 +25,14 @@ _log = logging.getLogger(__name__)
 _NOTED = {"both": ("user", "model"), "user": ("user",), "none": ()}
 _INTRODUCTION = (
     "# Scrubjay memory\n"
-    "What is relevant of earlier sessions is given with each message. scrubjay_search looks for more, "
+    "Relevant memories of earlier sessions come with each message. scrubjay_search looks for more, "
     "scrubjay_remember keeps a fact for later sessions, scrubjay_forget deletes one."
 )
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What the last prefetch put in, as Hermes' indicator reads it."""
+    """The result count of the last prefetch, for Hermes' indicator."""
 
     provider_label: str
     count: int
@@ -40,20 +40,20 @@ class Recalled:
 
 
 class ScrubjayMemoryProvider:
-    """What an agent remembers of each of its users, in one file of Hermes' home.
+    """An agent's memory of each of its users, in one file of Hermes' home.
 
-    Before a turn Hermes is given the memories that fit what was asked, if any reaches the floor; policies and
-    preferences are part of the system prompt. After a turn the messages are in the trace of the session, and noted for
-    other sessions. What Hermes' own memory tool writes is mirrored as facts. A memory's scope is Hermes' workspace, the
-    user (of a platform), and the profile: no user of a gateway sees another's.
+    Before a turn Hermes receives the memories that fit the question, if any reaches the floor; policies and preferences
+    are part of the system prompt. After a turn its messages are in the trace of the session, and stored as notes for
+    other sessions. Writes of Hermes' own memory tool are mirrored as facts. A memory's scope is Hermes' workspace, the
+    user (of a platform), and the profile: users of a gateway are isolated from each other.
 
     Args:
-        path: of the file; None: as the settings say ("scrubjay/memory.scrubjay" in Hermes' home).
+        path: the path of the file; None: that of the settings ("scrubjay/memory.scrubjay" in Hermes' home).
         extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads a session after each turn, in the background.
-        settings: in place of those in Hermes' home ("scrubjay.json"), which
-            :data:`scrubjay.adapters.hermes.settings.SCHEMA` lists.
+        settings: override those in Hermes' home ("scrubjay.json"); listed in
+            :data:`scrubjay.adapters.hermes.settings.SCHEMA`.
 
-    Subagents, cron jobs and flushes read, and write nothing.
+    Subagents, cron jobs and flushes read but do not write.
     """
 
     pre_compress_checkpoint_api_version = 1
@@ -81,7 +81,7 @@ class ScrubjayMemoryProvider:
 
     @property
     def memory(self) -> Memory:
-        """The memory, for what Hermes has no word for: policies, preferences, forgetting.
+        """The memory, for operations that Hermes lacks: policies, preferences, forgetting.
 
         Raises:
             ClosedError: the provider is not initialised, or was shut down.
@@ -90,25 +90,25 @@ class ScrubjayMemoryProvider:
             raise ClosedError("the memory provider is not initialised")
         return self._turns.memory
 
-    # ------------------------------------------------------------------ life
+    # ------------------------------------------------------------------ lifecycle
 
     def is_available(self) -> bool:
-        """Whether it can be used: always, since it needs nothing but this package."""
+        """Return True: the provider needs nothing but this package."""
         return True
 
     def unavailable_reason(self) -> str:
-        """Return why not; never."""
+        """Return an empty string: the provider is always available."""
         return ""
 
     def initialize(self, session_id: str, **given: Any) -> None:
-        """Open the file for a session. Hermes says its home, the platform, the user, the profile and the context.
+        """Open the file for a session. Hermes passes its home, the platform, the user, the profile and the context.
 
         Args:
-            session_id: of the session.
-            given: what else Hermes says: `hermes_home`, `platform`, `user_id` and more.
+            session_id: the id of the session.
+            given: Hermes' other arguments: `hermes_home`, `platform`, `user_id` and more.
 
         Raises:
-            ValueError: a setting is wrong.
+            ValueError: a setting is invalid.
             StoreError, StoreFormatError, CorruptIndexError: the file cannot be opened.
         """
         self.shutdown()
@@ -131,16 +131,16 @@ class ScrubjayMemoryProvider:
         )
 
     def initialize_for_inspection(self, session_id: str, **given: Any) -> None:
-        """Open nothing: tools and the introduction are the same for all.
+        """Open nothing: tools and introduction do not depend on the memory.
 
         Args:
-            session_id: of the session.
-            given: not used.
+            session_id: the id of the session.
+            given: ignored.
         """
         self._session_id = session_id
 
     def shutdown(self) -> None:
-        """Record what is pending and close the file."""
+        """Record pending prompts and close the file."""
         turns, self._turns = self._turns, None
         with self._lock:
             runs, self._runs = list(self._runs.values()), {}
@@ -152,18 +152,18 @@ class ScrubjayMemoryProvider:
     # ------------------------------------------------------------------ a turn
 
     def system_prompt_block(self) -> str:
-        """Return what the model should know of the tools, and the policies and preferences in force."""
+        """Return the introduction to the tools, and the policies and preferences in force."""
         if self._turns is None:
             return _INTRODUCTION
         known = self._turns.known(self._scope)
         return f"{_INTRODUCTION}\n\n{known}" if known else _INTRODUCTION
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
-        """Return the memories that fit what was asked as a list; empty if none reaches the floor.
+        """Return a list of the memories that fit the question; empty if none reaches the floor.
 
         Args:
-            query: what was asked.
-            session_id: of the session; "": the present one.
+            query: the question.
+            session_id: the id of the session; "": the current one.
         """
         self._recalled = 0
         if self._turns is None or not query.strip():
@@ -176,14 +176,14 @@ class ScrubjayMemoryProvider:
         return block_of(made)
 
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
-        """Do nothing: recall takes about a millisecond, so nothing is fetched ahead.
+        """Do nothing: recall takes about a millisecond, so prefetching is not worth it.
 
         Args:
-            query, session_id: not used.
+            query, session_id: ignored.
         """
 
     def recall_status(self) -> Recalled | None:
-        """Return how many memories the last prefetch gave; None if none."""
+        """Return the number of memories of the last prefetch; None for zero."""
         return Recalled("Scrubjay", self._recalled, "\U0001f426") if self._recalled else None
 
     def sync_turn(
@@ -195,13 +195,13 @@ class ScrubjayMemoryProvider:
         messages: Sequence[Mapping[str, Any]] | None = None,
         turn_author: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep a turn; it is durable when this returns.
+        """Record a turn durably.
 
         Args:
-            user_content, assistant_content: what was said by whom.
-            session_id: of the session; "": the present one.
-            messages: Hermes'; not used.
-            turn_author: who spoke, where several people do.
+            user_content, assistant_content: the messages of the turn.
+            session_id: the id of the session; "": the current one.
+            messages: Hermes'; ignored.
+            turn_author: the speaker, if several people take part.
         """
         if self._turns is None or not self._writes:
             return
@@ -215,33 +215,33 @@ class ScrubjayMemoryProvider:
     # ------------------------------------------------------------------ tools
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
-        """Return the tools: search, remember, forget; where nothing may be written, search alone."""
+        """Return the tools: search, remember, forget; only search if the context is read-only."""
         return list(SCHEMAS) if self._writes else SCHEMAS[:1]
 
     def handle_tool_call(self, tool_name: str, args: Mapping[str, Any], **_: Any) -> str:
         """Run a tool; return JSON.
 
         Args:
-            tool_name, args: as the model asked for them.
+            tool_name, args: from the model's call.
         """
         if tool_name not in {schema["name"] for schema in self.get_tool_schemas()}:
             tool_name = f"{tool_name} (not offered)"
         return Tools(self.memory, self._scope).call(tool_name, args, self._session_id)
 
-    # ------------------------------------------------------------------ what else happens
+    # ------------------------------------------------------------------ other events
 
     def on_turn_start(self, turn_number: int, message: str, **_: Any) -> None:
         """Do nothing.
 
         Args:
-            turn_number, message: not used.
+            turn_number, message: ignored.
         """
 
     def on_session_end(self, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Record the prompt of a turn that was not finished.
+        """Record the prompt of an unfinished turn.
 
         Args:
-            messages: of the session; each was kept already.
+            messages: of the session; ignored, because each was recorded after its turn.
         """
         with self._lock:
             run = self._runs.pop(self._session_id, None)
@@ -257,30 +257,30 @@ class ScrubjayMemoryProvider:
         rewound: bool = False,
         **_: Any,
     ) -> None:
-        """Go on with another session. What the one before said is recalled there, also after a compression.
+        """Switch to another session, in which messages of the previous one are recalled, also after a compression.
 
         Args:
-            new_session_id: of the session that goes on.
-            parent_session_id, reset, rewound: Hermes'; not used.
+            new_session_id: the id of the new session.
+            parent_session_id, reset, rewound: Hermes'; ignored.
         """
         with self._lock:
             self._runs.pop(self._session_id, None)
         self._session_id = new_session_id
 
     def on_pre_compress(self, messages: Sequence[Mapping[str, Any]], **_: Any) -> str:
-        """Add nothing: each turn was kept already.
+        """Add nothing: each turn was recorded already.
 
         Args:
-            messages: that Hermes is about to compress; not used.
+            messages: the messages to compress; ignored.
         """
         return ""
 
     def on_delegation(self, task: str, result: str, *, child_session_id: str = "", **_: Any) -> None:
-        """Keep what a subagent answered in the trace.
+        """Record the answer of a subagent in the trace.
 
         Args:
-            task, result: what was asked and answered.
-            child_session_id: of the subagent.
+            task, result: the task and its answer.
+            child_session_id: the session of the subagent.
         """
         if self._turns is not None and self._writes and result.strip():
             run = self.memory.session(self._scope, self._session_id)
@@ -291,16 +291,16 @@ class ScrubjayMemoryProvider:
     def on_memory_write(
         self, action: str, target: str, content: str, metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Mirror what Hermes' own memory tool wrote ("add", "replace", "remove") as facts.
+        """Mirror a write of Hermes' own memory tool ("add", "replace", "remove") as facts.
 
-        What is replaced or removed is found by its whole text, which Hermes gives as `previous_content`; without it a
-        replacement is an addition, and a removal takes out what `content` says.
+        The replaced or removed fact is found by its whole text, which Hermes passes as `previous_content`. Without it a
+        replacement is an addition, and a removal deletes the fact with the text `content`.
 
         Args:
-            action: one of the three.
-            target: which of Hermes' files: "user" or "memory".
-            content: what it says.
-            metadata: what else Hermes knows, such as `previous_content`.
+            action: "add", "replace" or "remove".
+            target: the file of Hermes': "user" or "memory".
+            content: the text.
+            metadata: further values of Hermes', such as `previous_content`.
         """
         if self._turns is None or not self._writes:
             return
@@ -316,20 +316,20 @@ class ScrubjayMemoryProvider:
     # ------------------------------------------------------------------ settings
 
     def get_config_schema(self) -> list[dict[str, Any]]:
-        """Return what `hermes memory setup` asks for; nothing of it is secret."""
+        """Return the questions of `hermes memory setup`; no answer is secret."""
         return [dict(field) for field in SCHEMA]
 
     def save_config(self, values: Mapping[str, Any], hermes_home: str) -> None:
         """Write settings to "scrubjay.json" in Hermes' home.
 
         Args:
-            values: name -> setting.
+            values: settings by name.
             hermes_home: the folder.
         """
         saved(values, home_of(hermes_home))
 
     def backup_paths(self) -> list[str]:
-        """Return the file, if it is not in Hermes' home, which is backed up anyway."""
+        """Return the file, unless it is in Hermes' home, which is backed up anyway."""
         home = home_of(None)
         path = self._place({**settings_of(home), **(self._settings or {})}, home)
         return [] if home in path.parents else [str(path)]
@@ -346,7 +346,7 @@ class ScrubjayMemoryProvider:
 
 
 def _embedder_of(spec: str) -> Embedder | None:
-    """Return the model that a setting names. The default one may not be installed: then memories are found by words."""
+    """Return the embedder of a setting; None, for search by words, if the default one is not installed."""
     try:
         return from_spec(spec) if spec else None
     except MissingExtraError:
@@ -357,7 +357,7 @@ def _embedder_of(spec: str) -> Embedder | None:
 
 
 def _scope_of(given: Mapping[str, Any]) -> Scope:
-    """Hermes' workspace is the tenant, a user of a platform the user, its profile the agent."""
+    """Return the scope: Hermes' workspace is the tenant, the user of a platform the user, its profile the agent."""
     user = given.get("user_id") or given.get("user_id_alt")
     platform = given.get("platform") or "cli"
     return Scope(

@@ -12,8 +12,16 @@ _SETTINGS = "scrubjay.json"
 
 SCHEMA: list[dict[str, Any]] = [
     {"key": "path", "description": "Path of the file", "default": "$HERMES_HOME/scrubjay/memory.scrubjay"},
-    {"key": "embedder", "description": "Model to find by meaning; empty: by words", "default": "default"},
-    {"key": "budget_tokens", "description": "Tokens of what is recalled for a turn", "default": "1000"},
+    {
+        "key": "embedder",
+        "description": "Model for search by meaning; empty: search by words",
+        "default": "default",
+    },
+    {
+        "key": "budget_tokens",
+        "description": "Token budget for recalled memories in a turn",
+        "default": "1000",
+    },
     {
         "key": "floor",
         "description": "How relevant a memory must be to be recalled",
@@ -22,12 +30,12 @@ SCHEMA: list[dict[str, Any]] = [
     },
     {
         "key": "noted",
-        "description": "Whose messages are kept to be recalled later",
+        "description": "Whose messages are stored for later recall",
         "default": "both",
         "choices": ["both", "user", "none"],
     },
 ]
-"""What `hermes memory setup` asks for."""
+"""The questions of `hermes memory setup`."""
 
 
 def home_of(given: str | os.PathLike[str] | None) -> Path:
@@ -36,10 +44,10 @@ def home_of(given: str | os.PathLike[str] | None) -> Path:
 
 
 def settings_of(home: Path) -> dict[str, Any]:
-    """Return the settings in Hermes' home; of none, the defaults.
+    """Return the settings in Hermes' home; the defaults if there is no file.
 
     Raises:
-        ValueError: the file holds something else, or a setting that there is not.
+        ValueError: the file is malformed, or has an unknown setting.
     """
     file = home / _SETTINGS
     defaults = {field["key"]: field["default"] for field in SCHEMA}
@@ -58,7 +66,7 @@ def settings_of(home: Path) -> dict[str, Any]:
 
 
 def saved(values: Mapping[str, Any], home: Path) -> None:
-    """Write settings into Hermes' home; what is not among them stays."""
+    """Write settings to Hermes' home, keeping the others."""
     known = {field["key"] for field in SCHEMA}
     there = settings_of(home) if (home / _SETTINGS).exists() else {}
     kept = {**there, **{key: value for key, value in values.items() if key in known}}

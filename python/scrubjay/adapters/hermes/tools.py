@@ -1,4 +1,4 @@
-"""The tools that Hermes' model may call."""
+"""The tools of Hermes' model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _MAX = 50
 SCHEMAS: list[dict[str, Any]] = [
     {
         "name": "scrubjay_search",
-        "description": "Search what is remembered of earlier sessions: facts, and what was said. Finds identifiers "
-        "(ticket numbers, keys, file names) verbatim.",
+        "description": "Search the memories of earlier sessions: facts and messages. Finds "
+        "identifiers (ticket numbers, keys, file names) verbatim.",
         "parameters": {
             "type": "object",
             "properties": {
@@ -27,20 +27,23 @@ SCHEMAS: list[dict[str, Any]] = [
     },
     {
         "name": "scrubjay_remember",
-        "description": "Remember a fact for later sessions. What contradicts it ends; what does not, stays.",
+        "description": "Remember a fact for later sessions. Facts that it contradicts end; others stay in force.",
         "parameters": {
             "type": "object",
             "properties": {
-                "content": {"type": "string", "description": "One statement that is true later, too."},
-                "subject": {"type": "string", "description": "Whom or what it is about."},
-                "predicate": {"type": "string", "description": "What it says of it, such as 'lives in'."},
+                "content": {"type": "string", "description": "One statement that will still be true later."},
+                "subject": {"type": "string", "description": "The subject of the statement."},
+                "predicate": {
+                    "type": "string",
+                    "description": "What it says about the subject, such as 'lives in'.",
+                },
             },
             "required": ["content"],
         },
     },
     {
         "name": "scrubjay_forget",
-        "description": "Delete one memory for good, by the id that scrubjay_search gave.",
+        "description": "Delete one memory for good, by its id from scrubjay_search.",
         "parameters": {
             "type": "object",
             "properties": {"id": {"type": "string", "description": "The id."}},
@@ -51,13 +54,13 @@ SCHEMAS: list[dict[str, Any]] = [
 
 
 class Tools:
-    """The tools of one user; the scope is fixed here, out of the model's reach."""
+    """The tools of one user; the scope is fixed, out of the model's reach."""
 
     def __init__(self, memory: Memory, scope: Scope) -> None:
         self._memory, self._scope = memory, scope
 
     def call(self, name: str, arguments: Mapping[str, Any], run_id: str) -> str:
-        """Run a tool; return JSON: what it gives, or {"error": ...} that names the argument."""
+        """Run a tool; return JSON: its result, or {"error": ...} with the name of the argument."""
         run = _RUN.get(name)
         if run is None:
             return json.dumps({"error": f"tool: expected one of {', '.join(_RUN)}, got {name!r}"})

@@ -1,6 +1,6 @@
-"""Scrubjay as a vector store of LangChain that also searches by keywords, and a hybrid retriever.
+"""Scrubjay as a LangChain vector store with keyword search, and a hybrid retriever.
 
-``pip install "scrubjay[langchain]"``. In place of another store one line changes; identifiers are then found verbatim,
+``pip install "scrubjay[langchain]"``. Moving from another store changes one line; identifiers are then found verbatim,
 and each scope sees only its own documents.
 
 >>> store = ScrubjayVectorStore(ScrubjayEmbeddings(), scope=Scope("acme", user="jane"))

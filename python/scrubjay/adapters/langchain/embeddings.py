@@ -1,4 +1,4 @@
-"""An embedder of an index as LangChain's embeddings. (The other way round: `scrubjay.backend.FrameworkEmbedder`.)"""
+"""An embedder of an index as LangChain's embeddings. (`scrubjay.backend.FrameworkEmbedder` is the inverse.)"""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from scrubjay.embedders.wordllama import default
 
 
 class ScrubjayEmbeddings(Embeddings):
-    """An embedder of Scrubjay for whatever takes LangChain's embeddings.
+    """An embedder of Scrubjay as LangChain's embeddings.
 
     Args:
         embedder: None: :func:`scrubjay.embedders.default`, which needs no network.
 
-    A :class:`ScrubjayVectorStore` that is given one uses the embedder itself; where that is native code, a search
-    embeds its text within the native call.
+    A :class:`ScrubjayVectorStore` that is given one uses the embedder itself; if that is native code, a search embeds
+    its text within the native call.
 
     >>> len(ScrubjayEmbeddings().embed_query("trains"))
     256
@@ -36,7 +36,7 @@ class ScrubjayEmbeddings(Embeddings):
 
 
 def model_name(embeddings: Embeddings) -> str:
-    """Return what identifies a model: the class and, where it says so, the model.
+    """Return the identity of a model: the class name and, if it has one, the model name.
 
     >>> from langchain_core.embeddings import DeterministicFakeEmbedding
     >>> model_name(DeterministicFakeEmbedding(size=6))

@@ -1,4 +1,4 @@
-"""The retriever: a question in, documents out, by keywords and by meaning."""
+"""The retriever: documents for a question, by keywords and by meaning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrubjay.index import Hit
 class ScrubjayRetriever(BaseRetriever):
     """Finds documents of a :class:`ScrubjayVectorStore` by words and by meaning in one native call.
 
-    `k`, `filter` and `scrubjay_query` may be given to `invoke` as well, where they go before these.
+    `invoke` accepts `k`, `filter` and `scrubjay_query` as well; they override these fields.
 
     >>> store = ScrubjayVectorStore.from_texts(["The staging key prefix is sk-stg-0041."], scope=Scope("acme"))
     >>> retriever = ScrubjayRetriever(vectorstore=store, evidence=True)
@@ -26,15 +26,15 @@ class ScrubjayRetriever(BaseRetriever):
     """
 
     vectorstore: ScrubjayVectorStore
-    """Where to look."""
+    """The store to search."""
     k: int = Field(default=4, ge=1)
-    """How many documents at most."""
+    """The maximum number of documents."""
     filter: Any = None
-    """Which documents may be found, as the store's searches take it."""
+    """Which documents may be found, in the form that the store's searches take."""
     query: InstanceOf[Query] | None = None
-    """How to rank, and which ids may be found; None: the store's."""
+    """How to rank, and which ids may be found; None: the store's query."""
     evidence: bool = False
-    """Whether each document's metadata say, under "scrubjay", why it was found."""
+    """Whether the metadata of each document explain, under "scrubjay", why it was found."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
@@ -56,7 +56,7 @@ class ScrubjayRetriever(BaseRetriever):
         document = self.vectorstore._document(hit)
         if self.evidence:
             found = hit.to_dict()
-            for name in ("id", "text", "scope", "metadata", "created_at"):  # the document has them
+            for name in ("id", "text", "scope", "metadata", "created_at"):  # fields of the document itself
                 del found[name]
             document.metadata["scrubjay"] = found
         return document

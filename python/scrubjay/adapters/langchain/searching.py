@@ -1,4 +1,4 @@
-"""The searches of a vector store: LangChain's many variants over one search of the index."""
+"""The searches of a vector store: LangChain's variants over one search of the index."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DocumentFilter = Mapping[str, Any] | Filter | Callable[[Document], bool]
 
 
 def _embedding_first(method: Callable[..., R], name: str) -> Callable[..., Coroutine[Any, Any, R]]:
-    """Return the async method of a search, for which the embeddings' own async method embeds the question."""
+    """Return the async twin of a search, which embeds the question with the embeddings' own async method."""
     search = awaited(method, name)
 
     @functools.wraps(search)
@@ -37,11 +37,11 @@ def _embedding_first(method: Callable[..., R], name: str) -> Callable[..., Corou
 
 
 class Searching:
-    """The part of the vector store that searches.
+    """The search methods of the vector store.
 
-    Every search takes `filter`: conditions on metadata as :mod:`scrubjay.filters` has them, checked natively before
-    anything is ranked; or a function of a document, which is called for every document that the scope sees. Every
-    search also takes `scrubjay_query`, a :class:`scrubjay.Query` in place of the store's.
+    Every search takes `filter`: conditions on metadata in the form of :mod:`scrubjay.filters`, checked natively before
+    ranking; or a function of a document, called for every document that the scope sees. Every search also takes
+    `scrubjay_query`, a :class:`scrubjay.Query` in place of the store's.
     """
 
     scope: Scope
@@ -66,15 +66,15 @@ class Searching:
         scrubjay_query: Query | None = None,
         explain: bool = False,
     ) -> Hits | list[Hit]:
-        """Return what :meth:`scrubjay.Index.search` returns: hits with ranks, scores and, with explain=True, evidence.
+        """Return the hits of :meth:`scrubjay.Index.search`, with ranks, scores and, if `explain`, evidence.
 
         Args:
-            query: the question; None: the vector alone.
-            k: how many at most.
+            query: the question; None: search by the vector alone.
+            k: the maximum number of hits.
             vector: in place of the question's embedding.
             filter: which documents may be found (see the class).
-            scrubjay_query: how to rank, and which ids may be found; None: the store's.
-            explain: have the evidence.
+            scrubjay_query: how to rank, and which ids may be found; None: the store's query.
+            explain: include the evidence.
         """
         asked = as_query(scrubjay_query, "scrubjay_query", self.query)
         if k == 0:
@@ -100,7 +100,7 @@ class Searching:
         return hits
 
     async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[Any, Any]:
-        """Return the vector of a search's question, made by the embeddings' own async method, where it needs one."""
+        """Return the vector of a search's question, made by the embeddings' async method, if the search needs one."""
         asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
         if (
             self._embeddings is None
@@ -121,7 +121,7 @@ class Searching:
     ) -> list[tuple[Document, float]]:
         """Return the k best documents with the scores that order them, higher is better.
 
-        In mode "vector" similarities, in mode "lexical" BM25, and in mode "hybrid" what the fusion makes of both, which
+        The score is a similarity in mode "vector", BM25 in mode "lexical", and in mode "hybrid" the fused score, which
         is comparable within one answer only.
         """
         return [(self._document(hit), hit.score) for hit in self.hits(query, k, **options)]
@@ -149,10 +149,10 @@ class Searching:
 
         Args:
             query: the question.
-            k: how many at most.
-            fetch_k: how many of each ranking they are chosen from (at least k).
-            lambda_mult: from 0 (only different) to 1 (only relevant). Relevance is scaled to 0..1 over what they are
-                chosen from; documents that hold an identifier of the question come first.
+            k: the maximum number of documents.
+            fetch_k: the number of candidates of each ranking (at least k).
+            lambda_mult: from 0 (only different) to 1 (only relevant). Relevance is scaled to 0..1 over the candidates;
+                documents that contain an identifier of the question come first.
         """
         options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return self.similarity_search(query, k, **options)
@@ -176,7 +176,7 @@ class Searching:
     # ------------------------------------------------------------------ relevance from 0 to 1
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        """How a similarity becomes a relevance from 0 to 1."""
+        """Return the function from a similarity to a relevance from 0 to 1."""
         if Backend.of(self.index).metric == "l2":
             return lambda similarity: 1.0 / (1.0 - similarity)
         return lambda similarity: min(max(similarity, 0.0), 1.0)
@@ -188,8 +188,9 @@ class Searching:
         return self._with_relevance(self.hits(query, k, **options))
 
     def _with_relevance(self, hits: Iterable[Hit]) -> list[tuple[Document, float]]:
-        """A similarity, from 0 to 1; 1 for a document that holds a rare identifier of the question verbatim; without a
-        vector the share of the question's words that it holds. In the order of the hits."""
+        """Return documents with relevances, in the order of the hits: the similarity, clamped to [0, 1]; 1 for a
+        document that contains a rare identifier of the question verbatim; without a vector the fraction of the
+        question's words that it contains."""
         scale = self._select_relevance_score_fn()
 
         def relevance(hit: Hit) -> float:
@@ -199,7 +200,7 @@ class Searching:
 
         return [(self._document(hit), relevance(hit)) for hit in hits]
 
-    # ------------------------------------------------------------------ the same without blocking an event loop
+    # ------------------------------------------------------------------ async twins
 
     ahits = _embedding_first(hits, "ahits")
     asimilarity_search = _embedding_first(similarity_search, "asimilarity_search")

@@ -31,23 +31,23 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
     Args:
         embedding: LangChain's embeddings, or an embedder of Scrubjay. None: the index's; without one, keywords only.
-        path: of the file; None: in memory. Stores of one process may share a file.
+        path: the path of the file; None: in memory. Stores of one process may share a file.
         index: an open index in place of `path`.
-        collection: by default "langchain", or the index itself; "" is a file's collection without a name.
-        scope: whose documents these are. The store also finds what is shared with them (see
-            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. An id in another scope is
-            another document.
-        query: how a search ranks unless it is given another one; None: ``scrubjay.Query()``.
+        collection: by default "langchain", or the index itself; "" is a file's unnamed collection.
+        scope: the owner of these documents. The store also finds what is shared with it (see
+            :class:`scrubjay.Scope`); it changes and deletes only documents of exactly this scope. An id in another
+            scope is another document.
+        query: how searches rank by default; None: ``scrubjay.Query()``.
         metric, dtype, analyzer: of a new collection (see :class:`scrubjay.Index`).
-        model: the name that the file remembers for the embeddings; by default the class and its `model`. Vectors of
+        model: the name of the embeddings that is stored in the file; by default the class and its `model`. Vectors of
             another model are refused.
         passage_chars, whole_chars: a document of more than `whole_chars` characters is embedded in passages of at most
-            `passage_chars`, each with a vector of its own (see :class:`scrubjay.embedders.WordLlama`). None: what
-            LangChain's embeddings say in attributes of these names, otherwise whole.
+            `passage_chars`, each with its own vector (see :class:`scrubjay.embedders.WordLlama`). None: the attributes
+            of these names of LangChain's embeddings, or no passages.
         options: of :meth:`scrubjay.Index.open`, such as `durability`.
 
-    All methods may be called from any thread; their async twins embed with the embeddings' own async methods and do not
-    block the event loop. If a question cannot be embedded, the keywords answer, and a warning is logged.
+    All methods may be called from any thread; their async twins use the embeddings' async methods and do not block the
+    event loop. If a question cannot be embedded, the search falls back to keywords and logs a warning.
 
     Raises:
         StoreError and the other errors of :meth:`scrubjay.Index.open`.
@@ -84,8 +84,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
         if collection is None:
             collection = "langchain" if index is None else ""
         self.scope = scope
-        """Who asks, and whose the added documents are."""
-        self._embeddings: FrameworkEmbedder | None = None  # if they are LangChain's
+        """The scope of searches, and the owner of added documents."""
+        self._embeddings: FrameworkEmbedder | None = None  # set for LangChain embeddings
         self._given = embedding
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
             named = model or model_name(embedding)
@@ -106,28 +106,28 @@ class ScrubjayVectorStore(Searching, VectorStore):
             **options,
         )
         self.query = self._documents.query
-        """The query of searches that are given no other."""
+        """The query of searches that pass no other."""
         own = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
         if self._embeddings is None and own is not None:
             self._use(own)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def index(self) -> Index:
-        """The collection's index, for what LangChain has no word for."""
+        """The collection's index, for operations that LangChain lacks."""
         return self._documents.index
 
     @property
     def embeddings(self) -> Embeddings | None:
-        """The embeddings in use; None: the documents are found by keywords only."""
+        """The embeddings in use; None: documents are found by keywords only."""
         if isinstance(self._given, Embeddings):
             return self._given
         own = self.index.embedder
         return None if own is None else ScrubjayEmbeddings(own)
 
     def close(self) -> None:
-        """Give the file back; the last store of a process that holds it closes it."""
+        """Release the file; it closes with the last store of the process that uses it."""
         self._documents.close()
 
     def __enter__(self: Self) -> Self:
@@ -150,7 +150,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
         Args:
             texts, metadatas, ids: as for :meth:`add_texts`.
-            embedding: LangChain's or ours; None: words alone.
+            embedding: LangChain's or Scrubjay's; None: keywords only.
 
         >>> store = ScrubjayVectorStore.from_texts(["Prefers trains."], ids=["a"], scope=Scope("acme"))
         >>> store.similarity_search("trains")[0].id
@@ -170,7 +170,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: list[str] | None = None,
         **options: Any,
     ) -> Self:
-        """Await what :meth:`from_texts` does."""
+        """Run :meth:`from_texts` asynchronously."""
         store = await asyncio.to_thread(cls, embedding, **options)
         await store.aadd_texts(texts, metadatas, ids=ids)
         return store
@@ -185,13 +185,13 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add texts, all or none, and return their ids; one whose id exists is replaced.
+        """Add texts, all or none, and return their ids; a text with an existing id replaces that document.
 
         Args:
-            texts: what is added.
-            metadatas: one mapping a text, or None.
-            ids: one a text; None: a new one.
-            batch_size: texts a call of the embeddings; None: all at once.
+            texts: the texts to add.
+            metadatas: one mapping for each text, or None.
+            ids: one for each text; None: generate one.
+            batch_size: the number of texts in a call of the embeddings; None: all.
         """
         documents = _documents(texts, metadatas)
         return self.add_documents(documents, ids=ids, batch_size=batch_size)
@@ -204,7 +204,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Await what :meth:`add_texts` does."""
+        """Run :meth:`add_texts` asynchronously."""
         documents = _documents(texts, metadatas)
         return await self.aadd_documents(documents, ids=ids, batch_size=batch_size)
 
@@ -215,15 +215,15 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add documents, all or none, and return their ids; one whose id exists is replaced.
+        """Add documents, all or none, and return their ids; a document with an existing id replaces that one.
 
         Args:
-            documents: with metadata that JSON has a form for. They are not changed.
-            ids: go before those of the documents; what has none gets a random one.
-            batch_size: texts the embeddings get at a time; None: all.
+            documents: with metadata that JSON can express. They are not modified.
+            ids: override those of the documents; a document with neither gets a random one.
+            batch_size: the number of texts in a call of the embeddings; None: all.
 
         Raises:
-            TypeError, ValueError: a document or an id cannot be kept; the message says which and why.
+            TypeError, ValueError: a document or an id is invalid; the message says which and why.
             EmbedderError: the embeddings returned no vectors of one length. What they raise is passed on.
             EmbedderMismatchError: the collection holds vectors of another model.
             In each case nothing was written.
@@ -243,10 +243,10 @@ class ScrubjayVectorStore(Searching, VectorStore):
         ids: Sequence[str | None] | None = None,
         batch_size: int | None = None,
     ) -> list[str]:
-        """Add documents as :meth:`add_documents` does; the embeddings' own async method embeds them.
+        """Add documents as :meth:`add_documents` does, embedded by the embeddings' async method.
 
         Args:
-            documents: what is added.
+            documents: the documents to add.
             ids, batch_size: as for :meth:`add_texts`.
         """
         named = _named(documents, ids)
@@ -283,8 +283,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
         return [id for id, _ in named]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
-        """Delete the scope's own documents with these ids, at once; None deletes all of them. Ids of no document are
-        passed over."""
+        """Delete the scope's own documents with these ids, in one transaction; None deletes all of them. Unknown ids
+        are skipped."""
         if ids is None:
             self._documents.erase(self.scope)
         else:
@@ -293,10 +293,10 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
     adelete = awaited(delete, "adelete")
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return the documents with these ids, in their order, as far as the scope sees them: of equal ids its own."""
+        """Return the visible documents with these ids, in that order; the scope's own wins over a shared one."""
         found = self._documents.get_many([ids] if isinstance(ids, str) else ids, scope=self.scope)
         return [self._document_of(record) for record in found if record is not None]
 
@@ -305,7 +305,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
     # ------------------------------------------------------------------ inside
 
     def _use(self, embedder: Embedder) -> None:
-        """Have the index embed with this model; equal ones are not exchanged, since that forgets cached queries."""
+        """Have the index embed with this model; an equal one is not swapped in, which would clear the query cache."""
         index = self.index
         own = index.embedder
         if own is None or _known_by(own) != _known_by(embedder):
@@ -323,7 +323,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
 
 def _known_by(embedder: Embedder) -> tuple[Any, ...]:
-    """Return what tells one embedder from another: its model, and how it reads long texts."""
+    """Return the identity of an embedder: its model, and how it splits long texts."""
     chars = [getattr(embedder, name, None) for name in ("passage_chars", "whole_chars")]
     return (embedder.name, embedder.dim, *chars)
 
@@ -341,7 +341,8 @@ def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | Non
 
 
 def _named(documents: Sequence[Document], ids: Sequence[str | None] | None) -> list[tuple[str, Document]]:
-    """The documents with their ids; of equal ids the last, as if they were added one after the other."""
+    """Return the documents with their ids; of equal ids the last, as if added one after the other."""
+
     documents = list(documents)
     if ids is not None and (isinstance(ids, str) or len(ids) != len(documents)):
         given = "one str" if isinstance(ids, str) else str(len(ids))

@@ -1,17 +1,17 @@
-"""LangGraph's filters as filters of the engine, with the same answers as the stock store's.
+"""LangGraph's filters as filters of the engine, with the same answers as the stock store.
 
-The stock store compares as Python does: ``1 == 1.0 == True``, lists and mappings by what they hold, a missing key as
-None, and orders by ``float(...)`` of both sides, texts that look like numbers included. So each top-level key of a
-value is kept in two columns of its document that make these comparisons the engine's own:
+The stock store compares as Python does: ``1 == 1.0 == True``, lists and mappings by value, a missing key as None, and
+orders by ``float(...)`` of both sides, numeric texts included. So each top-level key of a value is stored in two
+columns of its document, which turn these comparisons into the engine's own:
 
-``=key``  a text that is equal for values that are equal, and absent for None
-``#key``  the value as a float, where it can be one
+``=key``  a text that is equal exactly for equal values, and absent for None
+``#key``  the value as a float, if it converts
 
-A key with periods, ``user.name``, is such a key of the value, or else a path into its mappings, as in LangGraph's SQL
-stores.
+A key with periods, ``user.name``, is such a key of the value, or otherwise a path into its mappings, as in LangGraph's
+SQL stores.
 
-What is left (paths, mappings, which are compared key by key, lists that hold such, and the order of texts) is compared
-here, item by item, before anything is ranked.
+The other conditions (paths, mappings, which are compared key by key, lists with mappings in them, and the order of
+texts) are tested here, item by item, before ranking.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from scrubjay.backend import EVERYTHING, NOTHING, Native, Node, Test
 from scrubjay.payload import to_utc
 from scrubjay.records import Record
 
-_LONG = 24  # characters of a value that is stored as it is; of a longer one 128 bits of a hash are
-_LONG_BEFORE = 200  # the same in documents of earlier versions, which have another hash
+_LONG = 24  # characters up to which a value is stored as it is; a longer one is stored as a 128-bit hash
+_LONG_BEFORE = 200  # the same limit in documents of earlier versions, which use another hash
 _LONGEST_NUMBER = 400
 _ORDERS = {"$gt", "$gte", "$lt", "$lte"}
 
 
 def columns(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a value that is of JSON's types.
+    """Return the columns of a value of JSON types.
 
     >>> columns({"color": "red", "n": 2.0, "tags": ["a"], "none": None})
     {'=color': 'sred', '=n': 'n2', '#n': 2.0, '=tags': 'j["a"]'}
@@ -58,8 +58,8 @@ def translated(
     """Return the conditions of a filter; None admits everything.
 
     Args:
-        filter: LangGraph's.
-        value_of: the value of a document's item; None: it is of none.
+        filter: LangGraph's filter.
+        value_of: returns the value of a document's item; None if the document is not part of an item.
 
     Raises:
         TypeError, ValueError: the message names the key, what was expected and what was given.
@@ -91,7 +91,7 @@ def translated(
 
 
 def matches(value: Any, filter: Mapping[str, Any]) -> bool:
-    """Whether a value passes a filter that :func:`translated` took.
+    """Return whether a value passes a filter that :func:`translated` accepted.
 
     >>> jane = {"user": {"name": "jane", "age": 30}}
     >>> matches(jane, {"user": {"name": "jane"}}), matches(jane, {"user.age": {"$gt": 30}})
@@ -104,7 +104,7 @@ def matches(value: Any, filter: Mapping[str, Any]) -> bool:
 
 
 def _conditions(key: str, wanted: Any) -> list[tuple[dict[str, Any], bool]]:
-    """Return conditions and whether each admits more than it should."""
+    """Return conditions, each with a flag that it admits more than it should and needs a test."""
     if "." in key and not key.startswith(".") and not key.endswith("."):
         absent = _compare(None, wanted)
         either = [{"=" + name: {"$exists": True}} for name in (key, key.partition(".")[0])]
@@ -144,7 +144,7 @@ def _equals(key: str, wanted: Any) -> dict[str, Any]:
 
 
 def _equal_text(value: Any) -> str:
-    """Return a text that is equal for equal values, and for no others (of long ones: as far as a hash tells)."""
+    """Return a text that is equal exactly for equal values (for long values up to hash collisions)."""
     text = _whole_text(value)
     if len(text) <= _LONG:
         return text
@@ -168,7 +168,7 @@ def _whole_text(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """Numbers that are equal as the same number."""
+    """Return a value with equal numbers written alike."""
     if isinstance(value, dict):
         return {key: _canonical(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -185,7 +185,7 @@ def _canonical_number(value: bool | int | float) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """The result of ``float(...)`` for a value; None where it fails."""
+    """Return ``float(value)``; None if it fails."""
     if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
         return None
     if not isinstance(value, (bool, int, float, str)):
@@ -204,7 +204,7 @@ def _finite(number: float) -> float:
 
 
 def _at(value: Any, key: str) -> Any:
-    """Return what a value has under a key, or else at the path that the key's periods make of it; None: nothing."""
+    """Return the value under a key, or otherwise at the path that the key's periods form; None if missing."""
     if key in value or "." not in key:
         return value.get(key)
     for name in key.split("."):
@@ -245,7 +245,7 @@ def _passes(value: Any, name: str, operand: Any) -> bool:
 
 
 def _plain(wanted: Any, key: str, *, compared: bool = True) -> Any:
-    """Return the operand in JSON's types, as values are stored; operators in it are checked."""
+    """Return the operand in JSON types, as values are stored; check operators in it."""
     if wanted is None or isinstance(wanted, (str, bool, int, float)):
         return wanted
     if isinstance(wanted, datetime):

@@ -1,4 +1,4 @@
-"""What LangGraph takes for embeddings, as an embedder of an index."""
+"""LangGraph's embedding configurations as embedders of an index."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from scrubjay.embedders.protocol import Embedder, read_well
 
 
 def embedder_of(config: Any) -> Embedder | None:
-    """Return the embedder of an IndexConfig: one of Scrubjay's as it is, anything else that LangGraph takes wrapped.
+    """Return the embedder of an IndexConfig: a Scrubjay embedder as it is, any other that LangGraph takes wrapped.
 
     Raises:
-        TypeError, ValueError: it is not one, or its dimension is not `dims`.
+        TypeError, ValueError: it is not an embedder, or its dimension is not `dims`.
 
     >>> embedder_of({"embed": lambda texts: [[float(len(text)), 1.0] for text in texts]}).embed_query("abc")
     array([3., 1.], dtype=float32)
@@ -38,7 +38,7 @@ def embedder_of(config: Any) -> Embedder | None:
     made: Any = ensure_embeddings(embed)
     if hasattr(made, "afunc") and not hasattr(
         made, "func"
-    ):  # an async function alone: what is called synchronously waits
+    ):  # only an async function: synchronous calls wait for it
         made = ensure_embeddings(made.afunc)
         made.func = lambda texts: _finished(lambda: made.aembed_documents(texts))
     name = f"langgraph:{kind}" if model is None else f"langgraph:{kind}:{model}"
@@ -46,6 +46,6 @@ def embedder_of(config: Any) -> Embedder | None:
 
 
 def _finished(begin: Callable[[], Any]) -> Any:
-    """Run a coroutine to its end on a thread of its own, since this one's event loop may be running."""
+    """Run a coroutine to its end on a separate thread, since this thread's event loop may be running."""
     with ThreadPoolExecutor(1, "scrubjay-embedding") as pool:
         return pool.submit(lambda: asyncio.run(begin())).result()

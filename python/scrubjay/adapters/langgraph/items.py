@@ -1,7 +1,7 @@
 """LangGraph's items as documents of the index, and back.
 
-One document for each of its indexed texts: the parts, of which most items have one (an item without any has one part
-with an empty text). Each of them carries the whole item, so that a hit is always complete and of one state.
+An item has one document for each of its indexed texts: its parts. Most items have one (an item without indexed texts
+has one part with an empty text). Each part carries the whole item, so that every hit is complete and consistent.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from scrubjay.index import Hit
 from scrubjay.records import Record, Row
 
 FIRST_PART = Native({"part": 0})
-"""The condition that admits one document of every item."""
+"""Admits exactly one document of every item."""
 
 
 class Put(NamedTuple):
-    """A checked PutOp: the value in JSON's types (None: delete the item) and the texts that are searched."""
+    """A checked PutOp: the value in JSON types (None: delete the item) and the texts to search."""
 
     namespace: Namespace
     key: str
@@ -35,13 +35,13 @@ class Put(NamedTuple):
     ttl: float | None
 
     def document_key(self, tenant: str, part: int) -> tuple[Scope, str]:
-        """Return scope and id of one part's document."""
+        """Return the scope and id of one part's document."""
         return scope_of(tenant, self.namespace, part), document_id(self.namespace, self.key, part)
 
     def documents(
         self, tenant: str, vectors: Mapping[str, Any], created_at: datetime | None, now: datetime
     ) -> list[Row]:
-        """Return the documents of an item that is not deleted."""
+        """Return the documents of an item to write."""
         assert self.value is not None
         metadata: dict[str, Any] = {**columns(self.value), "key": self.key}
         if len(self.texts) > 1:
@@ -59,7 +59,7 @@ class Put(NamedTuple):
         found = []
         for part, text in enumerate(self.texts or [""]):
             own = {**metadata, **_without_text(self.value, text), "part": part}
-            encoded = payload.encode_fields({"metadata": own, **times})  # of JSON's types already
+            encoded = payload.encode_fields({"metadata": own, **times})  # JSON types already
             vector = vectors.get(text)
             scope, id = self.document_key(tenant, part)
             found.append(Row(id, text, scope, vector, encoded, ends))
@@ -67,7 +67,7 @@ class Put(NamedTuple):
 
 
 def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
-    """Check the rest of a PutOp.
+    """Check the remaining arguments of a PutOp.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -95,28 +95,28 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a value in JSON's types, as it is stored."""
+    """Return a value in JSON types, as it is stored."""
     if all(
         type(key) is str and (one is None or type(one) is bool or (type(one) is str and _is_kept(one)))
         for key, one in value.items()
     ):
-        return dict(value)  # most values: what is encoded and decoded again is the same
+        return dict(value)  # most values are unchanged by encoding and decoding
     plain: dict[str, Any] = payload.decode(payload.encode({"value": value}, None))[0]["value"]
     return plain
 
 
 def _texts_at(value: dict[str, Any], path: str) -> list[str]:
-    """Return LangGraph's `get_text_at_path`, at once where the path is the key of a text."""
+    """Return LangGraph's `get_text_at_path`, with a shortcut for a path that is the key of a text."""
     if path.isalnum() and isinstance(one := value.get(path), str):
         return [one]
     return list(get_text_at_path(value, path))
 
 
 def deadline(now: datetime, ttl: float) -> datetime:
-    """Return when an item with a time to live of so many minutes expires.
+    """Return when an item with a time to live of `ttl` minutes expires.
 
     Raises:
-        ValueError: that is not a time before the year 9999.
+        ValueError: the time is after the year 9999.
     """
     try:
         return now + timedelta(minutes=ttl)
@@ -125,7 +125,7 @@ def deadline(now: datetime, ttl: float) -> datetime:
 
 
 def is_item(found: Record | Hit) -> bool:
-    """Whether this was written here: other documents of a shared collection are passed over."""
+    """Return whether this adapter wrote a document; other documents of a shared collection are skipped."""
     metadata = _metadata(found)
     return (
         isinstance(metadata.get("key"), str)
@@ -136,24 +136,24 @@ def is_item(found: Record | Hit) -> bool:
 
 
 def item_key(found: Record | Hit) -> tuple[Namespace, str]:
-    """Return which item a document is of."""
+    """Return the namespace and key of a document's item."""
     metadata = _metadata(found)
-    named = metadata.get("namespace")  # in documents of earlier versions, whose scope may be that of a prefix
+    named = metadata.get("namespace")  # documents of earlier versions, whose scope may be a prefix
     return tuple((found.scope.user or "").split(".") if named is None else named), metadata["key"]
 
 
 def item_value(found: Record | Hit) -> dict[str, Any] | None:
-    """Return the value of the item that a document is of; None: it is of none."""
+    """Return the value of a document's item; None if the document is not part of an item."""
     return value_of(found) if is_item(found) else None
 
 
 def n_parts(found: Record | Hit) -> int:
-    """Return how many documents its item has."""
+    """Return the number of documents of the item."""
     return int(_metadata(found).get("parts", 1))
 
 
 def value_of(found: Record | Hit) -> dict[str, Any]:
-    """Return the value of the item that a document is of."""
+    """Return the value of a document's item."""
     metadata = _metadata(found)
     if "value" not in metadata:
         return dict(json.loads(found.text))
@@ -164,7 +164,7 @@ def value_of(found: Record | Hit) -> dict[str, Any]:
 
 
 def _without_text(value: dict[str, Any], text: str) -> dict[str, Any]:
-    """Return the metadata from which, with the document's text, :func:`value_of` makes the value again."""
+    """Return the metadata from which :func:`value_of` restores the value, given the document's text."""
     at = next((key for key, one in value.items() if isinstance(one, str) and one == text and text), None)
     if at is not None and _is_kept(text):
         return {"value": {**value, at: None}, "at": at}
@@ -174,7 +174,7 @@ def _without_text(value: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _is_kept(text: str) -> bool:
-    """Whether a text comes back from an index as it was: not if it has lone surrogates."""
+    """Return whether an index returns a text unchanged: not if it has lone surrogates."""
     return text.isascii() or text.encode(errors="ignore").decode() == text
 
 
@@ -186,12 +186,12 @@ def _is_json_of(text: str, value: dict[str, Any]) -> bool:
 
 
 def as_item(found: Record | Hit) -> Item:
-    """Return the item that a document is of."""
+    """Return the item of a document."""
     return Item(**_fields(found))
 
 
 def as_search_item(found: Record | Hit, score: float | None) -> SearchItem:
-    """Return the item that a document is of, as a search found it."""
+    """Return the item of a document as a search result."""
     return SearchItem(**_fields(found), score=score)
 
 

@@ -1,7 +1,7 @@
-"""Files of the first form, in which an item was written to the scope of each of its prefixes as well.
+"""Migration of files in the first format, which stored an item in the scope of each of its prefixes as well.
 
-The copies are deleted when such a file is opened, in one transaction; the items themselves stay as they are. The room
-that they took is free at once for what is written, and leaves the file with :meth:`scrubjay.Admin.compact`.
+The copies are deleted when such a file is opened, in one transaction; the items themselves are unchanged. The freed
+space is reused by later writes at once, and is returned to the file system by :meth:`scrubjay.Admin.compact`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _REASON = "langgraph: one document for each item"
 
 
 def migrate(documents: Documents, tenant: str) -> int:
-    """Delete the copies of a tenant's items; return how many there were. Costs next to nothing where there are none.
+    """Delete the copies of a tenant's items and return their number. Costs next to nothing if there are none.
 
     Raises:
-        StoreFormatError: the file has some, and cannot be written.
+        StoreFormatError: there are copies, and the file is read-only.
     """
     index = documents.index
-    root = Scope(tenant, user=".")  # every item of the first form has a copy here, and no other one has
+    root = Scope(tenant, user=".")  # holds a copy of every item of the first format, and no other item
     if not Backend.of(index).is_durable:
         return 0
     if not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART.filter, limit=1))):

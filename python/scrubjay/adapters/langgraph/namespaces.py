@@ -1,11 +1,11 @@
-"""Namespaces as scopes: the items of one namespace are one partition, and nothing else is in it.
+"""Namespaces as scopes: each namespace is one partition, which holds nothing but its items.
 
-An item is stored once, in the scope of its namespace. A search in a namespace that has none below it is one native
-search, with the statistics of that namespace alone; what lies elsewhere (other users' memories) changes neither its
-scores nor its order nor its cost. A search below a prefix looks at the namespaces there
-(:mod:`scrubjay.adapters.langgraph.directory`) and ranks what they have together.
+An item is stored once, in the scope of its namespace. A search in a namespace without descendants is one native search,
+with the statistics of that namespace alone; items elsewhere (other users' memories) change neither its scores nor its
+order nor its cost. A search below a prefix visits the namespaces there (:class:`scrubjay.backend.ScopeTree`) and ranks
+their items together.
 
-Labels hold no period, so joined by periods they name a namespace unambiguously; ``.`` is the empty prefix.
+Labels contain no period, so a namespace is its labels joined by periods, unambiguously; ``.`` is the empty prefix.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from scrubjay._native import Scope
 Namespace = tuple[str, ...]
 
 NO_TENANT = "."
-"""The tenant of stores that are opened without one."""
+"""The tenant of stores that are opened without a tenant."""
 
 _HOME = "."
 
 
 def checked_labels(namespace: Any) -> Namespace:
-    """Return a namespace, prefix or path of one as a tuple.
+    """Return a namespace, a prefix or a path as a tuple.
 
     Raises:
-        InvalidNamespaceError: a label is not a str, empty, or holds a period, NUL or what UTF-8 cannot encode.
+        InvalidNamespaceError: a label is not a str, is empty, or contains a period, NUL or text invalid in UTF-8.
 
     >>> checked_labels(["memories", "jane"])
     ('memories', 'jane')
@@ -62,11 +62,11 @@ def checked_labels(namespace: Any) -> Namespace:
 
 
 def checked_namespace(namespace: Any) -> Namespace:
-    """Return a namespace that an item may be put into.
+    """Return a namespace of an item, checked.
 
     Raises:
-        InvalidNamespaceError: it is empty, or a label is wrong. (LangGraph's `put` refuses ``langgraph`` as the root of
-            an application's items.)
+        InvalidNamespaceError: it is empty, or a label is invalid. (LangGraph's `put` refuses ``langgraph`` as the root
+            of an application's items.)
     """
     labels = checked_labels(namespace)
     if not labels:
@@ -84,10 +84,10 @@ def home_of(tenant: str, namespace: Namespace) -> Scope:
 
 
 def scope_of(tenant: str, namespace: Namespace, part: int) -> Scope:
-    """Return the scope that a part of an item is written to.
+    """Return the scope of a part of an item.
 
-    Only the first part lives in the home of the namespace, so that a home has as many documents as items. The others
-    lie beside it, where the home sees them.
+    Only the first part is in the home of the namespace, so that a home has as many documents as items. The others are
+    in the scope without an agent, which the home sees.
 
     >>> scope_of("acme", ("jane",), 0), scope_of("acme", ("jane",), 1)
     (Scope('acme', user='jane', agent='.'), Scope('acme', user='jane'))
@@ -96,12 +96,12 @@ def scope_of(tenant: str, namespace: Namespace, part: int) -> Scope:
 
 
 def all_homes(tenant: str) -> Scope:
-    """Return the scope that every home of a tenant agrees with."""
+    """Return the scope that covers every home of a tenant."""
     return Scope(tenant, agent=_HOME)
 
 
 def namespace_of(scope: Scope) -> Namespace:
-    """Return the namespace that a scope is the home of.
+    """Return the namespace of a home.
 
     >>> namespace_of(Scope("acme", user="memories.jane", agent="."))
     ('memories', 'jane')
@@ -110,23 +110,23 @@ def namespace_of(scope: Scope) -> Namespace:
 
 
 def document_id(namespace: Namespace, key: str, part: int) -> str:
-    """Return the id of a part of an item: any text may be a key, and not all of them may be an id."""
+    """Return the id of a part of an item: a hash, because any text may be a key but not every text is a valid id."""
     named = json.dumps([namespace, key]).encode()
     return f"{hashlib.blake2b(named, digest_size=20).hexdigest()}-{part}"
 
 
 def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
-    """Return the namespaces that an operation asks for: matched, cut to its depth, sorted, its page of them."""
+    """Return the page of namespaces that an operation asks for: filtered, cut to its depth, sorted."""
     conditions = op.match_conditions or ()
     found = {n[: op.max_depth] for n in namespaces if all(_matches(one, n) for one in conditions)}
     return sorted(found)[op.offset : op.offset + op.limit]
 
 
 def path_of(condition: MatchCondition) -> Namespace:
-    """Return the labels of a condition; a str, as LangGraph's own tests have it, is one label.
+    """Return the labels of a condition; a str, as LangGraph's own tests have it, counts as one label.
 
     Raises:
-        InvalidNamespaceError: a label is none.
+        InvalidNamespaceError: a label is invalid.
 
     >>> path_of(MatchCondition("suffix", "public"))
     ('public',)

@@ -1,4 +1,4 @@
-"""LangGraph's store: operations in, results out. The index decides what is found and in which order."""
+"""LangGraph's store: runs operations and returns results. The index decides what matches and in which order."""
 
 from __future__ import annotations
 
@@ -65,44 +65,43 @@ from scrubjay.index import Hit, Index
 from scrubjay.records import Record
 
 _MANY = 10_000
-_FAR = 100  # results from which on it is worth to find out that none of them need be looked at
+_FAR = 100  # results from which on a check that no item has several parts pays off
 _OTHER_PARTS = {"$not": {"part": 0, "key": {"$gte": ""}}}
-"""What is no item's first document: a further part of one, or not written here."""
+"""Matches documents that are not the first of an item: further parts, and documents of other writers."""
 _DEFAULT_SWEEP_MINUTES = 5.0
 
 
 class ScrubjayStore(BaseStore):
-    """LangGraph's long-term memory in one file: searched by keywords and by meaning, prefix by prefix.
+    """LangGraph's long-term memory in one file: searched by keywords and by meaning, below any prefix.
 
     Args:
-        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        where: the path of a file; an open :class:`Index`; None: in memory, for this process.
         index: LangGraph's IndexConfig: `dims`, `embed` (LangChain embeddings, a function, an async function, a
-            provider's name, or one of :mod:`scrubjay.embedders`) and `fields`, the paths of what is searched
-            (``["$"]``, the whole value as JSON, unless given).
+            provider's name, or one of :mod:`scrubjay.embedders`) and `fields`, the paths of the texts to search
+            (default ``["$"]``, the whole value as JSON).
         embedder: one of :mod:`scrubjay.embedders`, in place of `index`'s. With neither, searches go by keywords alone.
         ttl: LangGraph's TTLConfig. Expired items are never returned, whatever `omit_expired` is.
-        tenant: whose store this is. Stores of several tenants may share a file; no tenant sees another's items, and the
-            empty prefix covers all of a tenant's own. Stores without a tenant share items that no tenant sees.
+        tenant: the owner of the store. Stores of several tenants may share a file; no tenant sees another's items, and
+            the empty prefix covers all items of the tenant. Stores without a tenant share items that no tenant sees.
         query: how searches rank: a :class:`scrubjay.Query`; ``Query(mode="vector")`` has the stock store's order.
         unranked: whether items that a query does not rank (not indexed, no word in common) fill up its page, newest
-            first and with a score of None, as they do in the stock store.
-        collection: of the file; other adapters use others.
+            first and with a score of None, as in the stock store.
+        collection: the collection of the file; other adapters use others.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
-    An item is one document (one for each of several indexed texts) in the scope of its namespace; what lies in other
-    namespaces influences no search there. Below a prefix all namespaces are searched by one call, as if they were one:
-    that costs what they hold, and some 0.01 ms for each. `async with` and `await
-    store.setup()` work as they do with other stores. Files of the first version, in which an item was written once for
-    each prefix, are converted when they are opened.
+    An item is one document (one for each of several indexed texts) in the scope of its namespace; other namespaces do
+    not influence its searches. A search below a prefix covers all namespaces there in one call, as if they were one,
+    and costs what they hold plus about 0.01 ms for each. `async with` and `await store.setup()` work as with other
+    stores. Files of the first format, which stored an item once for each prefix, are converted when they are opened.
 
-    Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
-    without a query the newest come first, and an offset at which a page ended goes on behind that page, whatever was
-    written meanwhile; a namespace without items is not listed; empty texts are not embedded; `$gt` and the like do not
-    match other values than numbers instead of raising, and compare texts as texts; a filter's key with periods, if no
-    item has it as it stands, is a path into nested mappings.
+    Thread-safe. Differences from `InMemoryStore`: values come back as JSON; an update keeps `created_at`; without a
+    query the newest come first, and an offset at which a page ended continues after that page, regardless of writes in
+    between; a namespace without items is not listed; empty texts are not embedded; `$gt` and the other order operators
+    do not match non-numbers instead of raising, and compare texts as texts; a filter key with periods that no item has
+    as a key is a path into nested mappings.
 
     Raises:
-        TypeError, ValueError: an argument is wrong; the message names it.
+        TypeError, ValueError: an argument is invalid; the message names it.
         EmbedderMismatchError: the file holds vectors of another model.
 
     >>> from scrubjay.embedders import default
@@ -160,7 +159,7 @@ class ScrubjayStore(BaseStore):
 
     @classmethod
     def from_conn_string(cls, conn_string: str, **options: Any) -> ScrubjayStore:
-        """Return a store over a file, as a context manager: what other stores call their constructor.
+        """Return a store over a file, as a context manager: the usual constructor of LangGraph's stores.
 
         Args:
             conn_string: the path of the file.
@@ -173,21 +172,21 @@ class ScrubjayStore(BaseStore):
     def batch(self, ops: Iterable[Any]) -> list[Any]:
         """Run operations; return their results in the same order.
 
-        Reads see the state before the puts of the batch. Of several puts of one item the last counts. All puts are
-        written together: all, or none where one of them is wrong.
+        Reads see the state before the puts of the batch. The last of several puts of one item wins. All puts are
+        written together: all, or none if one of them is invalid.
 
         Args:
             ops: LangGraph's operations.
 
         Raises:
             InvalidNamespaceError: a namespace is invalid.
-            TypeError, ValueError: another argument is wrong; nothing was done.
+            TypeError, ValueError: another argument is invalid; nothing was done.
             EmbedderError, StoreError: as in :meth:`Index.upsert`; nothing was written.
         """
         return self._run([self._checked(op) for op in ops])
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """Do what :meth:`batch` does with `ops`, on another thread; embeddings are awaited."""
+        """Run :meth:`batch` on another thread; embeddings are awaited first."""
         checked = [self._checked(op) for op in ops]
         embedder = self._embedder
         if not isinstance(embedder, FrameworkEmbedder):
@@ -207,16 +206,16 @@ class ScrubjayStore(BaseStore):
     # ------------------------------------------------------------------ time to live
 
     def sweep_ttl(self) -> int:
-        """Take expired items out of the file; return how many that were. In memory they go by themselves, uncounted."""
+        """Delete expired items from the file and return their number; in memory they expire by themselves."""
         n_items = self._index.admin.sweep(all_homes(self._tenant))
         self._index.admin.sweep(Scope(self._tenant))
         return n_items
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
-        """Sweep every so many minutes on a thread; cancel the future or call :meth:`stop_ttl_sweeper` to end it.
+        """Start sweeping periodically on a thread; cancel the future or call :meth:`stop_ttl_sweeper` to stop.
 
         Args:
-            sweep_interval_minutes: None: as the store's `ttl` says, otherwise the default of stores.
+            sweep_interval_minutes: None: the interval of the store's `ttl`, or LangGraph's default.
         """
         minutes = sweep_interval_minutes
         if minutes is None:
@@ -226,21 +225,21 @@ class ScrubjayStore(BaseStore):
         return self._sweeper.start(minutes * 60)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Stop sweeping; whether that was done within so many seconds (None: wait).
+        """Stop the sweeper; return whether it stopped within the timeout.
 
         Args:
-            timeout: seconds.
+            timeout: in seconds; None: wait without a limit.
         """
         return self._sweeper.stop(timeout)
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     def setup(self) -> Awaitable[None]:
-        """Do nothing: the file is ready. Other stores want this to be called once, or awaited."""
+        """Do nothing: the file is ready. Callers of other stores call this once, or await it."""
         return _Done()
 
     def close(self) -> None:
-        """Stop the sweeper and give the file back; the last store that uses it closes it."""
+        """Stop the sweeper and release the file; it closes with the last store that uses it."""
         self._sweeper.stop()
         self._documents.close()
 
@@ -264,7 +263,7 @@ class ScrubjayStore(BaseStore):
     # ------------------------------------------------------------------ operations
 
     def _checked(self, op: Any) -> Any:
-        """Return an operation whose namespace is one; a PutOp as a Put."""
+        """Return an operation with its arguments checked; a PutOp as a Put."""
         if isinstance(op, PutOp):
             return put_of(
                 op._replace(key=_checked_key(op.key)), checked_namespace(op.namespace), self._fields
@@ -335,7 +334,7 @@ class ScrubjayStore(BaseStore):
             if need <= op.offset:
                 return []
         where = translated(op.filter, item_value)
-        if not op.query:  # the newest items; a page goes on behind the one before
+        if not op.query:  # the newest items; a page continues after the previous one
             newest = self._documents.page(
                 scope=homes,
                 filter=where,
@@ -358,9 +357,9 @@ class ScrubjayStore(BaseStore):
     def _best(
         self, query: str, homes: Sequence[Scope], where: Node | None, need: int
     ) -> tuple[list[Record | Hit], list[Hashable]]:
-        """Return the best `need` items, those that the query does not rank last, and what tells each from others."""
+        """Return the best `need` items, unranked ones last, and the identity of each."""
         if need >= _FAR and not any(self._index.count(home, filter=_OTHER_PARTS) for home in homes):
-            # Each document is an item: none of them need be looked at to tell.
+            # Each document is an item, so hits need not be grouped by item.
             hits = search_together(self._index, homes, query, k=need, where=where, query=self._query)
             if len(hits) == need:
                 return [*hits], [hit.id for hit in hits]
@@ -373,22 +372,22 @@ class ScrubjayStore(BaseStore):
         return found, [document_id(*item_key(one), 0) for one in found]
 
     def _score(self, hit: Hit) -> float:
-        """Return its score; by vectors alone and l2 the negative distance, as in LangGraph's other stores."""
+        """Return the score; by vectors alone with l2 the negative distance, as in LangGraph's other stores."""
         is_square = self._query.mode == "vector" and Backend.of(self._index).metric == "l2"
         return -math.sqrt(max(0.0, -hit.score)) if is_square else hit.score
 
     def _listed(self, homes: Sequence[Scope], where: Node | None, need: int, n_ranked: int) -> list[Record]:
-        """Return the newest items; none if they have all been ranked."""
+        """Return the newest items; none if all items were ranked already."""
         wanted = FIRST_PART if where is None else All([FIRST_PART, where])
         admitted = [(home, admit(self._index, home, wanted)) for home in homes]
-        if where is not None or n_ranked:  # counted natively, which avoids reading all rows for nothing
+        if where is not None or n_ranked:  # counted natively, to avoid reading all rows in vain
             n_items = sum(self._index.count(home, **one.options) for home, one in admitted)
             if min(need, n_items) <= n_ranked:
                 return []
         found = [self._index.list(home, limit=need, **one.options) for home, one in admitted]
         if len(found) == 1:
             return found[0]
-        # By when they were last written, as a listing of one scope has them.
+        # By last write, the order of a listing of one scope.
         return sorted(chain(*found), key=lambda record: record.version or 0, reverse=True)
 
     def _ranked(
@@ -404,11 +403,11 @@ class ScrubjayStore(BaseStore):
                     best.setdefault(item_key(hit), hit)
             if len(best) >= need or len(hits) < k:
                 return dict(list(best.items())[:need])
-            k *= 2  # several parts of one item are among them
+            k *= 2  # some items occur with several parts
 
 
 class _Done:
-    """The result of what has nothing to wait for."""
+    """An awaitable that completes immediately."""
 
     def __await__(self) -> Generator[None, None, None]:
         return

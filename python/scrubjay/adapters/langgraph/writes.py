@@ -1,6 +1,6 @@
-"""Writes of items: no reader sees half of an item, and no stale value overwrites a newer one.
+"""Writes of items: readers never see half an item, and a stale value never overwrites a newer one.
 
-Existing items are read in the writer's turn and in the transaction that changes them, where the index has a file.
+If the index has a file, existing items are read within the transaction that changes them.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scrubjay.backend import Backend, Documents
 from scrubjay.index import Hit
 from scrubjay.records import Record, Row
 
-_WORTH_IT = 0.01  # of its time to live, by which a read must move an item's end before that is written
+_WORTH_IT = 0.01  # fraction of the time to live by which a read must extend it to be written
 
 
 def write(documents: Documents, tenant: str, puts: Sequence[Put]) -> None:
-    """Write and delete items, all or none."""
+    """Write and delete items, atomically."""
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
     backend = Backend.of(documents.index)
-    vectors = dict(zip(texts, backend.embed(texts), strict=True))  # before anybody has to wait
+    vectors = dict(zip(texts, backend.embed(texts), strict=True))  # before taking the write lock
     with documents.writing("putting items") as writes:
         now = datetime.now(timezone.utc)
         known = _known(documents, tenant, puts)
@@ -37,9 +37,9 @@ def write(documents: Documents, tenant: str, puts: Sequence[Put]) -> None:
 
 
 def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> None:
-    """Restart the time to live of items that were read; items without one, or with a fresh one, are not touched.
+    """Restart the time to live of items that were read, except items without one.
 
-    An end that would move by less than a hundredth of the time to live stays where it is.
+    An extension by less than a hundredth of the time to live is not written.
     """
     now = datetime.now(timezone.utc)
     due = {item_key(found): found for found in read if _is_due(found, now)}
@@ -51,7 +51,7 @@ def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> 
             for part in range(n_parts(found)):
                 scope, id = put.document_key(tenant, part)
                 (record,) = documents.get_many([id], scope=scope, exact=True)
-                # An item rewritten since it was read has a fresh time already; a deleted one stays deleted.
+                # An item rewritten since the read has a fresh time already; a deleted one stays deleted.
                 if record is not None and _is_due(record, now):
                     metadata = dict(record.metadata or {})
                     expires_at = deadline(now, metadata["ttl"])
@@ -64,7 +64,7 @@ def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> 
 def _known(
     documents: Documents, tenant: str, puts: Sequence[Put]
 ) -> dict[tuple[Namespace, str], tuple[int, datetime | None]]:
-    """Return how many parts the items have that are there, and when they were made; a listing for each namespace."""
+    """Return the number of parts and the creation time of the existing items; one listing for each namespace."""
     ids: dict[Namespace, list[str]] = {}
     for put in puts:
         ids.setdefault(put.namespace, []).append(document_id(put.namespace, put.key, 0))

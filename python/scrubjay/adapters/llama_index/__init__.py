@@ -10,7 +10,8 @@
 ['n1']
 
 Under a :class:`llama_index.core.VectorStoreIndex`, ``as_retriever(vector_store_query_mode="hybrid", alpha=0.5)`` asks
-for both rankings. :class:`ScrubjayVectorStore` has the modes, :mod:`scrubjay.adapters.llama_index.filters` the filters.
+for both rankings. The modes are described at :class:`ScrubjayVectorStore`, the filters in
+:mod:`scrubjay.adapters.llama_index.filters`.
 """
 
 from __future__ import annotations

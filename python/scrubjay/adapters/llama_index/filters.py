@@ -1,12 +1,12 @@
 """LlamaIndex's metadata filters.
 
-They follow :class:`SimpleVectorStore` of LlamaIndex, the nearest thing to a definition: values compare as in
-Python (so ``1`` equals ``True``), None and an absent field are the same, and match ``!=``, ``nin`` and ``is_empty``
-only. Further, filters nest, a mapping holds nothing, and two values that do not compare (a text with ``>`` 3) do not
-match, where that raises.
+They follow LlamaIndex's :class:`SimpleVectorStore`, the nearest thing to a definition: values compare as in Python (so
+``1`` equals ``True``); None and an absent field are the same, and match ``!=``, ``nin`` and ``is_empty`` only. Beyond
+it, filters nest, a mapping contains nothing, and values that do not compare (a text with ``>`` 3) do not match instead
+of raising.
 
-Native are ``== != > < >= <= in nin`` of numbers and texts, and ``contains any all`` as long as the field is a list of
-texts. All others test each memory that has the field.
+Native are ``== != > < >= <= in nin`` of numbers and texts, and ``contains any all`` if the field is a list of texts.
+All others test each memory that has the field.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _condition(key: str, operator: Any, value: Any) -> Node:
             raise TypeError(f"{name}: expected a number or a str, got {type(value).__name__}")
         return field.order(_ORDERS[operator], value)
     if operator in (FilterOperator.IN, FilterOperator.NIN):
-        # A text is a sequence of its parts, as it is in Python.
+        # A text contains its substrings, as in Python.
         is_list = isinstance(value, list)
         within = field.one_of(value) if is_list else field.test(lambda own: _holds(value, own))
         return within if operator == FilterOperator.IN else Not(within)
@@ -94,8 +94,8 @@ def _condition(key: str, operator: Any, value: Any) -> Node:
 
 
 def _contains(field: Field, value: Any) -> Node:
-    """A list holds this value; a text, this part."""
-    if not field.is_native or not isinstance(value, str):  # of a list the index knows the texts only
+    """Return the condition that a list contains this value, or a text contains it as a substring."""
+    if not field.is_native or not isinstance(value, str):  # the index stores only the texts of a list
         return field.test(lambda own: _holds(own, value), is_composite(field.name))
     part = field.test(lambda own: _holds(own, value), is_text(field.name))
     return Either([Native({field.name: {"$contains": value}}), part])

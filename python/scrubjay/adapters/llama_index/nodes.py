@@ -1,7 +1,7 @@
-"""LlamaIndex's nodes as memories, and back.
+"""Conversion between LlamaIndex's nodes and memories.
 
-Its text is the memory's text and its metadata are the memory's metadata, flat, so that both can be searched and
-filtered; the rest of it (relationships, templates, positions) lies under one key of the metadata.
+A node's text is the memory's text and its metadata are the memory's metadata, flat, so that both can be searched and
+filtered; its other fields (relationships, templates, positions) are stored under one key of the metadata.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from scrubjay.index import Hit
 from scrubjay.records import Record, as_text
 
 DOCUMENT = "ref_doc_id"
-"""The name by which LlamaIndex's filters know a node's source document; "None" means no document."""
+"""The name of a node's source document in LlamaIndex's filters; the value "None" means no document."""
 
 _NODE = "_node"
-# What the framework's own function would only write as JSON and read again; a document it would make a text node.
+# Node types built directly: the framework's function would write JSON and read it again, and turn a document into a
+# text node.
 _MADE_OF_DICTS = {kind.class_name(): kind for kind in (TextNode, Document)}
-_OWN = ("_node_type", "document_id", "doc_id", DOCUMENT)  # which every store of LlamaIndex adds for filters
+_OWN = ("_node_type", "document_id", "doc_id", DOCUMENT)  # added by every store of LlamaIndex, for filters
 
 
 def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
-    """Return a node as :meth:`Index.upsert_many` takes it. A node without an embedding is for the index to embed.
+    """Return a node in the form of :meth:`Index.upsert_many`. The index embeds nodes without an embedding.
 
     Raises:
         TypeError: it is not a node.
@@ -44,7 +45,7 @@ def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
     hidden = {key: value for key, value in metadata.items() if key in _OWN or key == _NODE}
     if hidden:
         kept["hidden"] = hidden
-    if as_text(text) != text:  # what UTF-8 cannot express
+    if as_text(text) != text:  # invalid in UTF-8
         kept["text"] = text
     document = node.ref_doc_id or "None"
     own = {"_node_type": node.class_name(), "document_id": document, "doc_id": document, DOCUMENT: document}
@@ -53,13 +54,13 @@ def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
         "id": node.node_id,
         "text": text,
         "scope": scope,
-        "vector": vector if vector is None or vector.any() else None,  # zeros have no direction
+        "vector": vector if vector is None or vector.any() else None,  # a zero vector has no direction
         "metadata": {**metadata, **own, _NODE: kept},
     }
 
 
 def to_node(memory: Record | Hit) -> BaseNode:
-    """Return the node of a memory; of one that was not written as a node, a text node."""
+    """Return the node of a memory; a memory of another writer becomes a text node."""
     metadata: Mapping[str, Any] = memory.metadata or {}
     kept = metadata.get(_NODE)
     if not isinstance(kept, Mapping):

@@ -1,4 +1,4 @@
-"""The vector store itself."""
+"""The vector store: LlamaIndex's interface over one scope of one collection."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
     Args:
         path: the file, opened once for all stores of this process that name it; None: in memory.
-        collection_name: of the file's collections; 1 to 200 printable characters.
-        tenant, user, agent: the scope of all that is written and the one that is searched from (see
-            :class:`scrubjay.Scope`). What is shared with it is found, too; what is deleted is its own.
-        dim: of the vectors; None: the first one decides.
-        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
-        index: a :class:`scrubjay.Index` that is open already, in place of a path.
-        default_mode: what the mode DEFAULT is, which LlamaIndex's retrievers ask for: "hybrid", so that identifiers are
+        collection_name: the collection of the file; 1 to 200 printable characters.
+        tenant, user, agent: the scope of writes and searches (see :class:`scrubjay.Scope`). Searches also find what is
+            shared with it; deletions affect exactly this scope.
+        dim: the dimension of the vectors; None: that of the first one.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, "cosine" for a new one.
+        index: an open :class:`scrubjay.Index` in place of a path.
+        default_mode: the meaning of mode DEFAULT, which LlamaIndex's retrievers use: "hybrid", so that identifiers are
             found as well, or "vector". A query without a text is answered by its vector in either case.
         scrubjay_query: how searches rank: a :class:`scrubjay.Query` or its settings; serialised with the store.
             :meth:`query` takes another one.
-        kwargs: LlamaIndex's; not used.
+        kwargs: LlamaIndex's; ignored.
 
-    All methods may be called from any thread; the asynchronous ones do their work on another.
+    All methods may be called from any thread; the asynchronous ones run on another thread.
 
     >>> from llama_index.core.schema import TextNode
     >>> store = ScrubjayVectorStore(tenant="acme", user="jane")
@@ -139,10 +139,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         scope: Scope | None = None,
         **kwargs: Any,
     ) -> ScrubjayVectorStore:
-        """Return a store; `scope` in place of tenant, user and agent, the rest as in the constructor.
+        """Return a store for `scope`, given in place of tenant, user and agent.
 
         Args:
-            path, collection_name, kwargs: as for the constructor.
+            path, collection_name, kwargs: as in the constructor.
         """
         if scope is not None:
             given = [name for name in ("tenant", "user", "agent") if name in kwargs]
@@ -156,7 +156,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         """Return a store over a file that :meth:`persist` wrote; later writes go to that file.
 
         Args:
-            persist_path: of the file.
+            persist_path: the path of the file.
             kwargs: further arguments of the constructor.
 
         Raises:
@@ -168,7 +168,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises the store; the nodes are not part of that."""
+        """Return the name under which LlamaIndex serialises the store; nodes are not serialised with it."""
         return "ScrubjayVectorStore"
 
     @property
@@ -177,31 +177,31 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         return self._documents.index
 
     def close(self) -> None:
-        """Give the file back; it is closed when no store of this process uses it any more."""
+        """Release the file; it closes with the last store of the process that uses it."""
         self._documents.close()
 
     # ------------------------------------------------------------------ writing
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Write nodes, all or none, and return their ids; one with an id that exists is replaced.
+        """Write nodes, all or none, and return their ids; a node with an existing id replaces that one.
 
         Args:
             nodes: with their embeddings.
-            kwargs: LlamaIndex's; not used.
+            kwargs: LlamaIndex's; ignored.
 
         Raises:
-            TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
+            TypeError, ValueError: the message names the invalid node, what was expected and what was given.
         """
         rows = [to_row(node, self._scope) for node in nodes]
         self._documents.upsert_many(rows)
         return [row["id"] for row in rows]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete the nodes of a document: all, or none if the process ends meanwhile.
+        """Delete the nodes of a document, atomically.
 
         Args:
-            ref_doc_id: of the document.
-            delete_kwargs: LlamaIndex's; not used.
+            ref_doc_id: the id of the document.
+            delete_kwargs: LlamaIndex's; ignored.
         """
         self._documents.delete_many(scope=self._scope, filter={DOCUMENT: ref_doc_id})
 
@@ -211,36 +211,36 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes with these ids that the filters admit, of this scope only, all at once.
+        """Delete the nodes of exactly this scope with these ids that pass the filters, in one transaction.
 
         Args:
-            node_ids: None: any.
-            filters: None: all.
-            delete_kwargs: LlamaIndex's; not used.
+            node_ids: None: any id.
+            filters: None: all nodes.
+            delete_kwargs: LlamaIndex's; ignored.
 
         Raises:
-            ValueError: neither is given; :meth:`clear` deletes everything.
+            ValueError: neither is given; use :meth:`clear` to delete everything.
         """
         if node_ids is None and filters is None:
             raise ValueError("node_ids, filters: expected one of them at least; clear() deletes everything")
         self._documents.delete_many(node_ids, scope=self._scope, filter=_conditions(filters))
 
     def clear(self) -> None:
-        """Delete everything of this scope; other scopes and collections stay."""
+        """Delete everything of this scope; other scopes and collections are unaffected."""
         self._documents.erase(self._scope)
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get_nodes(
         self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
     ) -> list[BaseNode]:
-        """Return the nodes with these ids that the filters admit, in the order of their last writing.
+        """Return the nodes with these ids that pass the filters, by last write, oldest first, without embeddings.
 
-        Without either all that the scope sees. They come without their embeddings.
+        Without ids and filters, return every node that the scope sees.
 
         Args:
-            node_ids: None: any.
-            filters: None: all.
+            node_ids: None: any id.
+            filters: None: all nodes.
         """
         found = self._documents.list(
             scope=self._scope, filter=_conditions(filters), ids=node_ids, order="oldest"
@@ -251,28 +251,26 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         """Return the best nodes, their scores (descending, except for MMR) and their ids.
 
         ====================== =======================================================================================
-        DEFAULT                as the store's `default_mode` says: as HYBRID without `alpha` if there is a `query_str`,
-                               or the nearest to `query_embedding`; scores are similarities then
-        MMR                    the nearest, each unlike those before it, by `mmr_threshold` (also as a keyword argument;
-                               0: only different, 1: only near, 0.5 unless given)
-        SPARSE, TEXT_SEARCH    the best for the words of `query_str`; scores are BM25. `sparse_top_k` goes before
+        DEFAULT                by the store's `default_mode`: as HYBRID without `alpha` if there is a `query_str`, or
+                               the nearest to `query_embedding`, with similarities as scores
+        MMR                    the nearest, each different from those before it by `mmr_threshold` (also a keyword
+                               argument; 0: only different, 1: only near, default 0.5)
+        SPARSE, TEXT_SEARCH    the best for the words of `query_str`; scores are BM25. `sparse_top_k` overrides
                                `similarity_top_k`
-        HYBRID,                both rankings in one: weighed by `alpha` (0: only words, 1: only vectors), or as the
-        SEMANTIC_HYBRID        fusion of the :class:`scrubjay.Query` decides; `hybrid_top_k` goes before
-                               `similarity_top_k`
+        HYBRID,                both rankings fused: weighed by `alpha` (0: only words, 1: only vectors), or by the
+        SEMANTIC_HYBRID        fusion of the :class:`scrubjay.Query`; `hybrid_top_k` overrides `similarity_top_k`
         ====================== =======================================================================================
 
-        What these do not decide is as the keyword argument `scrubjay_query` says, a :class:`scrubjay.Query`, or else
-        the store's.
+        The keyword argument `scrubjay_query`, a :class:`scrubjay.Query`, or else the store's query decides the rest.
 
-        Only nodes that `filters` admit, with an id among `node_ids`, of a document among `doc_ids`, are ranked. No
-        `node_ids`, as the framework's own index gives them to stores like this one, are all of them.
+        Only nodes that pass `filters`, with an id in `node_ids` and a document in `doc_ids`, are ranked. Empty
+        `node_ids`, which the framework's own index passes to stores like this one, mean any id.
 
         Args:
-            kwargs: `scrubjay_query` and `mmr_threshold`; others are not used.
+            kwargs: `scrubjay_query` and `mmr_threshold`; others are ignored.
 
         Raises:
-            ValueError: another mode; what the mode needs is missing; a number is out of its range.
+            ValueError: the mode is unknown, lacks an argument that it needs, or a number is out of range.
         """
         mode = _MODES.get(query.mode)
         name = getattr(query.mode, "value", query.mode)  # it may be a plain str
@@ -309,16 +307,16 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         )
         return _result(hits, query.mode)
 
-    # ------------------------------------------------------------------ keeping
+    # ------------------------------------------------------------------ persistence
 
     def persist(self, persist_path: str, fs: Any = None) -> None:
-        """Write a store that is in memory to a new file, which takes the place of one that is there.
+        """Write a store that is in memory to a file, replacing an existing one.
 
-        A store with a path has everything in its file already, and does nothing. Of what others wrote to the same index
-        only this scope's own nodes are written.
+        A store with a path is in its file already; the call does nothing. Only nodes of exactly this scope are written,
+        even if others wrote to the same index.
 
         Args:
-            persist_path: of the new file.
+            persist_path: the path of the new file.
             fs: None, or the local file system.
 
         Raises:
@@ -332,8 +330,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             raise ValueError(f"fs: expected None or the local file system, got {type(fs).__name__}")
         target = Path(persist_path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if log_of(target).exists():  # a log that would be taken for that of the new file
-            raise StoreError(f"persist_path: expected a file that nobody has open: {target}")
+        if log_of(target).exists():  # a log that SQLite would apply to the new file
+            raise StoreError(f"persist_path: expected a file that is not open elsewhere: {target}")
         fresh = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with Index.open(fresh) as file:
@@ -348,7 +346,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             for leftover in fresh.parent.glob(f"{fresh.name}*"):
                 leftover.unlink()
 
-    # ------------------------------------------------------------------ the same without blocking an event loop
+    # ------------------------------------------------------------------ async twins
 
     async_add = awaited(add, "async_add")
     adelete = awaited(delete, "adelete")
@@ -366,7 +364,7 @@ def _conditions(filters: MetadataFilters | None, doc_ids: Sequence[str] | None =
 
 
 def _weighed(alpha: float | None) -> tuple[str, dict[str, Any]]:
-    """Return the mode of a hybrid search, and its fusion if that is chosen; at its ends one ranking alone decides."""
+    """Return the mode and, if chosen, the fusion of a hybrid search; at 0 and 1 only one ranking is used."""
     if alpha is None:
         return "hybrid", {}
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
@@ -377,7 +375,7 @@ def _weighed(alpha: float | None) -> tuple[str, dict[str, Any]]:
 
 
 def _result(hits: list[Hit], mode: VectorStoreQueryMode) -> VectorStoreQueryResult:
-    similar = mode == VectorStoreQueryMode.MMR  # there the order is not that of any score
+    similar = mode == VectorStoreQueryMode.MMR  # MMR orders by no score
     return VectorStoreQueryResult(
         nodes=[to_node(hit) for hit in hits],
         similarities=[(hit.similarity or 0.0) if similar else hit.score for hit in hits],

@@ -1,14 +1,14 @@
-"""A memory for any MCP client, over standard input and output: what `scrubjay mcp` runs.
+"""An MCP server for a memory over standard input and output; run by `scrubjay mcp`.
 
-The scope is the operator's, fixed when the server starts. No tool has an argument for it, unknown arguments are
-refused, and an id of another scope is one that does not exist. Memories that the tenant shares with the scope are
-found and shown, and cannot be changed.
+The operator fixes the scope when the server starts. No tool has an argument for it, unknown arguments are rejected, and
+ids of other scopes do not exist. Memories that the tenant shares with the scope are found and shown, but cannot be
+changed.
 
-Where the index has a file, `get_policies_and_preferences` gives all policies in force for the tenant and all
-preferences of the user, as :class:`scrubjay.Memory` keeps them in that file. Where the scope has a user,
-`set_preference` and `delete_preference` change that user's preferences. No tool writes a policy. `remember`, `forget`
-and `why` are for the facts and episodes of that memory, which searches and listings have beside the notes of the index.
-With `--read-only` there are the tools that change nothing, and nothing is written for Memory to the file.
+If the index has a file, `get_policies_and_preferences` returns all policies in force for the tenant and all preferences
+of the user, which :class:`scrubjay.Memory` stores in that file. If the scope has a user, `set_preference` and
+`delete_preference` change that user's preferences. No tool writes a policy. `remember`, `forget` and `why` are for the
+facts and episodes of that memory; searches and listings return these beside the notes of the index. `--read-only`
+offers only the tools that change nothing, and nothing is written for Memory to the file.
 
 In a client's configuration::
 

@@ -1,4 +1,4 @@
-"""The tools of an administrator, which a server offers only if its operator asks for them: legal holds, imports."""
+"""The tools of an administrator, offered only at the operator's request: legal holds, imports."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from scrubjay.adapters.mcp.tools import Arguments
 from scrubjay.memory import Hold
 
 MAX_LINES = 10_000
-MAX_CHARACTERS = 4 << 20  # of all lines of an import; a larger one is for the command line
+MAX_CHARACTERS = 4 << 20  # of all lines of an import; larger ones need the command line
 _BY = "mcp"
 
 
 class HoldMemories(Arguments):
     """Arguments of hold_memories."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown to who is refused")]
+    reason: Annotated[str, Field(min_length=1, max_length=1000, description="shown in refusals")]
     name: Annotated[
         str | None,
         Field(
-            min_length=1, max_length=1000, description="of the hold, by which it is released; else its reason"
+            min_length=1,
+            max_length=1000,
+            description="name of the hold, for its release; by default its reason",
         ),
     ] = None
 
@@ -35,7 +37,7 @@ class ReleaseMemories(Arguments):
 
     name: Annotated[
         str | None,
-        Field(min_length=1, max_length=1000, description="of the hold; not needed if there is only one"),
+        Field(min_length=1, max_length=1000, description="name of the hold; optional if there is only one"),
     ] = None
 
 
@@ -51,7 +53,7 @@ class ImportMemories(Arguments):
         Field(
             min_length=1,
             max_length=MAX_LINES,
-            description="all lines of all pages of an export, the first line first",
+            description="all lines of all pages of an export, in order",
         ),
     ]
 
@@ -59,7 +61,9 @@ class ImportMemories(Arguments):
 class OneHold(BaseModel):
     """A legal hold."""
 
-    scope: Annotated[dict[str, str | None], Field(description="what is held, with everything within it")]
+    scope: Annotated[
+        dict[str, str | None], Field(description="scope of the hold, including everything within it")
+    ]
     name: str
     reason: str
     by: str
@@ -67,63 +71,65 @@ class OneHold(BaseModel):
 
 
 class Holds(BaseModel):
-    """What list_holds and hold_memories give."""
+    """The result of list_holds and hold_memories."""
 
-    holds: Annotated[list[OneHold], Field(description="on these memories, and on what they are part of")]
+    holds: Annotated[
+        list[OneHold], Field(description="holds on these memories, and on the scopes that contain them")
+    ]
 
 
 class Released(BaseModel):
-    """What release_memories gives."""
+    """The result of release_memories."""
 
-    released: Annotated[bool, Field(description="whether exactly these memories were held")]
+    released: Annotated[bool, Field(description="whether there was a hold on exactly these memories")]
 
 
 class Imported(BaseModel):
-    """What import_memories gives: how many rows of each table."""
+    """The result of import_memories: the number of rows of each table."""
 
     written: dict[str, int]
-    same: Annotated[dict[str, int], Field(description="were there already")]
-    left_out: Annotated[dict[str, int], Field(description="the memory says something else there")]
+    same: Annotated[dict[str, int], Field(description="rows that existed already")]
+    left_out: Annotated[dict[str, int], Field(description="rows that conflict with existing ones")]
     reasons: list[str]
 
 
 class AdminTools:
-    """What the operator of a server does with the memory of its scope, in the file of an index.
+    """The operator's tools for the memory of the scope, in the file of an index.
 
     Args:
         memory: the memory in that file.
-        scope: whose it is.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
         self._memory, self._scope = memory, scope
 
     def hold(self, given: HoldMemories) -> dict[str, Any]:
-        """Hold everything of the scope and within it until it is released."""
+        """Hold everything of the scope and within it until the hold is released."""
         self._memory.make().admin.hold(self._scope, reason=given.reason, by=_BY, name=given.name)
         return self.holds(ListHolds())
 
     def release(self, given: ReleaseMemories) -> dict[str, Any]:
-        """Release a hold on exactly the scope; others, on it and on wider ones, stay.
+        """Release a hold on exactly the scope; its other holds, and those on wider scopes, remain.
 
         Raises:
-            ValueError: no name is given, and there are several.
+            ValueError: the name is missing, and there are several holds.
         """
         memory = self._memory.find()
         done = memory is not None and memory.admin.release(self._scope, by=_BY, name=given.name)
         return {"released": done}
 
     def holds(self, given: ListHolds) -> dict[str, Any]:
-        """Give the holds on the scope and on what it is part of, not those on others of the tenant."""
+        """Return the holds on the scope and the scopes that contain it, not those on others of the tenant."""
         memory = self._memory.find()
         found = [] if memory is None else memory.admin.holds(self._scope.tenant)
         return {"holds": [_shown(hold) for hold in found if hold.scope in self._scope.visible()]}
 
     def take(self, given: ImportMemories) -> dict[str, Any]:
-        """Read an export into the memory, in one transaction; the gate is not asked.
+        """Import an export into the memory, in one transaction, bypassing the gate.
 
         Raises:
-            ValueError: a line is not of an export of this scope, or the lines are too long.
+            ValueError: a line is not part of an export of this scope, or the lines are too long.
         """
         n_characters = sum(map(len, given.lines))
         if n_characters > MAX_CHARACTERS:

@@ -10,7 +10,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, AsOf, KnownAt, bounded
 from scrubjay.memory import Preference, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 
 _Key = Annotated[
@@ -37,12 +37,13 @@ class SetPreference(Arguments):
 
     key: _Key
     text: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_TEXT, description="the wish, in a sentence")
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="the preference, in a sentence")
     ] = None
     value: Annotated[
         Any,
         Field(
-            description="for programs, any JSON value such as 25 or true; the text shows it if there is none"
+            description="for programs, any JSON value such as 25 or true; it becomes the text if there is "
+            "none"
         ),
     ] = None
 
@@ -54,7 +55,7 @@ class DeletePreference(Arguments):
 
 
 class OnePolicy(BaseModel):
-    """One policy in force as tools give it."""
+    """One policy in force, in the form of the tools."""
 
     id: str
     key: str
@@ -64,7 +65,7 @@ class OnePolicy(BaseModel):
 
 
 class OnePreference(BaseModel):
-    """One preference in force as tools give it."""
+    """One preference in force, in the form of the tools."""
 
     id: str
     key: str
@@ -75,27 +76,27 @@ class OnePreference(BaseModel):
 
 
 class Known(BaseModel):
-    """What get_policies_and_preferences gives."""
+    """The result of get_policies_and_preferences."""
 
-    policies: Annotated[list[OnePolicy], Field(description="rules of the tenant, all of those in force")]
-    preferences: Annotated[list[OnePreference], Field(description="all of the user's")]
+    policies: Annotated[list[OnePolicy], Field(description="all rules of the tenant in force")]
+    preferences: Annotated[list[OnePreference], Field(description="all preferences of the user")]
 
 
 class KnownTools:
-    """The policies and preferences that hold for one scope, in the file of an index.
+    """The policies and preferences in force for one scope, in the file of an index.
 
-    The file gets Memory's tables with the first preference that is set; until then there is nothing to give.
+    The first preference creates Memory's tables in the file; until then the result is empty.
 
     Args:
         memory: the memory in that file.
-        scope: whose they are.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
         self._memory, self._scope = memory, scope
 
     def get(self, given: GetKnown) -> dict[str, Any]:
-        """Give all policies in force and all preferences, each by key."""
+        """Return all policies in force and all preferences, each by key."""
         memory = self._memory.find()
         if memory is None:
             return {"policies": [], "preferences": []}
@@ -115,14 +116,13 @@ class KnownTools:
         }
 
     def set(self, given: SetPreference) -> dict[str, Any]:
-        """Set what the user wants of a key, in the place of what was wanted before.
+        """Set the user's preference for a key, replacing the previous one.
 
         Raises:
-            ValueError: the key or the text is empty but for spaces, there is neither a text nor a value, or the value
-                is too long.
+            ValueError: the key or the text is blank, both text and value are missing, or the value is too long.
         """
         for name, text in (("key", given.key), ("text", given.text)):
-            if text is not None and not checked_str(text, name):  # refused before anything is written
+            if text is not None and not checked_str(text, name):  # checked before any write
                 raise ValueError(f"{name}: expected some text, got only spaces")
         if given.text is None and given.value is None:
             raise ValueError("text, value: expected at least one of them")
@@ -135,14 +135,14 @@ class KnownTools:
             raise ValueError(outcome.reason)
         record = memory.get(outcome.id, scope=self._scope, hidden=True)
         if not isinstance(record, Preference):
-            raise ValueError(f"key: {given.key[:80]!r} was deleted by somebody else meanwhile")
+            raise ValueError(f"key: {given.key[:80]!r} was deleted concurrently")
         return _shown(record)
 
     def delete(self, given: DeletePreference) -> dict[str, Any]:
-        """Delete the preference of a key.
+        """Delete the preference for a key.
 
         Raises:
-            ValueError: the user has no preference of this key.
+            ValueError: the user has no preference for this key.
         """
         key, memory = checked_str(given.key, "key"), self._memory.find()
         for one in () if memory is None else memory.known(self._scope).preferences:

@@ -1,4 +1,4 @@
-"""The tools for the facts and episodes of a memory, which stand beside the notes of its index."""
+"""The tools for the facts and episodes of a memory, which complement the notes of its index."""
 
 from __future__ import annotations
 
@@ -49,37 +49,35 @@ class RevokeMemory(Arguments):
     """Arguments of revoke_memory."""
 
     id: Id
-    reason: Annotated[
-        str, Field(min_length=1, max_length=1000, description="why it is not so, or not wanted")
-    ]
+    reason: Annotated[str, Field(min_length=1, max_length=1000, description="why it is wrong, or not wanted")]
 
 
 class GiveFeedback(Arguments):
     """Arguments of give_feedback."""
 
     id: Id
-    used: Annotated[bool, Field(description="whether it was of use")] = True
+    used: Annotated[bool, Field(description="whether it was useful")] = True
 
 
 class Revoked(BaseModel):
-    """What revoke_memory gives."""
+    """The result of revoke_memory."""
 
     revoked: bool
 
 
 class Noted(BaseModel):
-    """What give_feedback gives."""
+    """The result of give_feedback."""
 
     noted: bool
 
 
 class Remembered(BaseModel):
-    """What became of a fact."""
+    """The outcome of a proposed fact."""
 
     status: Annotated[str, Field(description="written, superseded, deduplicated or rejected")]
-    id: Annotated[str | None, Field(description="of the memory that says so now")]
+    id: Annotated[str | None, Field(description="id of the memory that says so now")]
     reason: str
-    superseded: Annotated[str | None, Field(description="id of the memory that it took the place of")]
+    superseded: Annotated[str | None, Field(description="id of the memory that it superseded")]
     active: Annotated[bool, Field(description="whether it is in force")]
 
 
@@ -91,7 +89,7 @@ class WhyMemory(BaseModel):
     status: str
     text: str
     run: Annotated[str, Field(description="the conversation that it comes from")]
-    events: Annotated[list[str], Field(description="what happened to it, oldest first")]
+    events: Annotated[list[str], Field(description="its history, oldest first")]
     supersedes: list[str]
     superseded_by: str | None
 
@@ -101,14 +99,14 @@ class RecordTools:
 
     Args:
         memory: the memory in that file.
-        scope: whose they are.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
         self._memory, self._scope = memory, scope
 
     def remember(self, given: Any) -> dict[str, Any]:
-        """Propose a fact: the gate says what became of it."""
+        """Propose a fact and return the gate's outcome."""
         fields = given.model_dump(exclude_none=True)
         if "metadata" in fields:
             bounded("metadata", fields["metadata"])
@@ -117,7 +115,7 @@ class RecordTools:
         return {name: getattr(outcome, name) for name in Remembered.model_fields}
 
     def why(self, given: OneMemory) -> dict[str, Any] | None:
-        """Say why a record is known; None if there is no such record."""
+        """Return the provenance of a record, or None."""
         memory = self._memory.find()
         why = None if memory is None else memory.why(given.id, scope=self._scope)
         if why is None:
@@ -140,7 +138,7 @@ class RecordTools:
         }
 
     def recall(self, given: SearchMemories, filter: FilterLike | None, query: Query) -> Recalled | None:
-        """Search facts, episodes and notes; None if the file has no memory, only notes."""
+        """Search facts, episodes and notes; None if the file has no memory."""
         memory = self._memory.find()
         if memory is None:
             return None
@@ -148,7 +146,7 @@ class RecordTools:
         return memory.recall(given.query, self._scope, k=given.limit, query=query, **options)
 
     def find(self, id: str) -> Fact | Episode | None:
-        """Return the fact or episode of an id, if it is in force."""
+        """Return the fact or episode with an id if it is in force, or None."""
         if kind_of(id) not in _KINDS:
             return None
         memory = self._memory.find()
@@ -156,10 +154,10 @@ class RecordTools:
         return record if isinstance(record, (Fact, Episode)) else None
 
     def update(self, id: str, text: str | None, metadata: dict[str, Any] | None) -> Fact | Episode | None:
-        """Change a fact or episode of this scope; None if there is none.
+        """Change a fact or episode of this scope and return it, or None if it does not exist.
 
         Raises:
-            ReadOnlyMemoryError: it is shared with the scope.
+            ReadOnlyMemoryError: the record is shared with the scope.
         """
         record = self._own(id)
         if record is None:
@@ -171,10 +169,10 @@ class RecordTools:
         return changed if isinstance(changed, (Fact, Episode)) else None
 
     def delete(self, id: str, kinds: Sequence[str] = _KINDS) -> bool:
-        """Delete a fact, episode or another of `kinds` of this scope; False if there is none.
+        """Delete a fact, an episode or another of `kinds` of this scope; return False if it does not exist.
 
         Raises:
-            ReadOnlyMemoryError: it is shared with the scope.
+            ReadOnlyMemoryError: the record is shared with the scope.
         """
         memory = self._memory.find()
         if memory is None or kind_of(id) not in kinds:
@@ -183,20 +181,20 @@ class RecordTools:
         return memory.delete(id, scope=self._scope, by=_SOURCE)
 
     def feedback(self, given: GiveFeedback) -> dict[str, Any]:
-        """Note whether a fact or episode was of use.
+        """Record whether a fact or episode was useful.
 
         Raises:
-            KeyError: the scope sees none of this id.
+            KeyError: the scope sees no such record.
         """
         self._memory.make().feedback(given.id, given.used, scope=self._scope)
         return {"noted": True}
 
     def revoke(self, given: RevokeMemory) -> dict[str, Any]:
-        """Take a fact, episode or preference of this scope out of force; it stays to be asked about.
+        """Take a fact, episode or preference of this scope out of force; its history remains.
 
         Raises:
-            ReadOnlyMemoryError: it is shared with the scope.
-            KeyError: the scope has none of this id in force.
+            ReadOnlyMemoryError: the record is shared with the scope.
+            KeyError: the scope has no such record in force.
         """
         if kind_of(given.id) not in (*_KINDS, "preference"):
             raise UnknownMemoryError(given.id)
@@ -205,7 +203,7 @@ class RecordTools:
         return {"revoked": True}
 
     def delete_all(self) -> int:
-        """Delete all facts and episodes of exactly this scope, whatever their status; return how many."""
+        """Delete all facts and episodes of exactly this scope, of any status; return their number."""
         memory = self._memory.find()
         if memory is None:
             return 0
@@ -225,7 +223,7 @@ class RecordTools:
         return [self.shown(one) for one in records if isinstance(one, (Fact, Episode))], next_cursor
 
     def shown(self, record: Fact | Episode) -> dict[str, Any]:
-        """Return a record as tools give a memory."""
+        """Return a record in the form of the tools."""
         return {
             "id": record.id,
             "kind": record.kind,

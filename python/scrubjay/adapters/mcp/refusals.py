@@ -1,4 +1,4 @@
-"""What a client is told of a call that failed."""
+"""Error messages of failed calls for clients."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _log = logging.getLogger("scrubjay.adapters.mcp")
 
 
 def refusal(name: str, error: Exception, takes: Iterable[str] = ()) -> str:
-    """What the model reads of an error: what it can do better, nothing of paths and other memories.
+    """Return the message of an error for the model: how to correct the call, without paths and other memories.
 
     Args:
-        name: of the tool.
-        error: what it raised.
+        name: the name of the tool.
+        error: the exception that it raised.
         takes: the names of its arguments.
     """
     if isinstance(error, ValidationError):

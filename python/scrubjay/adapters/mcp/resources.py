@@ -1,4 +1,4 @@
-"""Resources and prompts of the MCP server: what a client reads without calling a tool."""
+"""Resources and prompts of the MCP server, which a client reads without calling a tool."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _BUDGET_TOKENS = 2000
 _PROMPT = "with_memory"
 
 Call = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Runs a tool: its name and arguments."""
+"""Runs a tool, given its name and arguments."""
 
 
 class Resources:
-    """What is known and remembered of one scope, as JSON under addresses; a page of memories is listed at a time.
+    """The policies, preferences and memories of one scope as JSON resources; memories are listed in pages.
 
     Args:
         call: runs a tool of the server.
-        tools: names of the tools that there are.
+        tools: the names of the available tools.
     """
 
     def __init__(self, call: Call, tools: set[str]) -> None:
@@ -37,7 +37,7 @@ class Resources:
         self._has_known = "get_policies_and_preferences" in tools
 
     def listed(self, cursor: str | None) -> tuple[list[types.Resource], str | None]:
-        """Return a page of the resources: what is known and all memories, then each memory; and the next cursor."""
+        """Return a page of the resources and the next cursor: the rules and all memories, then each memory."""
         made = []
         if cursor is None:
             made.append(_resource(MEMORIES, "memories", "The first page of the memories, newest last."))
@@ -51,7 +51,7 @@ class Resources:
 
     @staticmethod
     def templates() -> list[types.ResourceTemplate]:
-        """Return the templates of addresses."""
+        """Return the templates of resource addresses."""
         described = "One memory, by its id (percent-encoded)."
         return [
             types.ResourceTemplate(
@@ -63,7 +63,7 @@ class Resources:
         """Return the content of a resource.
 
         Raises:
-            MCPError: there is none at this address.
+            MCPError: the address is unknown.
         """
         if uri == KNOWN and self._has_known:
             found = self._call("get_policies_and_preferences", {})
@@ -80,11 +80,11 @@ class Resources:
 
 
 class Prompts:
-    """The prompt of a question, as :meth:`scrubjay.Memory.assemble` makes it.
+    """The prompt for a question, assembled by :meth:`scrubjay.Memory.assemble`.
 
     Args:
         memory: the memory in the served file.
-        scope: who asks.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
@@ -110,7 +110,7 @@ class Prompts:
         """Return the messages of a prompt.
 
         Raises:
-            MCPError: there is no such prompt, or an argument is wrong.
+            MCPError: the prompt is unknown, or an argument is invalid.
         """
         if name != _PROMPT:
             raise MCPError(types.INVALID_PARAMS, f"name: expected {_PROMPT!r}")

@@ -42,10 +42,10 @@ from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.read.index_notes import notes_of
-from scrubjay.memory.read.moments import Moment, moment_asked
+from scrubjay.memory.read.time_axes import Moment, moment_asked
 from scrubjay.records import Record
 
-SHOWN_TEXT = 4_000  # characters of a text that a search shows; get_memory shows all of it
+SHOWN_TEXT = 4_000  # characters of a text in search results; get_memory returns all
 
 T = TypeVar("T")
 
@@ -54,16 +54,17 @@ class MemoryServer:
     """The memories of one scope as tools of the Model Context Protocol.
 
     Args:
-        index: where they are; its ids must be str. It stays open when the server ends. With one that has a file, there
-            are tools for what :class:`scrubjay.Memory` keeps in that file: policies, preferences, facts, episodes.
-        scope: whose they are. Writes go to exactly this scope; searches see what is shared with it as well.
+        index: the index of the memories; its ids must be str. It stays open when the server ends. If it has a file,
+            there are tools for the data of :class:`scrubjay.Memory` in it: policies, preferences, facts, episodes.
+        scope: the scope of the memories. Writes go to exactly this scope; searches also see what is shared with it.
         read_only: offer only the tools that change nothing.
-        query: how searches rank unless a call's `settings` say otherwise; None: ``scrubjay.Query()``. No call
-            changes which ids it admits.
-        admin: offer the tools of an administrator, too: legal holds on these memories, and imports, which ask no gate.
+        query: how searches rank unless a call's `settings` override it; None: ``scrubjay.Query()``. Calls cannot change
+            which ids it admits.
+        admin: also offer the tools of an administrator: legal holds on these memories, and imports, which bypass the
+            gate.
 
     Raises:
-        ValueError: the index has int ids; `admin`, and it has no file.
+        ValueError: the index has int ids, or `admin` is set and it has no file.
 
     >>> index = Index()
     >>> jane = MemoryServer(index, Scope("acme", user="jane"))
@@ -74,7 +75,7 @@ class MemoryServer:
     >>> joe.call("get_memory", {"id": added["id"]})
     Traceback (most recent call last):
     ...
-    scrubjay.backend.scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
+    scrubjay.backend.scoped_changes.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
     """
 
     def __init__(
@@ -121,15 +122,15 @@ class MemoryServer:
         """The SDK's server, for other transports than standard input and output."""
 
     def call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Run one tool and return what it gives, in JSON's own types.
+        """Run one tool and return its result in JSON types.
 
         Args:
-            name, arguments: of the tool.
+            name, arguments: the name and arguments of the tool.
 
         Raises:
-            KeyError: there is no such tool.
-            pydantic.ValidationError: the arguments are not the tool's.
-            TypeError, ValueError, UnknownMemoryError, ReadOnlyMemoryError: the index or the scope refuses them.
+            KeyError: the tool is unknown.
+            pydantic.ValidationError: the arguments are invalid.
+            TypeError, ValueError, UnknownMemoryError, ReadOnlyMemoryError: the index or the scope rejects the call.
         """
         tool = self.tools[name]
         return well_formed(_RUN[name](self, tool.takes.model_validate(arguments)))
@@ -156,7 +157,7 @@ class MemoryServer:
         found: Recalled | Hits | None = None
         if self._records is not None:
             found = self._records.recall(given, filter, asked)
-        if found is None:  # there are only notes
+        if found is None:  # only notes
             then = notes_of(filter, _moment(given))
             found = self._index.search(given.query, scope=self.scope, k=given.limit, filter=then, query=asked)
         return {
@@ -166,7 +167,7 @@ class MemoryServer:
         }
 
     def _list(self, given: ListMemories) -> dict[str, Any]:
-        """List facts and episodes, then notes; a cursor begins with which of the two it goes on with."""
+        """List facts and episodes, then notes; the cursor's prefix tells which of the two continues."""
         which, _, cursor = (given.cursor or "records.").partition(".")
         if which not in ("records", "notes"):
             raise CursorError("cursor: expected one that list_memories gave; begin again without one")
@@ -189,7 +190,7 @@ class MemoryServer:
 
     @property
     def known(self) -> KnownTools:
-        """The policies and preferences, where the index has a file."""
+        """The policies and preferences, if the index has a file."""
         assert self._known is not None
         return self._known
 
@@ -199,19 +200,19 @@ class MemoryServer:
 
     @property
     def records(self) -> RecordTools:
-        """The facts and episodes, where the index has a file."""
+        """The facts and episodes, if the index has a file."""
         assert self._records is not None
         return self._records
 
     @property
     def told(self) -> ToldTools:
-        """What was told over time, where the index has a file."""
+        """The history, changes and exports, if the index has a file."""
         assert self._told is not None
         return self._told
 
     @property
     def admin(self) -> AdminTools:
-        """What its operator does with the memory, where the index has a file."""
+        """The operator's tools, if the index has a file."""
         assert self._admin is not None
         return self._admin
 
@@ -307,9 +308,9 @@ class MemoryServer:
     async def _on_call_tool(self, context: Any, params: Any) -> types.CallToolResult:
         if params.name not in self.tools:
             raise MCPError(types.INVALID_PARAMS, f"name: expected one of {sorted(self.tools)}")
-        try:  # on a thread: an embedder may wait for a network, a write for the disk
+        try:  # on a thread: embedders and writes may block
             given = await anyio.to_thread.run_sync(self.call, params.name, params.arguments or {})
-        except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
+        except Exception as error:  # noqa: BLE001 - report any error to the client and continue
             return types.CallToolResult(
                 content=[
                     types.TextContent(
@@ -347,16 +348,16 @@ class MemoryServer:
 
 
 async def _told(call: Callable[..., T], *arguments: Any) -> T:
-    """Run a call on a thread; the client is told what it raises as of an argument.
+    """Run a call on a thread; its argument errors are reported to the client.
 
     Raises:
-        MCPError: the call raised; the message is what a tool would say.
+        MCPError: the call raised; the message is that of a failed tool.
     """
     try:
         return await anyio.to_thread.run_sync(call, *arguments)
     except MCPError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, the client is told and the server goes on
+    except Exception as error:  # noqa: BLE001 - report any error to the client and continue
         raise MCPError(types.INVALID_PARAMS, refusal("it", error)) from None
 
 
@@ -365,14 +366,14 @@ def serve_stdio(
 ) -> None:
     """Serve one client on standard input and output until it closes them; the index stays open.
 
-    Nothing but the protocol goes to standard output: what else is printed meanwhile goes to standard error.
+    Standard output carries only the protocol; other prints go to standard error meanwhile.
 
     Args:
-        index: what is served.
-        scope: whose memories the client sees and writes.
-        read_only: whether no tool may write.
+        index: the index to serve.
+        scope: the scope of the client.
+        read_only: offer no tool that writes.
         query: how searches rank; None: ``scrubjay.Query()``.
-        admin: whether the tools of an administrator are there.
+        admin: offer the tools of an administrator.
     """
     server = MemoryServer(index, scope, read_only=read_only, query=query, admin=admin).server
 
@@ -413,7 +414,7 @@ _RUN: dict[str, Callable[[MemoryServer, Any], dict[str, Any]]] = {
 
 
 def _with_settings(query: Query, settings: dict[str, Any]) -> Query:
-    """Return the query with the fields changed that the settings name."""
+    """Return the query with the fields of `settings` replaced."""
     given = Query.from_dict(settings)
     return query.replace(**{name: getattr(given, name) for name in settings})
 

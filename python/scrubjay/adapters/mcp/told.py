@@ -1,4 +1,4 @@
-"""The tools for what a memory was told over time: the history of a subject, the feed of changes, exports."""
+"""The tools for a memory over time: the history of a subject, the feed of changes, exports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_CURSOR, MAX_TEXT, Arguments, KnownAt
 from scrubjay.errors import CursorError
 from scrubjay.memory import Fact
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 
 MAX_EVENTS = 500
 _MAX_HELD = 4
@@ -30,7 +30,8 @@ class GetHistory(Arguments):
         str, Field(min_length=1, max_length=MAX_TEXT, description='what facts are about, such as "Jane"')
     ]
     predicate: Annotated[
-        str, Field(min_length=1, max_length=MAX_TEXT, description='what they say of it, such as "lives in"')
+        str,
+        Field(min_length=1, max_length=MAX_TEXT, description='what they say about it, such as "lives in"'),
     ]
     known_at: KnownAt = None
 
@@ -39,16 +40,16 @@ class ListChanges(Arguments):
     """Arguments of list_changes."""
 
     since: Annotated[
-        int, Field(ge=0, le=2**62 - 1, description="the cursor of the answer before; 0: from the beginning")
+        int, Field(ge=0, le=2**62 - 1, description="the cursor of the previous answer; 0: from the beginning")
     ] = 0
-    limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="how many changes at most")] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_EVENTS, description="maximum number of changes")] = 100
 
 
 class ExportMemories(Arguments):
     """Arguments of export_memories."""
 
     cursor: Annotated[
-        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the page before")
+        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the previous page")
     ] = None
 
 
@@ -57,58 +58,58 @@ class PastFact(BaseModel):
 
     id: str
     text: str
-    value: Annotated[Any, Field(description="what it says of the subject, if that was given by itself")]
+    value: Annotated[Any, Field(description="its value for the subject, if it was stored separately")]
     status: Annotated[str, Field(description="active, planned, ended, superseded, provisional or revoked")]
     holds: Annotated[
         list[list[str | None]],
-        Field(description="when it was so, as [from, until]; until null: for good; empty: it never was"),
+        Field(description="when it held, as [from, until]; until null: still; empty: never"),
     ]
     said_at: str | None
-    recorded_at: Annotated[str | None, Field(description="when the memory was told it")]
-    superseded_by: Annotated[str | None, Field(description="id of the fact that took its place")]
+    recorded_at: Annotated[str | None, Field(description="when it was recorded")]
+    superseded_by: Annotated[str | None, Field(description="id of the fact that superseded it")]
 
 
 class History(BaseModel):
-    """What get_history gives."""
+    """The result of get_history."""
 
-    facts: Annotated[list[PastFact], Field(description="in the order of the times at which they begin")]
+    facts: Annotated[list[PastFact], Field(description="ordered by the times at which they begin")]
 
 
 class Change(BaseModel):
-    """One change of a memory; never what it says."""
+    """One change of a memory, without its content."""
 
     cursor: int
     at: str
     what: Annotated[str, Field(description="proposed, superseded, revoked, updated, expired, forgotten, ...")]
-    kind: Annotated[str | None, Field(description="of the record; null: of everything that is yours")]
+    kind: Annotated[str | None, Field(description="id of the record; null: all of yours")]
     id: str | None
     by: str | None
     detail: str | None
-    shared: Annotated[bool, Field(description="of a record that others share with you")]
+    shared: Annotated[bool, Field(description="whether the record is shared with you by others")]
 
 
 class Changed(BaseModel):
-    """What list_changes gives."""
+    """The result of list_changes."""
 
     changes: list[Change]
     cursor: Annotated[int, Field(description="for the next call: `since`")]
 
 
 class Exported(BaseModel):
-    """What export_memories gives."""
+    """The result of export_memories."""
 
     lines: Annotated[
-        list[str], Field(description="one row each, as JSON; a file of all of them is an export")
+        list[str], Field(description="one row each, as JSON; all of them in a file are an export")
     ]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 
 
 class ToldTools:
-    """What one scope's memory was told, in the file of an index.
+    """The history, changes and exports of one scope's memory, in the file of an index.
 
     Args:
         memory: the memory in that file.
-        scope: whose it is.
+        scope: the scope of the server.
     """
 
     def __init__(self, memory: LazyMemory, scope: Scope) -> None:
@@ -116,7 +117,7 @@ class ToldTools:
         self._held = _HeldExports()
 
     def history(self, given: GetHistory) -> dict[str, Any]:
-        """Give all statements of a subject and predicate, whatever their status."""
+        """Return all statements of a subject and predicate, of any status."""
         memory = self._memory.find()
         facts = (
             []
@@ -126,7 +127,7 @@ class ToldTools:
         return {"facts": [_past(fact) for fact in facts]}
 
     def changes(self, given: ListChanges) -> dict[str, Any]:
-        """Give what changed after a cursor, oldest first."""
+        """Return the changes after a cursor, oldest first."""
         memory = self._memory.find()
         found = (
             [] if memory is None else memory.feed.changes(given.since, scope=self._scope, limit=given.limit)
@@ -147,10 +148,10 @@ class ToldTools:
         return {"changes": events, "cursor": found[-1].cursor if found else given.since}
 
     def export(self, given: ExportMemories) -> dict[str, Any]:
-        """Give a page of the lines of an export, all pages from one state of the file.
+        """Return a page of the lines of an export; all pages are from one snapshot of the file.
 
         Raises:
-            CursorError: the cursor is none, or of an export that is not kept any more.
+            CursorError: the cursor is invalid, or its export was discarded.
         """
         if given.cursor is not None:
             return self._held.page(given.cursor)
@@ -159,13 +160,13 @@ class ToldTools:
 
 
 class _HeldExports:
-    """Exports that are read page by page: the last few, so that one client cannot fill the disk."""
+    """Exports that are read page by page: only the latest few, so that one client cannot fill the disk."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, IO[bytes]] = OrderedDict()
 
     def begin(self, lines: Iterable[str]) -> dict[str, Any]:
-        """Keep the lines of an export, and return its first page."""
+        """Store the lines of an export, and return its first page."""
         file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - closed when it is given up
         try:
             for line in lines:
@@ -180,7 +181,7 @@ class _HeldExports:
         return self._read(name, 0)
 
     def page(self, cursor: str) -> dict[str, Any]:
-        """Return the page at a cursor, which may be asked for again."""
+        """Return the page at a cursor; repeatable."""
         name, _, place = cursor.partition(".")
         if name not in self._files or not (place.isascii() and place.isdigit() and len(place) < 16):
             raise _no_cursor()
@@ -191,7 +192,7 @@ class _HeldExports:
         size = file.seek(0, 2)
         if place > 0:
             file.seek(min(place, size) - 1)
-            if place >= size or file.read(1) != b"\n":  # no cursor of ours points there
+            if place >= size or file.read(1) != b"\n":  # not at the beginning of a line
                 raise _no_cursor()
         file.seek(place)
         lines: list[str] = []

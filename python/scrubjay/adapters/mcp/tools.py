@@ -18,7 +18,7 @@ MAX_JSON = 10_000  # characters of metadata, or of a filter, as JSON
 
 
 def _parsed(value: Any) -> Any:
-    """Some clients send an object as its JSON in a string."""
+    """Return a value, parsed if it is a str: some clients send an object as a JSON string."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -32,20 +32,23 @@ Id = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="the id o
 _Object = Annotated[dict[str, Any], BeforeValidator(_parsed)]
 Metadata = Annotated[
     _Object | None,
-    Field(description='what filters ask about, such as {"category": "travel", "tags": ["rail"]}'),
+    Field(description='fields for filters, such as {"category": "travel", "tags": ["rail"]}'),
 ]
 
 AsOf = Annotated[
     str | None,
-    Field(max_length=40, description="what was so then (ISO 8601, such as 2026-05-01); now, if left out"),
+    Field(
+        max_length=40, description="what was true at this time (ISO 8601, such as 2026-05-01); by default now"
+    ),
 ]
 KnownAt = Annotated[
-    str | None, Field(max_length=40, description="what was known then (ISO 8601), before later corrections")
+    str | None,
+    Field(max_length=40, description="what was known at this time (ISO 8601), before later corrections"),
 ]
 
 
 class Arguments(BaseModel):
-    """The base of all tools' arguments: unknown ones are refused."""
+    """The base of all tools' arguments; unknown ones are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +59,7 @@ class AddMemory(Arguments):
     text: _Text
     metadata: Metadata = None
     expires_in_days: Annotated[
-        float | None, Field(gt=0, le=36_500, description="after which it is forgotten; never, if left out")
+        float | None, Field(gt=0, le=36_500, description="time at which it is forgotten; by default never")
     ] = None
 
 
@@ -64,7 +67,7 @@ class SearchMemories(Arguments):
     """Arguments of search_memories."""
 
     query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="a question or keywords")]
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="how many memories at most")] = 10
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="maximum number of memories")] = 10
     filter: Annotated[
         _Object | None,
         Field(
@@ -86,12 +89,12 @@ class SearchMemories(Arguments):
 class ListMemories(Arguments):
     """Arguments of list_memories."""
 
-    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="how many memories at most")] = 20
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="maximum number of memories")] = 20
     cursor: Annotated[
-        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the page before")
+        str | None, Field(max_length=MAX_CURSOR, description="the next_cursor of the previous page")
     ] = None
     subject: Annotated[
-        str | None, Field(min_length=1, max_length=MAX_TEXT, description="only facts about it")
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="only facts about this subject")
     ] = None
     as_of: AsOf = None
     known_at: KnownAt = None
@@ -107,12 +110,8 @@ class UpdateMemory(Arguments):
     """Arguments of update_memory."""
 
     id: Id
-    text: Annotated[_Text | None, Field(description="the new text; the old one stays if it is left out")] = (
-        None
-    )
-    metadata: Annotated[Metadata, Field(description="replaces all of the old; stays if it is left out")] = (
-        None
-    )
+    text: Annotated[_Text | None, Field(description="the new text; by default unchanged")] = None
+    metadata: Annotated[Metadata, Field(description="replaces all metadata; by default unchanged")] = None
 
 
 class DeleteAllMemories(Arguments):
@@ -122,7 +121,7 @@ class DeleteAllMemories(Arguments):
 
 
 class Memory(BaseModel):
-    """One memory as tools give it."""
+    """One memory in the form of the tools."""
 
     id: str
     kind: Annotated[str, Field(description="note, fact or episode")] = "note"
@@ -134,19 +133,17 @@ class Memory(BaseModel):
 
 
 class Found(BaseModel):
-    """One memory that a search found."""
+    """One memory of a search result."""
 
     id: str
     kind: Annotated[str, Field(description="note, fact or episode")] = "note"
     text: str
-    truncated: Annotated[bool, Field(description="there is more of the text: get_memory has it")]
+    truncated: Annotated[bool, Field(description="the text was cut; get_memory returns all of it")]
     passage: Annotated[
         list[int] | None,
-        Field(
-            description="where the part that is nearest in meaning is in a long text (first character, end)"
-        ),
+        Field(description="range of the part nearest in meaning in a long text (first character, end)"),
     ] = None
-    snippet: Annotated[str | None, Field(description="of a truncated text the part that answers")] = None
+    snippet: Annotated[str | None, Field(description="the part of a truncated text that answers")] = None
     score: Annotated[float, Field(description="comparable within one search only")]
     metadata: dict[str, Any]
     created_at: str | None
@@ -154,31 +151,31 @@ class Found(BaseModel):
 
 
 class Search(BaseModel):
-    """What search_memories gives."""
+    """The result of search_memories."""
 
     memories: list[Found]
-    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector, substring or none")]
-    degraded: Annotated[list[str], Field(description="why less ran than should have")]
+    mode: Annotated[str, Field(description="the mode that ran: hybrid, lexical, vector, substring or none")]
+    degraded: Annotated[list[str], Field(description="reasons for degraded results")]
 
 
 class Listing(BaseModel):
-    """What list_memories gives."""
+    """The result of list_memories."""
 
     memories: list[Memory]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 
 
 class Deleted(BaseModel):
-    """What forget, delete_memory, delete_all_memories and delete_preference give."""
+    """The result of forget, delete_memory, delete_all_memories and delete_preference."""
 
     deleted: int
 
 
 def bounded(name: str, value: Any) -> Any:
-    """Return `value`.
+    """Return `value`, checked.
 
     Raises:
-        ValueError: it is longer or deeper than a tool takes.
+        ValueError: it exceeds the length or nesting limit of tools.
     """
     if value is not None:
         try:
@@ -193,7 +190,7 @@ def bounded(name: str, value: Any) -> Any:
 
 
 def well_formed(given: dict[str, Any]) -> dict[str, Any]:
-    """Metadata written by others may hold half a surrogate pair, which no message can carry: U+FFFD."""
+    """Replace lone surrogates, which metadata of other writers may contain and no message can carry, by U+FFFD."""
     text = json.dumps(given, ensure_ascii=False)
     known = as_text(text)
     return given if known == text else dict(json.loads(known))

@@ -1,6 +1,6 @@
 """Scrubjay as a vector store of `mem0 <https://github.com/mem0ai/mem0>`_: ``pip install "scrubjay[mem0]"``.
 
-Call :func:`register` once, and name the provider::
+Call :func:`register` once, and select the provider::
 
     import scrubjay.adapters.mem0
     scrubjay.adapters.mem0.register()
@@ -10,13 +10,14 @@ Call :func:`register` once, and name the provider::
         "embedder": ..., "llm": ...,
     })
 
-mem0 keeps its API and decides what is remembered. What changes is what is found: keywords are searched in the same
-store, an identifier is found although no vector is near it, and one user's memories neither show up in nor influence
-another's search. :class:`ScrubjayVectorStore` says how.
+mem0 keeps its API and decides what is remembered. What changes is retrieval: keywords are searched in the same store,
+an identifier is found even if no vector is near it, and one user's memories neither appear in another's search nor
+influence it. :class:`ScrubjayVectorStore` has the details.
 
-What is mem0's own and stays so: it drops a memory below the `threshold` of :meth:`mem0.Memory.search` by its similarity
-alone (which is why ours counts words), adds its own logistic of BM25 on top, and gives `keyword_search` its lemmatised
-query where spaCy is installed, without the identifiers in it; `search` gets the query as it was asked.
+Some behaviour remains mem0's own: it drops a memory below the `threshold` of :meth:`mem0.Memory.search` by its
+similarity alone (which is why our similarity counts words), adds its own logistic of BM25 on top, and passes its
+lemmatised query to `keyword_search` where spaCy is installed, without the identifiers in it; `search` gets the query
+unchanged.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _PROVIDER = "scrubjay"
 
 
 class _Place(BaseModel):
-    # Apart from the rest: mem0 gives a folder in /tmp to every configuration class that declares a path itself.
+    # A base class, because mem0 sets a folder in /tmp on every configuration class that declares a path itself.
     path: str | None = None
 
 
 class ScrubjayConfig(_Place):
-    """The `config` of the provider: the arguments of :class:`ScrubjayVectorStore`, and no others.
+    """The `config` of the provider: exactly the arguments of :class:`ScrubjayVectorStore`.
 
     >>> ScrubjayConfig(path="memories.scrubjay").collection_name
     'mem0'
@@ -66,7 +67,7 @@ class ScrubjayConfig(_Place):
 
 
 def register() -> None:
-    """Make mem0 accept the provider "scrubjay", in this process; more calls change nothing.
+    """Make mem0 accept the provider "scrubjay", in this process. Idempotent.
 
     >>> register()
     >>> from mem0.vector_stores.configs import VectorStoreConfig
@@ -74,7 +75,7 @@ def register() -> None:
     'mem0'
     """
     VectorStoreFactory.provider_to_class[_PROVIDER] = f"{__name__}.ScrubjayVectorStore"
-    # mem0 looks for the class of the configuration in a module of its own with the name of the provider.
+    # mem0 looks up the class of the configuration in a module of its own that is named after the provider.
     known: dict[str, str] = VectorStoreConfig.__private_attributes__["_provider_configs"].default
     known[_PROVIDER] = ScrubjayConfig.__name__
     sys.modules[f"mem0.configs.vector_stores.{_PROVIDER}"] = sys.modules[__name__]

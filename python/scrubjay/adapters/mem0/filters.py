@@ -1,20 +1,20 @@
-"""mem0's filters, and the scopes that a filter concerns.
+"""mem0's filters, and the scopes that a filter covers.
 
 =============================================  =======================================================================
-``{"field": value}``                           equal; of a list in the payload, one of its elements
+``{"field": value}``                           equal; for a list in the payload, one of its elements is equal
 ``{"field": [a, b]}``                          the same as ``in``
-``{"field": "*"}``                             the field has a value; ``{"eq": "*"}`` is the text itself
-``eq`` ``ne`` ``in`` ``nin``                   as above; ``ne`` and ``nin`` ask for a value that is another
-``gt`` ``gte`` ``lt`` ``lte``                  of numbers, of texts, of times where the operand is one in ISO 8601
-``contains`` ``icontains``                     of a text, or of a text in a list: a part of it, ``i``: in either case
-``AND`` ``OR`` ``NOT`` (``$and`` ...)          of lists of filters, nested; ``NOT``: none of them
+``{"field": "*"}``                             the field has a value; ``{"eq": "*"}`` is the literal text
+``eq`` ``ne`` ``in`` ``nin``                   as above; ``ne`` and ``nin`` require a value that differs
+``gt`` ``gte`` ``lt`` ``lte``                  on numbers, on texts, and on times if the operand is ISO 8601
+``contains`` ``icontains``                     a substring of a text, or of a text in a list; ``i``: ignoring case
+``AND`` ``OR`` ``NOT`` (``$and`` ...)          lists of filters, nested; ``NOT``: none of them matches
 =============================================  =======================================================================
 
-Several operators of a field, and several fields, must all hold. Values are compared with their types: ``1`` is not
-``"1"`` and not ``True``. Fields are the keys of a payload, not paths. Where mem0's stores differ this goes by mem0's
-documentation, then by its default store.
+Several operators of a field, and several fields, must all match. Values are compared with their types: ``1`` is neither
+``"1"`` nor ``True``. Fields are keys of a payload, not paths. Where mem0's stores differ, mem0's documentation decides,
+then its default store.
 
-Native conditions (all but ``contains``, ``icontains``, and elements of lists that are not texts) cost next to nothing;
+Native conditions (all but ``contains``, ``icontains``, and elements of lists other than texts) cost next to nothing;
 the others read the payloads.
 """
 
@@ -36,7 +36,7 @@ _MAX_DEPTH = 16
 _LOGICAL = {"AND": All, "$and": All, "OR": Either, "$or": Either, "NOT": Not, "$not": Not}
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")
 _COMPARE = {"gt": operators.gt, "gte": operators.ge, "lt": operators.lt, "lte": operators.le}
-_TIMES = ("created_at", "expires_at")  # which the index compares as times only
+_TIMES = ("created_at", "expires_at")  # compared by the index as times only
 _USER = "user_id"
 _TEXT = "data"  # mem0's name for the text of a memory, which is not stored in the metadata
 
@@ -44,8 +44,8 @@ _TEXT = "data"  # mem0's name for the text of a memory, which is not stored in t
 def translated(filters: Mapping[str, Any] | None) -> Node:
     """Return the conditions of a filter; None and {} admit everything.
 
-    For the scopes of the users that it confines a search to (:func:`confined_to`): what has no `user_id` there, since
-    it was not written here, is that user's.
+    Meant for the scopes of the users that the filter confines a search to (:func:`confined_to`): a memory of another
+    writer there, without a `user_id`, counts as that user's.
 
     Raises:
         TypeError, ValueError: the message names the field, what was expected and what was given.
@@ -61,9 +61,9 @@ def translated(filters: Mapping[str, Any] | None) -> Node:
 
 
 def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | None:
-    """Return the values that a filter restricts a field to, as texts; None if it does not.
+    """Return the values to which a filter restricts a field, as texts; None if it does not.
 
-    Looks only where that is plain: at the top and below AND and OR. It may return more values than can be found.
+    Inspects only the top level and below AND and OR. The result may include values that match nothing.
 
     >>> sorted(confined_to({"user_id": {"in": ["jane", "joe"]}, "OR": [{"a": 1}, {"b": 2}]}, "user_id"))
     ['jane', 'joe']
@@ -90,7 +90,7 @@ def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | Non
 
 
 def payload_of(record: Record | Hit) -> dict[str, Any]:
-    """Return the payload that a memory was written with; if it was not written here, with the user of its scope."""
+    """Return the payload of a memory; for a memory of another writer, its metadata with the user of its scope."""
     payload = dict(record.metadata or {})
     if record.scope.user is not None:
         payload.setdefault(_USER, record.scope.user)
@@ -104,7 +104,7 @@ def _both(one: set[str] | None, other: set[str] | None) -> set[str] | None:
 
 
 def _values(condition: Any) -> set[str] | None:
-    """The values of an identity are texts, or not known to be where they would be looked for."""
+    """Return the texts to which a condition restricts a field; None if it admits other values."""
     found: set[str] | None = None
     if isinstance(condition, str) and condition == "*":
         return None
@@ -121,7 +121,7 @@ def _values(condition: Any) -> set[str] | None:
 
 
 def _is_one_of(condition: Any) -> bool:
-    """Whether a condition names the values that it admits, and does nothing else."""
+    """Return whether a condition is a plain list of the values that it admits."""
     return _values(condition) is not None and (
         not isinstance(condition, Mapping) or condition.keys() <= {"eq", "in"}
     )
@@ -181,7 +181,7 @@ def _operation(field: Field, operator: Any, operand: Any) -> Node:
 
 
 def _one_of(field: Field, values: list[Any]) -> Node:
-    """The value, or an element of it if it is a list, is one of these."""
+    """Return the condition that the value, or an element of it if it is a list, is one of these."""
     if not values:
         return NOTHING
     element = field.test(
@@ -190,7 +190,7 @@ def _one_of(field: Field, values: list[Any]) -> Node:
     )
     if not field.is_native:
         return element
-    native = Native({field.name: {"$in": values}})  # of a list the index knows the texts only
+    native = Native({field.name: {"$in": values}})  # the index stores only the texts of a list
     return native if all(isinstance(value, str) for value in values) else Either([native, element])
 
 
@@ -227,7 +227,7 @@ def _equal(value: Any, one: Any) -> bool:
 
 
 def _kind(value: Any) -> str | None:
-    """Values of one kind compare; booleans are no numbers."""
+    """Return the kind of a value; values of one kind compare, and booleans are not numbers."""
     if isinstance(value, bool):
         return "bool"
     return "number" if isinstance(value, (int, float)) else "text" if isinstance(value, str) else None

@@ -1,7 +1,7 @@
-"""Results in mem0's form, and the similarity that mem0 is given.
+"""Results in mem0's form, with the similarity reported to mem0.
 
-mem0 drops dissimilar memories before it considers keywords. So the similarity that it is given includes them: that of
-the vectors or the value of the matching words, whichever is greater.
+mem0 drops dissimilar memories before it considers keywords. So the reported similarity includes them: it is that of the
+vectors or the worth of the matching words, whichever is greater.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scrubjay.adapters.mem0.filters import payload_of
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
-# What a keyword match is worth as a similarity, at most. Below 0.95, from which on mem0 takes two entities for one.
+# The maximum similarity of a keyword match: below 0.95, from which on mem0 treats two entities as the same.
 _CEILING = 0.9
 
 
 class MemoryId(str):
-    """A memory's id that remembers the memory's scope: mem0 passes it on to what it does with a result."""
+    """A memory's id with its scope: mem0 passes it back in operations on a result."""
 
     scope: Scope
 
@@ -35,7 +35,7 @@ class MemoryId(str):
 
 @dataclass
 class OutputData:
-    """One memory as mem0's stores give it: `score` is None where nothing was ranked."""
+    """One memory in the form of mem0's stores; `score` is None if nothing was ranked."""
 
     id: str
     score: float | None
@@ -43,14 +43,14 @@ class OutputData:
 
 
 def similarity(hit: Hit, metric: str) -> float:
-    """Return how similar a hit of an explained search is, from 0 to 1, words counted."""
+    """Return the similarity of an explained hit, from 0 to 1, words included."""
     return max(similarity_of_vectors(hit, metric), _CEILING * worth(hit))
 
 
 def best(scored: list[tuple[float, Hit]], k: int) -> list[OutputData]:
-    """Return the best k by score as mem0 takes them; of equal scores the earlier one.
+    """Return the best k by score in mem0's form; the earlier one wins a tie.
 
-    Each once: what others wrote for the whole tenant is seen from each of its scopes.
+    Duplicates are removed: documents of the whole tenant are visible from each of its scopes.
     """
     by_key: dict[tuple[Scope, str | int], tuple[float, Hit]] = {}
     for score, hit in scored:

@@ -1,4 +1,4 @@
-"""The vector store itself: mem0's payloads as memories, its user as their scope."""
+"""The vector store: mem0's payloads as memories, with the mem0 user as their scope."""
 
 from __future__ import annotations
 
@@ -39,34 +39,34 @@ _METRICS: dict[str, Literal["cosine", "ip", "l2"]] = {
 }
 _LEAST_POOL = 10
 _WORTH_THREADS = 16
-"""Searches of a user's memories take less time than waking threads for them."""
+"""Below this many scopes, searching takes less time than waking threads."""
 
 
 class ScrubjayVectorStore(VectorStoreBase):
     """A vector store for mem0 that also ranks by keywords and keeps each user's memories apart.
 
     Args:
-        collection_name: of the file's collections; 1 to 200 printable characters.
+        collection_name: the collection of the file; 1 to 200 printable characters.
         path: the file, opened once for all stores of this process that name it; None: in memory.
-        index: a :class:`scrubjay.Index` that is open already, in place of a path.
-        embedding_model_dims: of the vectors; None: the first one decides.
-        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
-        tenant: whose store this is; the other tenants' memories do not exist for it.
-        query: how :meth:`search` ranks: a :class:`scrubjay.Query`, or its settings. :meth:`keyword_search` is asked the
-            same by words alone.
+        index: an open :class:`scrubjay.Index` in place of a path.
+        embedding_model_dims: the dimension of the vectors; None: that of the first one.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, "cosine" for a new one.
+        tenant: the owner of the store; other tenants' memories are invisible to it.
+        query: how :meth:`search` ranks: a :class:`scrubjay.Query`, or its settings. :meth:`keyword_search` ranks alike,
+            by words alone.
         durability, busy_timeout: as in :meth:`scrubjay.Index.open`; None: its defaults.
 
-    A memory's exact scope is (tenant, user=user_id); without a user_id, (tenant, agent=agent_id), and without both
-    one of its own for each run_id. A search or listing that names users looks at theirs only: other users' memories
-    are not candidates, count in no statistic, and cost no time. One that names no user must look through all of the
-    tenant's scopes. Either way the whole filter decides what is returned.
+    A memory's exact scope is (tenant, user=user_id); without a user_id, (tenant, agent=agent_id); without both, a
+    separate scope for each run_id. A search or listing that names users visits only their scopes: other users' memories
+    are not candidates, count in no statistic, and cost no time. One that names no user must visit all of the tenant's
+    scopes. In both cases the whole filter applies.
 
-    Searches also find what others wrote for the whole tenant, which no call of mem0's changes, and a user's scope says
-    whose a memory is that was written without a `user_id`.
+    Searches also find memories of the whole tenant by other writers, which no call of mem0's changes. The scope
+    determines the user of a memory that was written without a `user_id`.
 
-    mem0 reads, changes and deletes by id without a scope: any caller who knows an id may. The id of a result names
-    exactly that memory; any other text names the one memory of the tenant that has it as its id, and is refused where
-    several scopes have one.
+    mem0 reads, changes and deletes by id without a scope: knowing an id is enough. The id of a result identifies its
+    memory exactly; any other text identifies the only memory of the tenant with that id, and is rejected if several
+    scopes have one.
 
     All methods may be called from any thread.
 
@@ -110,16 +110,16 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     @property
     def index(self) -> Index:
-        """The collection that this store works on."""
+        """The collection of this store."""
         return self._documents.index
 
     @property
     def embedding_model_dims(self) -> int | None:
-        """The length of the vectors; None before the first one."""
+        """The dimension of the vectors; None before the first one."""
         return self._dims if self._dims is not None else Backend.of(self.index).dim
 
     def close(self) -> None:
-        """Give the file back; it is closed when no store of this process uses it any more."""
+        """Release the file; it closes with the last store of the process that uses it."""
         self._documents.close()
 
     # ------------------------------------------------------------------ writing
@@ -130,15 +130,15 @@ class ScrubjayVectorStore(VectorStoreBase):
         payloads: Sequence[Mapping[str, Any] | None] | None = None,
         ids: Sequence[Any] | None = None,
     ) -> None:
-        """Write memories: all or none. One with an id that its user has already is replaced.
+        """Write memories, all or none. A memory with an id that its user already has is replaced.
 
         Args:
-            vectors: one each; of a vector of zeros only the text is found.
-            payloads: one each; `data` is the text, `user_id`, `agent_id` and `run_id` say whose it is.
-            ids: one each; None: new ones.
+            vectors: one for each memory; one with a zero vector is found only by its text.
+            payloads: one for each memory; `data` is the text, `user_id`, `agent_id` and `run_id` are the owner.
+            ids: one for each memory; None: generate them.
 
         Raises:
-            TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
+            TypeError, ValueError: the message names the invalid argument, what was expected and what was given.
         """
         n = len(vectors)
         payloads = [{}] * n if payloads is None else payloads
@@ -153,15 +153,15 @@ class ScrubjayVectorStore(VectorStoreBase):
     def update(
         self, vector_id: Any, vector: Any | None = None, payload: Mapping[str, Any] | None = None
     ) -> None:
-        """Replace the vector, the payload, or both; what is not given stays.
+        """Replace the vector, the payload, or both.
 
         Args:
             vector_id: mem0's id of the memory.
-            vector, payload: what takes the place; None: it stays.
+            vector, payload: the new value; None: unchanged.
 
         Raises:
-            ValueError: there is no such memory, there are several, or the payload is another user's.
-            ReadOnlyMemoryError: it is the whole tenant's.
+            ValueError: the memory does not exist, the id is ambiguous, or the payload names another user.
+            ReadOnlyMemoryError: the memory belongs to the whole tenant.
         """
         with self._documents.turn:
             record = self._changeable(vector_id)
@@ -183,8 +183,8 @@ class ScrubjayVectorStore(VectorStoreBase):
             vector_id: mem0's id of the memory.
 
         Raises:
-            ValueError: there are several.
-            ReadOnlyMemoryError: it is the whole tenant's.
+            ValueError: the id is ambiguous.
+            ReadOnlyMemoryError: the memory belongs to the whole tenant.
         """
         with self._documents.turn:
             record = self._changeable(vector_id)
@@ -196,19 +196,18 @@ class ScrubjayVectorStore(VectorStoreBase):
     def search(
         self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None
     ) -> list[OutputData]:
-        """Return the best memories by meaning and by keywords together, the most similar first.
+        """Return the best memories by meaning and keywords together, the most similar first.
 
-        The index's hybrid ranking decides what is found. The score lies between 0 and 1: the similarity to the vector
-        (cosine: below 0 is 0; inner product: within 0 and 1; l2: 1 / (1 + distance)) or what the matching words are
-        worth, whichever is more, so that a memory that has just the words is not lost where mem0 drops what is not
-        similar. Words are worth 0.9 if an identifier of the query is there verbatim, otherwise 0.9 * sqrt(share of the
-        query's terms) * BM25 / (BM25 + 2).
+        The hybrid ranking of the index selects the memories. Scores lie between 0 and 1: the greater of the similarity
+        of the vectors (cosine or inner product clamped to [0, 1]; l2: 1 / (1 + distance)) and the worth of the matching
+        words, so that mem0 does not drop a memory that matches by words only as dissimilar. Words are worth 0.9 for a
+        verbatim identifier of the query, otherwise 0.9 * sqrt(share of the query's terms) * BM25 / (BM25 + 2).
 
         Args:
             query: the question.
             vectors: its vector.
-            top_k: how many at most.
-            filters: mem0's: `user_id`, `agent_id`, `run_id` and conditions on the payload.
+            top_k: the maximum number of memories.
+            filters: mem0's filters: `user_id`, `agent_id`, `run_id` and conditions on the payload.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -225,7 +224,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         """Return what :meth:`search` returns for each of several queries, in one native call.
 
         Args:
-            queries, vectors_list: of the questions, in one order.
+            queries, vectors_list: the questions and their vectors, in the same order.
             top_k, filters: as for :meth:`search`.
         """
         if len(queries) != len(vectors_list):
@@ -244,14 +243,14 @@ class ScrubjayVectorStore(VectorStoreBase):
     def keyword_search(
         self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None
     ) -> list[OutputData]:
-        """Return the best memories by keywords; the score is BM25 as Lucene defines it, not bounded.
+        """Return the best memories by keywords; the score is BM25 as Lucene defines it, unbounded.
 
         Document frequencies are counted user by user, so other users' memories change no score.
 
         Args:
             query: the question.
-            top_k: how many at most.
-            filters: mem0's: `user_id`, `agent_id`, `run_id` and conditions on the payload.
+            top_k: the maximum number of memories.
+            filters: mem0's filters: `user_id`, `agent_id`, `run_id` and conditions on the payload.
         """
         k = _limit(top_k)
         (hits,) = self._found([query], [None], k, self._by_words, filters) if k else ([],)
@@ -267,7 +266,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         *,
         explain: bool = False,
     ) -> builtins.list[builtins.list[Hit]]:
-        """Return the hits of each query in all the scopes that the filter may concern."""
+        """Return the hits of each query in all scopes that the filter may cover."""
         index, node = self.index, translated(filters)
         found: builtins.list[builtins.list[Hit]] = [[] for _ in queries]
         if not queries:
@@ -286,7 +285,7 @@ class ScrubjayVectorStore(VectorStoreBase):
                 found[number % len(queries)] += hits
         return found
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
 
     def get(self, vector_id: Any) -> OutputData | None:
         """Return the memory with this id, or None.
@@ -295,7 +294,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             vector_id: mem0's id of the memory.
 
         Raises:
-            ValueError: there are several.
+            ValueError: the id is ambiguous.
         """
         record = self._named(vector_id)
         return None if record is None else OutputData(MemoryId.of(record), None, payload_of(record))
@@ -303,12 +302,12 @@ class ScrubjayVectorStore(VectorStoreBase):
     def list(
         self, filters: Mapping[str, Any] | None = None, top_k: int | None = None
     ) -> builtins.list[builtins.list[OutputData]]:
-        """Return the memories that the filter admits, as the only element of a list, which is how mem0 takes them.
+        """Return the memories that pass the filter, wrapped in a list of one element, as mem0 expects.
 
-        Those of one user in the order of their last writing; users sorted. `top_k` None: all.
+        Users are sorted, and the memories of each user ordered by their last write. `top_k` None: all.
 
         Args:
-            filters: as for :meth:`search`; None: all.
+            filters: as for :meth:`search`; None: all memories.
         """
         left = None if top_k is None else _limit(top_k)
         node = translated(filters)
@@ -324,15 +323,15 @@ class ScrubjayVectorStore(VectorStoreBase):
     # ------------------------------------------------------------------ collections
 
     def create_col(self, name: str, vector_size: int | None = None, distance: str = "cosine") -> None:
-        """Create a collection beside this one if this name is free; `distance` as `metric`.
+        """Create a collection in the same file unless the name exists; `distance` is the metric.
 
         Args:
-            name: of the collection.
-            vector_size: None: the first vector decides.
+            name: the name of the collection.
+            vector_size: None: that of the first vector.
             distance: "cosine", "ip" or "l2".
 
         Raises:
-            ValueError: there is one of another size or metric.
+            ValueError: the collection exists with another size or metric.
         """
         self._documents.lease.root.collection(name, dim=vector_size, metric=_metric(distance))
 
@@ -341,16 +340,16 @@ class ScrubjayVectorStore(VectorStoreBase):
         return self._documents.lease.root.admin.collections()
 
     def delete_col(self) -> None:
-        """Delete all that this tenant has in the collection, at once.
+        """Delete everything of this tenant in the collection, in one transaction.
 
-        The collection stays, with its dimension and metric: other tenants may have memories in it, or be about to.
-        `Admin.drop_collection` of the file is for the operator, who looks after all of them.
+        The collection remains, with its dimension and metric, because other tenants may use it. Dropping it is for the
+        operator of the file (`Admin.drop_collection`).
         """
-        with self._documents.turn:  # no update in this process brings any of it back
+        with self._documents.turn:  # so that no concurrent update restores a memory
             self._documents.erase(self._scope, exact=False, reason="delete_col")
 
     def col_info(self) -> dict[str, Any]:
-        """Return name, count (of this tenant's memories), dimension and metric of the collection."""
+        """Return the name, the count (of this tenant's memories), the dimension and the metric of the collection."""
         index = self.index
         count = sum(index.count(scope) for scope in index.scopes(self._scope))
         return {
@@ -361,13 +360,13 @@ class ScrubjayVectorStore(VectorStoreBase):
         }
 
     def reset(self) -> None:
-        """Delete all that this tenant has in the collection: the same as :meth:`delete_col`."""
+        """Do the same as :meth:`delete_col`."""
         self.delete_col()
 
-    # ------------------------------------------------------------------ whose it is
+    # ------------------------------------------------------------------ owners
 
     def _named(self, id: Any) -> Record | None:
-        """Return the tenant's memory that an id names: that of a result its own, another the only one that has it."""
+        """Return the tenant's memory with an id: that of a result exactly, any other id if it is unambiguous."""
         name = str(id)
         if not valid_ids([name]):
             return None
@@ -393,7 +392,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         text = payload.get("data")
         metadata = dict(payload)
         if isinstance(text, str) and text and as_text(text) == text:
-            del metadata["data"]  # the text, which need not be stored twice
+            del metadata["data"]  # stored once, as the text
         return {
             "id": str(id),
             "text": text if isinstance(text, str) else "",
@@ -407,13 +406,13 @@ class ScrubjayVectorStore(VectorStoreBase):
         user, agent, run = (_name(payload, field) for field in ("user_id", "agent_id", "run_id"))
         if user is not None:
             return Scope(self._scope.tenant, user=user)
-        # A space: mem0 allows none in an id, so these are no agent's. Were they, filters would still tell them apart.
+        # The space keeps these apart from agents: mem0 allows no space in an id. Filters would tell them apart anyway.
         return Scope(
             self._scope.tenant, agent=agent or ("run " + run if run is not None else "nobody in particular")
         )
 
     def _scopes(self, filters: Mapping[str, Any] | None) -> Sequence[Scope]:
-        """The exact scopes in which there may be something that the filter admits."""
+        """Return the exact scopes that may contain matches of the filter."""
         tenant = self._scope.tenant
         users = confined_to(filters, "user_id")
         if users is not None:
@@ -426,7 +425,7 @@ class ScrubjayVectorStore(VectorStoreBase):
 
 
 def _vector(vector: Any) -> NDArray[Any] | None:
-    """Return a vector that says something; mem0's embedders return lists, some of them a list of one list."""
+    """Return a vector, None if it is missing or zero; some of mem0's embedders return a list of one list."""
     if vector is None:
         return None
     array = np.asarray(vector)

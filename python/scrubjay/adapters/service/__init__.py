@@ -1,9 +1,9 @@
-"""An index over HTTP, with a page to search and read it: what `scrubjay serve` runs.
+"""The HTTP service over an index, with a page for people; run by `scrubjay serve`.
 
-Every request acts in a scope: that of its bearer token, or a narrower one that the request names. Without tokens only
-loopback addresses are served. The interface is described by the service itself, in `/openapi.json`.
+Every request acts in a scope: that of its bearer token, or a narrower one named by the request. Without tokens the
+service binds to loopback addresses only. It serves its own OpenAPI document, `/openapi.json`.
 
-One process serves one file; put a proxy that speaks TLS in front of anything but loopback.
+One process serves one file; put a TLS proxy in front of it for anything but loopback.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ImportError as missing:
 from scrubjay.adapters.service.app import create_app
 from scrubjay.adapters.service.auth import PERMISSIONS, Grant, Tokens, add_token
 from scrubjay.adapters.service.examples import Example
+from scrubjay.adapters.service.lifespan import serve
 from scrubjay.adapters.service.limits import Limits
-from scrubjay.adapters.service.running import serve
 
 __all__ = ["PERMISSIONS", "Example", "Grant", "Limits", "Tokens", "add_token", "create_app", "serve"]

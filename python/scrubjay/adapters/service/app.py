@@ -1,4 +1,4 @@
-"""The HTTP service: its requests and their answers."""
+"""The HTTP service: routes, requests and answers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from starlette.responses import Response
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models, search_models
-from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.examples import Example
-from scrubjay.adapters.service.explaining import explain
+from scrubjay.adapters.service.explanation import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
-from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
 from scrubjay.adapters.service.page_files import PAGE_FILES, PageFile
 from scrubjay.adapters.service.page_routes import PageRoutes
+from scrubjay.adapters.service.request_checks import Gate
+from scrubjay.adapters.service.request_scope import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error, StoreUnavailableError
 from scrubjay.index import Index
@@ -44,7 +44,7 @@ _N_THREADS = 8
 _QUICK_NS = 1_000_000
 _MAX_QUICK = 10_000
 _SHORT_TEXT = 1_000
-# Fields that do not make a search long.
+# Fields that cannot make a search slow.
 _QUICK_FIELDS = {
     "mode",
     "fusion",
@@ -70,27 +70,26 @@ def create_app(
     """Return the ASGI application over an index.
 
     Args:
-        index: where the memories are; its ids must be str.
-        tokens: who may ask, and for what.
-        grant: what everybody may do if there are no tokens; by default everything, in any scope. An application
+        index: the index to serve; its ids must be str.
+        tokens: the callers and their grants.
+        grant: the grant of every caller if there are no tokens; by default everything, in any scope. An application
             without tokens is for a loopback address only, which it cannot check itself (:func:`serve` does).
-        limits: what it takes.
-        close_index: close the index when the server has ended.
-        extractor: reads runs that are to be distilled, such as an :class:`OpenAIExtractor`; None: requests bring the
-            candidates.
+        limits: the limits of requests.
+        close_index: close the index when the server ends.
+        extractor: reads runs to distil, such as an :class:`OpenAIExtractor`; None: requests bring the candidates.
         examples: questions that the page proposes.
 
-    An index with a file also serves the typed memory in it, below /v1/memory.
+    For an index with a file, the typed memory in it is served below /v1/memory.
 
     Raises:
-        ValueError: the index has int ids, or tokens and a grant are given.
+        ValueError: the index has int ids, or both tokens and a grant are given.
 
     >>> app = create_app(Index())
     >>> sorted(app.openapi()["paths"])[-3:]
     ['/v1/search', '/v1/warm', '/v1/whoami']
     """
     if tokens is not None and grant is not None:
-        raise ValueError("grant: expected none beside tokens, which have them")
+        raise ValueError("grant: expected None together with tokens, which have grants")
     if tokens is None and grant is None:
         grant = Grant("local", None)
     limits = limits or Limits()
@@ -109,7 +108,7 @@ def create_app(
         title="Scrubjay",
         version=show_config_dict()["version"],
         description=_DESCRIPTION,
-        docs_url=None,  # its page loads scripts of others
+        docs_url=None,  # its page loads third-party scripts
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
@@ -124,7 +123,7 @@ def create_app(
     app.include_router(page.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
     app.openapi = partial(_described, app.openapi, limits)
-    app.state.max_k = limits.max_k  # for what is said of numbers beyond it
+    app.state.max_k = limits.max_k  # for error messages about larger numbers
     return app
 
 
@@ -136,7 +135,7 @@ expected and what was given. With tokens, send `Authorization: Bearer ...`."""
 
 
 def _described(describe: Callable[[], dict[str, Any]], limits: Limits) -> dict[str, Any]:
-    """Return the OpenAPI document with the limits of this service in it."""
+    """Return the OpenAPI document with the limits of this service."""
     document = describe()
     schemas = document["components"]["schemas"]
     most = min(limits.max_batch, models.MAX_BATCH)
@@ -165,7 +164,7 @@ _BATCHES = (("UpsertIn", "memories"), ("ProposeIn", "candidates"), ("RecordIn", 
 
 
 class Service:
-    """The verbs over one index."""
+    """The endpoints over one index."""
 
     def __init__(self, index: Index, limits: Limits) -> None:
         self.index = index
@@ -174,19 +173,19 @@ class Service:
         self.metrics = Metrics(index)
         self.threads = ThreadPoolExecutor(_N_THREADS, thread_name_prefix="scrubjay-service")
         self._limits = limits
-        self._quick: OrderedDict[Scope, None] = OrderedDict()  # the event loop's own
+        self._quick: OrderedDict[Scope, None] = OrderedDict()  # used on the event loop only
 
     # ------------------------------------------------------------------ verbs
 
     async def put(self, request: Request, id: Id, given: models.PutIn) -> Response:
-        """Write one memory whole; one with this id in this scope is replaced."""
+        """Write one whole memory; an existing one with this id in this scope is replaced."""
         scope = scope_of(request, "write", given.scope)
         record = {**given.model_dump(exclude={"scope"}, exclude_none=True), "id": id}
         await self.off_loop(self._put, scope, [self._checked(record)], alone=True)
         return Json({"ids": [id]})
 
     async def upsert(self, request: Request, given: models.UpsertIn) -> Response:
-        """Write many memories: all, or none if one of them is wrong."""
+        """Write many memories: all, or none if one of them is invalid."""
         scope = scope_of(request, "write", given.scope)
         if len(given.memories) > self._limits.max_batch:
             raise BadArgumentError(
@@ -199,7 +198,7 @@ class Service:
         return Json({"ids": [record["id"] for record in records]})
 
     def _put(self, scope: Scope, records: list[dict[str, Any]], *, alone: bool = False) -> None:
-        """Write them; what is wrong with one is said under the name that the request has for it, if any."""
+        """Write memories; an error names the record by its field in the request, if any."""
         try:
             self.memories.put(scope, records)
         except Error:
@@ -215,7 +214,7 @@ class Service:
     async def get(
         self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
     ) -> Response:
-        """Read one memory: the scope's own, or one that is shared with it."""
+        """Read one memory: the scope's own, or a shared one."""
         scope = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
         record = await self.off_loop(self.index.get, id, scope=scope)
         if record is None:
@@ -223,7 +222,7 @@ class Service:
         return Json(memory_fields(record))
 
     async def update(self, request: Request, id: Id, given: models.Changes) -> Response:
-        """Change some of a memory. Metadata is merged into what is there; a null removes its key."""
+        """Change parts of a memory. Metadata is merged into the stored one; a null removes its key."""
         scope = scope_of(request, "write", given.scope)
         changes = given.model_dump(include=given.model_fields_set - {"scope", "version"})
         if not changes:
@@ -247,13 +246,13 @@ class Service:
         agent: Part = None,
         version: Annotated[models.SeenAt | None, Query()] = None,
     ) -> Response:
-        """Delete one memory of exactly this scope; with a version only if it is still at that, otherwise 409."""
+        """Delete one memory of exactly this scope; with a `version`, only if it is unchanged, otherwise 409."""
         scope = scope_of(request, "write", models.ScopeIn(tenant=tenant, user=user, agent=agent))
         await self.off_loop(self.memories.delete, scope, id, version=version)
         return Response(status_code=204)
 
     async def search(self, request: Request, given: search_models.SearchIn) -> Response:
-        """Find the memories that answer a question, best first."""
+        """Search the memories that answer a question, best first."""
         scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
         options: dict[str, Any] = {"k": given.k, "filter": given.filter, "explain": given.explain}
@@ -273,7 +272,7 @@ class Service:
         width = search_models.snippet_width(given.snippet)
         if width is None:
             dicts = hits.to_dicts()
-        else:  # texts are read for them, however quick the search was
+        else:  # snippets read texts, which may be slow
             dicts = await self.off_loop(hits.to_dicts, snippet=width)
         return Json(
             {
@@ -286,13 +285,13 @@ class Service:
         )
 
     async def explain(self, request: Request, given: search_models.ExplainIn) -> Response:
-        """Find them, and say why: both rankings, the evidence for each hit, what of its text matched, and the time."""
+        """Search and explain: both rankings, the evidence for each hit, its matching words, and the time taken."""
         scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
         return Json(await self.off_loop(explain, self.index, scope, given))
 
     async def listing(self, request: Request, given: models.ListIn) -> Response:
-        """List the memories that a search would look at, in the order of writing."""
+        """List the memories that a search would see, in order of writing."""
         scope = scope_of(request, "read", given.scope)
         self._check_k("limit", given.limit)
         options = given.model_dump(exclude={"scope", "limit"}, exclude_none=True)
@@ -306,13 +305,13 @@ class Service:
         )
 
     async def count(self, request: Request, given: models.CountIn) -> Response:
-        """Count the memories that a search would look at."""
+        """Count the memories that a search would see."""
         scope = scope_of(request, "read", given.scope)
         return Json({"count": await self.off_loop(self.index.count, scope, filter=given.filter)})
 
     async def warm(self, request: Request, given: models.WarmIn) -> Response:
-        """Read what searches of these scopes see into memory, such as when a user logs in: the first search is as fast
-        as the next. Nothing is changed; what does not fit into memory leaves again."""
+        """Load what searches of these scopes see into memory, for example when a user logs in, so that the first search
+        is as fast as the next. Nothing is changed; memories beyond the memory budget are evicted again."""
         scopes = [scope_of(request, "read", one) for one in given.scopes or [models.ScopeIn()]]
         return Json({"memories": await self.off_loop(self.index.admin.warm, scopes)})
 
@@ -322,7 +321,7 @@ class Service:
         return Json({"erased": await self.off_loop(self.memories.erase, scope, exact=given.exact)})
 
     async def whoami(self, request: Request) -> Response:
-        """Say what the request's token grants."""
+        """Describe the grant of the request's token."""
         grant = grant_of(request)
         bound = {"tenant": grant.tenant, "user": grant.user, "agent": grant.agent}
         return Json({"name": grant.name, **bound, "can": list(grant.can)})
@@ -352,7 +351,7 @@ class Service:
                 methods=[method],
                 response_class=Json if gives is not None else Response,
                 status_code=204 if gives is None else 200,
-                response_model=None,  # answers are made by hand; tests compare them with these models
+                response_model=None,  # answers are built by hand; tests compare them with these models
                 responses={
                     **_answers(gives),
                     **FAILURES,
@@ -362,7 +361,7 @@ class Service:
         return router
 
     def around(self, tokens: Tokens | None) -> APIRouter:
-        """Return the routes beside the verbs: the page, health, metrics."""
+        """Return the other routes: the page, health, metrics."""
         router = APIRouter(tags=["service"])
         live: dict[int | str, dict[str, Any]] = {200: {"model": models.Status}}
         ready = {**live, 503: {"model": models.Failure}}
@@ -378,16 +377,16 @@ class Service:
         return router
 
     async def live(self) -> Response:
-        """Say that the process answers."""
+        """Report that the process is alive."""
         return Json({"status": "ok"})
 
     async def ready(self, tokens: Tokens | None) -> Response:
-        """Say whether memories can be read and callers be told apart. While a database does not answer, "stale": what
-        is in memory is searched on, so a balancer that sent requests elsewhere would lose answers."""
+        """Report whether memories can be read and callers identified. "stale" while a database is unreachable:
+        searches still answer from memory, so a load balancer should not remove the service."""
         try:
             if tokens is not None:
                 tokens.find("")
-            await self.off_loop(Backend.of(self.index).first_scopes, None, None, 1)  # costs little of many
+            await self.off_loop(Backend.of(self.index).first_scopes, None, None, 1)  # cheap with many scopes
         except StoreUnavailableError:
             if self.index.path is None:
                 return Json({"status": "stale"})
@@ -397,7 +396,7 @@ class Service:
         return Json({"status": "ok"})
 
     async def scrape(self, request: Request) -> Response:
-        """Give the service's metrics in the text format of Prometheus."""
+        """Return the metrics in the text format of Prometheus."""
         grant_of(request).check("metrics")
         text = await self.off_loop(self.metrics.render)
         return Response(text, headers={"content-type": self.metrics.content_type})
@@ -405,15 +404,15 @@ class Service:
     # ------------------------------------------------------------------ parts
 
     async def off_loop(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-        """Run a call of the index on a thread; what it says of its arguments is the caller's to read."""
+        """Run a call of the index on a thread; its argument errors become errors of the request."""
         work = partial(arguments_checked, call, *arguments, **options)
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
     def _may_be_long(self, scope: Scope, given: search_models.SearchIn) -> bool:
-        """Whether a search should not be made on the event loop: it may wait, or compute for long.
+        """Return whether a search should not run on the event loop, because it may wait or compute for long.
 
-        Handing over to a thread costs more than the usual search: one client on loopback waited 0.5 to 0.7 of the time
-        without it; for eight at once it made no difference (`python -m benchmarks.adapters.service`).
+        A handover to a thread costs more than the usual search: without it, one client on loopback waited 0.5 to 0.7 of
+        the time; for eight clients at once it made no difference (`python -m benchmarks.adapters.service`).
         """
         embedder = self.index.embedder
         waits = embedder is not None and not isinstance(getattr(embedder, "native", None), StaticEmbedder)
@@ -422,7 +421,7 @@ class Service:
         return waits or not short or scope not in self._quick
 
     def _remember(self, scope: Scope, took_ns: int) -> None:
-        """A scope whose last search was quick is in memory, and small; one that was not may be neither."""
+        """Note the speed of a scope's last search: a quick one means a small scope in memory, others may be neither."""
         self._quick.pop(scope, None)
         if took_ns < _QUICK_NS:
             self._quick[scope] = None
@@ -435,13 +434,15 @@ class Service:
 
     def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
         if record.get("vector") is not None and Backend.of(self.index).dim is None:
-            # The first vector would settle the dimension for everybody.
-            raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
+            # The first vector would fix the dimension for all scopes.
+            raise BadArgumentError(
+                "vector: expected no vector, since this index has no embedder and no dimension"
+            )
         return record
 
 
 def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, int]:
-    """Return what the call returns, and the nanoseconds that it took."""
+    """Return the result of a call, and the nanoseconds that it took."""
     start = time.perf_counter_ns()
     found = call(*arguments, **options)
     return found, time.perf_counter_ns() - start
@@ -467,4 +468,4 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is gone."}} if gives is None else {200: {"model": gives}}
+    return {204: {"description": "Deleted."}} if gives is None else {200: {"model": gives}}

@@ -1,4 +1,4 @@
-"""Tokens, permissions and the scopes that they are bound to."""
+"""Tokens, their permissions and their scopes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from scrubjay.locks import renew_in_children
 from scrubjay.whole_files import whole_file
 
 PERMISSIONS = ("read", "write", "erase", "metrics")
-"""read: search, get, list, count. write: upsert, update, delete one. erase: a whole scope. metrics: the service's."""
+"""read: search, get, list, count. write: upsert, update, delete one. erase: a whole scope. metrics: /metrics."""
 
 _CHECK_SECONDS = 1.0
 
 
 class RefusedError(Error):
-    """A request that its grant does not cover."""
+    """A grant does not cover the request."""
 
 
 class TokenFileError(Error, ValueError):
-    """A token file that cannot be read. Until it can, every request is refused."""
+    """The token file cannot be read. Until it can, every request is refused."""
 
 
 @dataclass(frozen=True)
 class Grant:
-    """What a token lets its holder do, and where.
+    """The permissions of a token, and the scope that it is bound to.
 
     Args:
         name: a label; not secret, and not necessarily unique.
-        tenant, user, agent: the scope that it is bound to. A part that is None may be chosen by each request; a
-            tenant of None, any tenant, is for an operator on loopback; no token has it.
+        tenant, user, agent: the scope that it is bound to. A part that is None may be chosen by each request; tenant
+            None, meaning any tenant, is for an operator on loopback and never part of a token.
         can: of :data:`PERMISSIONS`.
 
     >>> Grant("app", "acme", can=("read",)).scope(user="jane")
@@ -67,13 +67,13 @@ class Grant:
         object.__setattr__(self, "can", tuple(self.can))
 
     def scope(self, tenant: str | None = None, user: str | None = None, agent: str | None = None) -> Scope:
-        """Return the scope of a request that names these parts.
+        """Return the scope of a request with these parts.
 
         Args:
-            tenant, user, agent: of the request; None: not named, so the grant's own.
+            tenant, user, agent: of the request; None: those of the grant.
 
         Raises:
-            RefusedError: the grant is bound to others.
+            RefusedError: the grant is bound to other parts.
             ValueError: neither names the tenant.
         """
         parts = []
@@ -96,16 +96,16 @@ class Grant:
 
 
 class Tokens:
-    """The tokens of a JSON file, by their SHA-256; the file is looked at again when it changes.
+    """The tokens of a JSON file, by their SHA-256; the file is read again when it changes.
 
     The file is an object with `tokens`, a list of objects with `sha256` (hexadecimal), `name`, `tenant`, `can`, and
-    perhaps `user` and `agent`. :func:`add_token` writes it.
+    optionally `user` and `agent`. :func:`add_token` writes it.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
-        TokenFileError: the file is not of this form. Later, when it was changed, :meth:`find` raises it.
+        TokenFileError: the file is malformed. After a later change, :meth:`find` raises it.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -120,8 +120,8 @@ class Tokens:
         self.path = Path(path)
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
-        # A table of keyed digests: how long a look-up takes says nothing about the tokens in it, because who guesses
-        # does not know the key.
+        # A table of keyed digests, so that the time of a look-up reveals nothing about the tokens: an attacker does not
+        # know the key.
         self._key = secrets.token_bytes(32)
         self._grants: dict[bytes, tuple[bytes, Grant]] = {}
         self._error: TokenFileError | None = None
@@ -132,10 +132,10 @@ class Tokens:
             raise self._error
 
     def find(self, token: str) -> Grant | None:
-        """Return what this token grants, or None if there is no such token.
+        """Return the grant of a token, or None for an unknown one.
 
         Raises:
-            TokenFileError: the file is broken, so no caller can be identified.
+            TokenFileError: the file is malformed, so no caller can be identified.
         """
         if time.monotonic() - self._checked_at > _CHECK_SECONDS:
             self._read()
@@ -173,10 +173,10 @@ class Tokens:
 
 
 def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
-    """Read (SHA-256 of the token, what it grants) from a token file.
+    """Yield pairs (SHA-256 of a token, its grant) from a token file.
 
     Raises:
-        TokenFileError, OSError: it is not a token file, or cannot be read.
+        TokenFileError, OSError: the file is malformed, or cannot be read.
     """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["tokens"]
@@ -189,14 +189,14 @@ def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
 
 
 def add_token(path: str | Path, grant: Grant) -> str:
-    """Make a token, write its SHA-256 to the file (created if absent, mode 0600), and return it; it is stored nowhere.
+    """Generate a token, add its SHA-256 to the file (created if absent, mode 0600), and return it; it is not stored.
 
     Args:
-        path: of the file.
-        grant: what the token allows.
+        path: the path of the file.
+        grant: the grant of the token.
 
     Raises:
-        TokenFileError: the file is something else.
+        TokenFileError: the file exists and is not a token file.
         ValueError: the grant has no tenant.
     """
     if grant.tenant is None:

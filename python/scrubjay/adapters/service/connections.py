@@ -1,14 +1,14 @@
-"""The connections of a service: how many there are, from where, and how long each may take.
+"""The connections of a service: caps on their number, in total and by peer, and time limits.
 
-A wrapper around uvicorn's protocol, which has no time limit for headers or for a response that is not read, and no cap
-on connections (Hypercorn's `read_timeout` restarts with every byte, and it has no cap either). It sees bytes
-come, the application begin and end, and bytes leave, so it works around any of uvicorn's protocols.
+A wrapper around uvicorn's protocol, which has no time limit for headers or for an unread response, and no cap on
+connections (Hypercorn's `read_timeout` restarts with every byte, and it has no cap either). It observes incoming bytes,
+the start and end of the application, and outgoing bytes, so it works around any of uvicorn's protocols.
 
-A connection is waiting (for a request, the rest of one, or a reader of its response) or working (the whole request is
-there, the application runs). At a cap the connection that has waited longest makes room, of those of the peer with the
-most connections: a client that keeps connections waiting loses them, one that asks and listens gets in. A newcomer is
-refused only if all are working. Behind a proxy all connections have one peer: there `max_connections_per_peer` should
-be 0 (no cap of its own).
+A connection is waiting (for a request, the rest of one, or a reader of its response) or working (the request is
+complete and the application runs). At a cap, the longest-waiting connection of the peer with the most connections is
+closed: a client that keeps connections waiting loses them, and active clients still get in. A new connection is refused
+only if all others are working. Behind a proxy all connections have one peer: set `max_connections_per_peer` to 0 (no
+separate cap) there.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from scrubjay.adapters.service.limits import Limits
 
 _log = logging.getLogger(__name__)
 
-_HANG_UP_SECONDS = 5.0  # for the last bytes of a connection that is being closed
+_HANG_UP_SECONDS = 5.0  # for the last bytes of a closing connection
 _LOG_SECONDS = 60.0
 _BODY = '{{"error":{{"code":"{}","message":"{}"}}}}'
 
 
 class Connections:
-    """All connections of one server; as a callable, what uvicorn takes for the class of its protocol.
+    """All connections of one server; callable in place of uvicorn's protocol class.
 
     Args:
-        limits: of the service.
-        inner: makes the protocol within, with uvicorn's arguments.
+        limits: the limits of the service.
+        inner: makes the wrapped protocol, with uvicorn's arguments.
 
-    For one thread: the event loop's.
+    Single-threaded: used on the event loop only.
     """
 
     def __init__(self, limits: Limits, inner: Callable[..., Any] = H11Protocol) -> None:
@@ -67,7 +67,7 @@ class Connections:
         return self._n
 
     def enter(self, connection: _Connection, loop: asyncio.AbstractEventLoop) -> bool:
-        """Accept a connection, closing another if there are too many; False: there is no room for it."""
+        """Accept a connection, closing another one at a cap; return False if there is no room."""
         self._all.add(connection)
         if self._sweeping is None:
             self._sweeping = loop.call_later(self._period, self._sweep, loop)
@@ -92,7 +92,7 @@ class Connections:
         return True
 
     def leave(self, connection: _Connection) -> None:
-        """Count a connection that was entered no more; it may still have to be closed."""
+        """Stop counting an entered connection, which may still have to be closed."""
         peer = self._peers[connection.peer]
         peer.n -= 1
         self._n -= 1
@@ -101,17 +101,17 @@ class Connections:
             del self._peers[connection.peer]
 
     def gone(self, connection: _Connection) -> None:
-        """Forget a connection that is closed."""
+        """Forget a closed connection."""
         self._all.discard(connection)
 
     def wait(self, connection: _Connection) -> None:
-        """The connection begins to wait: it may be closed for another."""
+        """Mark a connection as waiting: it may be closed for another one."""
         waiting = self._peers[connection.peer].waiting
         waiting[connection] = None
         waiting.move_to_end(connection)
 
     def work(self, connection: _Connection) -> None:
-        """The connection does not wait any more."""
+        """Mark a connection as working."""
         self._peers[connection.peer].waiting.pop(connection, None)
 
     def _refused(self, loop: asyncio.AbstractEventLoop, what: str) -> bool:
@@ -125,7 +125,7 @@ class Connections:
             _log.warning("connections (at most %s): %s", limits, what)
 
     def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close what is past its time. One timer for all costs a request nothing."""
+        """Close connections past their deadlines. One timer for all adds no cost to a request."""
         now = loop.time()
         n_unsent = sum([connection.check(now) for connection in list(self._all)])
         if n_unsent > self.limits.max_unsent_bytes:
@@ -140,7 +140,7 @@ class Connections:
 
 
 class _Peer:
-    """The connections from one address: how many, and which wait, longest first."""
+    """The connections from one address: their number, and the waiting ones, longest wait first."""
 
     __slots__ = ("n", "waiting")
 
@@ -150,7 +150,7 @@ class _Peer:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: hands everything on to the protocol within, and keeps the time."""
+    """One connection: forwards everything to the wrapped protocol, and enforces the time limits."""
 
     def __init__(self, connections: Connections, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._connections, self._limits = connections, connections.limits
@@ -158,8 +158,8 @@ class _Connection(asyncio.Protocol):
         self._app = inner.app
         inner.app = self._run
         self._transport: asyncio.Transport | None = None
-        self._entered = False  # counted, and not to be closed
-        self._made = False  # the protocol within knows the transport
+        self._entered = False  # counted, and not being closed
+        self._made = False  # the wrapped protocol has the transport
         self._n_running = 0
         self._n_requests = 0
         self._is_idle = False  # between two requests
@@ -207,7 +207,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._connections.gone(self)
-        if self._made:  # also after it was hung up: a request of it may be running
+        if self._made:  # also after hang_up: a request may be running
             self._inner.connection_lost(error)
         if self._entered:
             self._entered = False
@@ -220,8 +220,8 @@ class _Connection(asyncio.Protocol):
         self._is_idle = False
         self._n_running += 1
         self._n_requests += 1
-        self._deadline = math.inf  # from here on the gate keeps the time
-        if self.n_unsent == 0:  # else the time for reading the answer before goes on
+        self._deadline = math.inf  # from here on the gate enforces the time limit
+        if self.n_unsent == 0:  # else the time limit for reading the previous answer goes on
             self._unsent_since = None
         if _has_body(scope):
             receive = self._arriving(receive)
@@ -239,7 +239,7 @@ class _Connection(asyncio.Protocol):
                 self._connections.wait(self)
 
     def _arriving(self, receive: Any) -> Any:
-        """Receive a body; once it is whole, the request is worked on."""
+        """Wrap `receive`: when the body is complete, the connection counts as working."""
 
         async def arriving() -> Any:
             message = await receive()
@@ -253,11 +253,11 @@ class _Connection(asyncio.Protocol):
 
     @property
     def n_unsent(self) -> int:
-        """Bytes of answers that the caller has not taken yet, beside those that the kernel keeps."""
+        """Bytes of answers not yet passed to the kernel."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     def check(self, now: float) -> int:
-        """Close the connection if it is past its time; return how many bytes it still keeps."""
+        """Close the connection if it is past its deadline; return the number of its unsent bytes."""
         n_unsent = self.n_unsent
         if n_unsent == 0:
             self._unsent_since = None
@@ -289,7 +289,7 @@ class _Connection(asyncio.Protocol):
 
 
 def _has_body(scope: Any) -> bool:
-    """Whether a request's headers promise a body."""
+    """Return whether a request's headers announce a body."""
     return any(
         (name == b"content-length" and value.strip() != b"0") or name == b"transfer-encoding"
         for name, value in scope.get("headers", ())
@@ -305,17 +305,17 @@ def _answer(status: int, code: str, message: str) -> bytes:
 
 
 def _send_at_once(connection: Any) -> None:
-    """Have small writes sent without waiting for the peer's word on those before (TCP_NODELAY).
+    """Disable Nagle's algorithm (TCP_NODELAY).
 
-    asyncio does that only for sockets that name their protocol, which an accepted one does not. Without it the body
-    of an answer, written after its headers, waits for the acknowledgement that the other side delays by 40 ms.
+    asyncio does that only for sockets created with an explicit protocol, unlike accepted ones. Otherwise the body of an
+    answer, written after its headers, waits for the acknowledgement that the peer delays by 40 ms.
     """
-    with contextlib.suppress(OSError, AttributeError):  # no TCP, or gone already
+    with contextlib.suppress(OSError, AttributeError):  # not TCP, or closed already
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _peer(address: Any) -> str:
-    """Return what counts as one peer: an IPv4 address, or the 64 bits of an IPv6 one that name a network.
+    """Return the identity of a peer: an IPv4 address, or the 64-bit network of an IPv6 address.
 
     >>> _peer(("192.0.2.1", 80)), _peer(("::ffff:192.0.2.1", 80, 0, 0)), _peer(("2001:db8::1:2", 80, 0, 0)), _peer("")
     ('192.0.2.1', '192.0.2.1', '2001:db8::', '')

@@ -9,7 +9,7 @@ from scrubjay._native import Scope
 
 @dataclass(frozen=True)
 class Example:
-    """A question that is worth asking from a scope, and what it shows.
+    """A question worth asking from a scope, and what it demonstrates.
 
     >>> Example("An identifier", "case 58201?", Scope("acme", user="tomas"), "Keywords tell 58201 from 58210.").title
     'An identifier'

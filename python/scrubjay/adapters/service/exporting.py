@@ -1,4 +1,4 @@
-"""The memory of a scope as a file: GET /v1/memory/export, lines as :class:`scrubjay.memory.Files` writes them."""
+"""Export of a scope's memory: GET /v1/memory/export, in the line format of :class:`scrubjay.memory.Files`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from scrubjay._native import Scope
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.asking import FAILURES, scope_of
+from scrubjay.adapters.service.request_scope import FAILURES, scope_of
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _MAX_IN_MEMORY_BYTES = 4 << 20
@@ -33,7 +33,7 @@ class Exports:
         self._lines, self._off_loop = lines, off_loop
 
     def add_to(self, router: APIRouter) -> None:
-        """Add the route to those of the memory."""
+        """Add the route to the memory routes."""
         good: dict[int | str, dict[str, Any]] = {
             200: {"description": "One row a line.", "content": {_KIND: {"schema": {"type": "string"}}}}
         }
@@ -49,7 +49,7 @@ class Exports:
     async def export(
         self, request: Request, tenant: _Part = None, user: _Part = None, agent: _Part = None
     ) -> Response:
-        """Give everything of a scope and within it, one row a line, without loss; in the clear."""
+        """Export everything of a scope and within it, one row a line, losslessly and unencrypted."""
         scope = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
         file = await self._off_loop(self._written, scope)
         headers = {
@@ -59,11 +59,11 @@ class Exports:
         return StreamingResponse(self._read(file), media_type=_KIND, headers=headers)
 
     def _written(self, scope: Scope) -> IO[bytes]:
-        """A file without a name, read from one state of the memory on one thread."""
+        """Return an unnamed file with the lines, read from one snapshot of the memory on one thread."""
         file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY_BYTES)  # noqa: SIM115 - closed when it was sent
         try:
             for line in self._lines(scope):
-                file.write(line.encode("utf-8", "backslashreplace"))  # as in files: JSON's escape
+                file.write(line.encode("utf-8", "backslashreplace"))  # JSON's escapes, as in files
             file.seek(0)
         except BaseException:
             file.close()

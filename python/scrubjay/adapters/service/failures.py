@@ -1,4 +1,4 @@
-"""Errors as answers that a program understands and that disclose no internals."""
+"""Conversion of errors to answers for programs, without internal details."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from scrubjay.records import as_text
 _log = logging.getLogger(__name__)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# What pydantic calls the alternatives of a field, in the place of a problem.
+# Pydantic's names of the alternatives of a field, within the location of a problem.
 _ALTERNATIVE = re.compile(r"(constrained-|tagged-|list\[|literal\[|(str|bool|int|float|[A-Za-z]+In)$)")
 
 
 class BadArgumentError(Exception):
-    """An argument that the index refused: its TypeError or ValueError, told apart from mistakes of our own."""
+    """An argument that the index rejected: its TypeError or ValueError, as opposed to an error of our own code."""
 
 
-# Our own exceptions: status, code, and the text where their message is not for callers.
+# Our own exceptions: status, code, and a text if their message is not for callers.
 _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     UnknownMemoryError: (404, "not_found", None),
     ReadOnlyMemoryError: (403, "read_only", None),
@@ -56,7 +56,7 @@ _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     RefusedError: (403, "forbidden", None),
     BadArgumentError: (422, "invalid", None),
     StoreBusyError: (503, "busy", "another writer is at work; try again"),
-    ClosedError: (503, "unavailable", "the service is ending"),
+    ClosedError: (503, "unavailable", "the service is shutting down"),
     EmbedderError: (503, "embedder_failed", "the embedder failed; nothing was written"),
     RetrievalError: (503, "extractor_failed", "the model behind the service failed; nothing was written"),
     TokenFileError: (503, "unavailable", "tokens cannot be checked now"),
@@ -66,7 +66,7 @@ _CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 415: "u
 
 
 class Json(JSONResponse):
-    """JSON; lone halves of surrogate pairs, which metadata may hold and clients do not read, become U+FFFD."""
+    """A JSON response; lone surrogates, which metadata may contain and clients reject, become U+FFFD."""
 
     def render(self, content: Any) -> bytes:
         """Return `content` as bytes."""
@@ -74,7 +74,7 @@ class Json(JSONResponse):
 
 
 def failure(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Json:
-    """Make the answer to a request that failed."""
+    """Return the answer to a failed request."""
     return Json({"error": {"code": code, "message": message[:1000]}}, status, headers)
 
 
@@ -98,7 +98,7 @@ async def _http(request: Any, error: Any) -> Response:
 
 
 def _allowed(request: Any) -> list[str]:
-    """Return the methods of a path that the document has. Each is a route here, and knows but itself."""
+    """Return the methods of a path, from the OpenAPI document, because each method is a separate route."""
     for path, operations in request.app.openapi()["paths"].items():
         if compile_path(path)[0].match(request.url.path):
             return sorted(method.upper() for method in operations)
@@ -109,18 +109,18 @@ async def _invalid(request: Any, error: Any) -> Response:
     problems = error.errors()
     if any(problem["type"] == "json_invalid" for problem in problems):
         return failure(400, "malformed", "body: expected JSON")
-    if isinstance(getattr(error, "body", None), bytes):  # it was not read as JSON
+    if isinstance(getattr(error, "body", None), bytes):  # the body was not parsed as JSON
         return failure(415, "unsupported_media_type", "content-type: expected application/json")
     said = dict.fromkeys(f"{_place(problem['loc'])}: {_said(problem, request)}" for problem in problems[:5])
     return failure(422, "invalid", "; ".join(said))
 
 
 def _said(problem: dict[str, Any], request: Any) -> str:
-    """Return what is wrong with a field; of one that there is not, which ones there are."""
+    """Return the message for a problem of a field; for an unknown field it lists the known ones."""
     if problem["type"] == "less_than_equal" and problem["loc"][-1] in (
         "k",
         "limit",
-    ):  # the service's own may be less
+    ):  # the limit of the service may be lower
         most = min(problem["ctx"]["le"], request.app.state.max_k)
         return f"expected at most {most}, got {problem['input']}"
     if problem["type"] != "extra_forbidden":
@@ -130,7 +130,7 @@ def _said(problem: dict[str, Any], request: Any) -> str:
 
 
 def _fields_of(endpoint: Any) -> list[str]:
-    """Return the fields of the body that an endpoint takes."""
+    """Return the fields of an endpoint's request body."""
     for hint in get_type_hints(endpoint).values():
         if isinstance(hint, type) and hasattr(hint, "model_fields"):
             own_first = [name for kind in hint.__mro__ for name in get_annotations(kind)]
@@ -140,7 +140,7 @@ def _fields_of(endpoint: Any) -> list[str]:
 
 
 def _place(loc: tuple[Any, ...]) -> str:
-    """Return the place of a problem in the body, without the alternatives that pydantic tried there."""
+    """Return the location of a problem in the body, without pydantic's alternatives."""
     parts = [str(part)[:80] for part in loc[1:] if not _ALTERNATIVE.match(str(part))]
     return ".".join(parts) or str(loc[0])
 

@@ -1,4 +1,4 @@
-"""The limits of what one caller may request."""
+"""The limits of callers."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ _MAY_BE_0 = ("rate", "max_connections_per_peer")
 
 @dataclass(frozen=True)
 class Limits:
-    """What a service takes.
+    """The limits of a service.
 
     Args:
-        max_body_bytes: of one request.
+        max_body_bytes: the body of one request.
         max_k: hits of a search, memories of a listing.
         max_batch: memories in one write.
-        rate: requests a second for each token; 0: no limit. `burst` of them may come at once.
-        max_in_flight: requests that are worked on at once.
-        max_arriving_bytes: of all bodies that are on their way; above it bodies of more than 64 KiB are refused.
-        max_unsent_bytes: of all answers that callers have not read; above it those that waited longest are dropped.
-        max_connections: in all; fewer if the process may not open so many files. At the cap the connection that waited
-            longest (for a request, the rest of one, or a reader) makes room; if all are at work new ones are refused.
-        max_connections_per_peer: from one IPv4 address, or one /64 network of IPv6; 0: no cap of its own, for a service
-            behind a proxy, where all callers have the address of the proxy.
-        max_header_bytes: of one request.
-        header_timeout: seconds that a caller may take to send the headers of a request.
-        body_timeout: seconds that a caller may take to send the body.
-        request_timeout: seconds from the headers to the answer; what the index is doing then goes on to its end.
-        send_timeout: seconds that a caller may take to read an answer.
+        rate: requests a second for each token, with bursts of `burst`; 0: no limit.
+        max_in_flight: requests processed at once.
+        max_arriving_bytes: total size of arriving bodies; above it bodies of more than 64 KiB are refused.
+        max_unsent_bytes: total size of unread answers; above it the longest-waiting ones are dropped.
+        max_connections: connections in total; fewer if the process may not open so many files. At the cap the
+            longest-waiting connection (for a request, the rest of one, or a reader) is closed; if all are working, new
+            ones are refused.
+        max_connections_per_peer: connections from one IPv4 address, or one /64 network of IPv6; 0: no separate cap, for
+            a service behind a proxy, where all callers have the address of the proxy.
+        max_header_bytes: the headers of one request.
+        header_timeout: seconds for receiving the headers of a request.
+        body_timeout: seconds for receiving the body.
+        request_timeout: seconds from the headers to the answer; a running call of the index is still completed.
+        send_timeout: seconds for the caller to read an answer.
         idle_timeout: seconds between two requests of a connection.
-        drain_timeout: seconds that requests may take to end when the service is told to.
+        drain_timeout: seconds for running requests when the service stops.
 
-    :func:`serve` enforces the limits of connections; another server that runs the application of :func:`create_app`
-    has its own.
+    :func:`serve` enforces the limits of connections; another server that runs the application of :func:`create_app` has
+    its own.
 
     >>> Limits(max_k=10).max_k
     10
@@ -74,7 +75,7 @@ class Limits:
 
 
 class Rates:
-    """Token buckets (as for leaky ones, not bearers), one a caller. For one thread: the event loop's.
+    """Token buckets of rate limiting, one for each caller. Single-threaded: used on the event loop only.
 
     >>> rates = Rates(rate=10, burst=2)
     >>> [rates.wait("jane", now=now) for now in (0.0, 0.0, 0.0, 0.2)]
@@ -83,10 +84,10 @@ class Rates:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
-        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # what is left, as of when
+        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # (tokens left, time)
 
     def wait(self, caller: Hashable, now: float | None = None) -> float:
-        """Count one request; return 0, or how many seconds the caller has to wait (and then it does not count)."""
+        """Count one request and return 0, or return the seconds that the caller must wait, without counting it."""
         if self._rate == 0:
             return 0.0
         now = time.monotonic() if now is None else now

@@ -1,6 +1,6 @@
 """Models of the requests and answers of the typed memory.
 
-Candidates and records have the fields of their dataclasses; requests have the times that the memory's methods take.
+Candidates and records have the fields of their dataclasses; requests have the time arguments of the memory's methods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrubjay.adapters.service import models
 from scrubjay.adapters.service.models import Request
 from scrubjay.adapters.service.search_models import Ranked
 from scrubjay.memory import Memory
-from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.intake.distillation import Distilled
 from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.answers import Rejection, Why
@@ -35,12 +35,10 @@ from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 
 TIMES = ("as_of", "known_at")
-"""Arguments of the memory's methods that requests have where the methods have them: what was true, and known, when."""
+"""Time arguments of the memory's methods (valid time, transaction time), added to the requests of these methods."""
 
-_Run = Annotated[
-    str, Field(min_length=1, max_length=500, description="the name of the run (conversation, job)")
-]
-_By = Annotated[str | None, Field(max_length=256, description="who does it; by default the token's name")]
+_Run = Annotated[str, Field(min_length=1, max_length=500, description="name of the run (conversation, job)")]
+_By = Annotated[str | None, Field(max_length=256, description="actor to record; by default the token's name")]
 _Reason = Annotated[str, Field(min_length=1, max_length=1000)]
 _K = Annotated[int, Field(ge=1, le=models.MAX_K)]
 _Topic = Annotated[str, Field(min_length=1, max_length=500)]
@@ -52,7 +50,7 @@ _Scope = (models.ScopeIn | None, None)
 
 
 def _request(name: str, said: str, method: Callable[..., Any] | None = None, **fields: Any) -> Any:
-    """Make the model of a request, with the times that a method of the memory takes and with a scope."""
+    """Create the model of a request, with a scope and the time arguments of a memory's method."""
     taken = () if method is None else inspect.signature(method).parameters
     times = {time: (models.Time | None, None) for time in TIMES if time in taken}
     return create_model(name, __base__=Request, __doc__=said, **{"scope": _Scope, **fields, **times})
@@ -94,7 +92,7 @@ _MODELS: dict[str, Any] = {
 
 
 def _kind_of(given: Any) -> str:
-    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.model.checking.classify`)."""
+    """Return the kind of a candidate by the gate's rules (see :func:`scrubjay.memory.model.checking.classify`)."""
     if isinstance(given, str):
         return "text"
     if isinstance(given, BaseModel):
@@ -106,14 +104,14 @@ def _kind_of(given: Any) -> str:
     return "episode" if "summary" in said else "preference" if "key" in said else "fact"
 
 
-_Text = Annotated[str, Field(max_length=200_000, description="a fact, in a sentence")]
+_Text = Annotated[str, Field(max_length=200_000, description="a fact as a sentence")]
 _tagged = [Annotated[_Text, Tag("text")], *(Annotated[_MODELS[kind], Tag(kind)] for kind in _MODELS)]
 Candidate: Any = Annotated[Union[tuple(_tagged)], Discriminator(_kind_of)]  # noqa: UP007 - of a tuple
 _Candidates = Annotated[list[Candidate], Field(min_length=1, max_length=models.MAX_BATCH)]
 _Whence: Any = _taken_of(Provenance, "SourceIn", without=("policy_version",))
 _Source: Any = Annotated[
     Union[_Run, _Whence],  # noqa: UP007 - of a value
-    Field(description="the run that it comes from: its name, or more of it"),
+    Field(description="the run it comes from: its name, or a full provenance"),
 ]
 
 _changes: dict[str, Any] = {}
@@ -125,7 +123,7 @@ for _candidate in (FactCandidate, EpisodeCandidate, PreferenceCandidate):
 
 
 def candidate_of(given: Any) -> Any:
-    """Return a candidate of a request as the gate takes it: a str, or a mapping; what is null is left out."""
+    """Return a candidate of a request in the gate's form: a str, or a mapping without null values."""
     return given if isinstance(given, str) else given.model_dump(exclude_none=True)
 
 
@@ -153,7 +151,7 @@ _Relevance = Literal["none", "low", "standard", "high"]
 _Without = (
     Annotated[
         list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
-        Field(max_length=100, description="classes of sensitivity that are left out"),
+        Field(max_length=100, description="classes of sensitivity to exclude"),
     ],
     None,
 )
@@ -163,7 +161,7 @@ _RECALLED: dict[str, Any] = {
     "task_type": (models.Name | None, None),
     "filter": (models.Filter | None, None),
     "relevance": (
-        Annotated[_Relevance | None, Field(description="the least that each hit has to have")],
+        Annotated[_Relevance | None, Field(description="minimum relevance of each hit")],
         None,
     ),
     "query": (Ranked | None, None),
@@ -177,11 +175,13 @@ _ASSEMBLED: dict[str, Any] = {
     "floor": (
         Annotated[
             _Relevance,
-            Field(description="how relevant the best record has to be for any to go in; none: all go in"),
+            Field(
+                description="minimum relevance of the best record for any to be included; none: no minimum"
+            ),
         ],
         "standard",
     ),
-    "edges": (Annotated[bool, Field(description="the most relevant first and last")], False),
+    "edges": (Annotated[bool, Field(description="place the most relevant records first and last")], False),
 }
 _Retention = Literal["short", "standard", "long", "permanent"]
 
@@ -213,14 +213,15 @@ REQUESTS: dict[str, Any] = {
         "Which records to list, kind by kind, oldest first.",
         Memory.list,
         kinds=(Annotated[list[RecordKind], Field(min_length=1, max_length=4)] | None, None),
-        hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
+        hidden=(Annotated[bool, Field(description="include records that are not in force")], False),
         statuses=(
             Annotated[
                 list[_Status] | None,
                 Field(
                     min_length=1,
                     max_length=6,
-                    description="only these, in force or not; with a time only those that were in force",
+                    description="only these statuses, in force or not; with a time, only records that were in "
+                    "force then",
                 ),
             ],
             None,
@@ -234,40 +235,45 @@ REQUESTS: dict[str, Any] = {
     ),
     "overview": _request(
         "OverviewIn",
-        "Whose memory to sum up.",
-        limit=(Annotated[int, Field(ge=1, le=models.MAX_K, description="times of each list")], 100),
+        "The scope to summarise.",
+        limit=(
+            Annotated[int, Field(ge=1, le=models.MAX_K, description="maximum length of each list of times")],
+            100,
+        ),
     ),
     "history": _request(
         "HistoryIn",
-        "What to tell the history of: a subject and a predicate.",
+        "The subject and predicate of a history.",
         Memory.history,
         subject=(_Topic, ...),
         predicate=(_Topic, ...),
     ),
-    "rejections": _request("RejectionsIn", "What the gate refused, newest first.", limit=(_K, 10)),
+    "rejections": _request(
+        "RejectionsIn", "Candidates that the gate rejected, newest first.", limit=(_K, 10)
+    ),
     "changes": _request(
         "ChangesIn",
-        "What changed after a cursor, oldest first.",
-        since=(Annotated[int, Field(ge=0, le=2**62 - 1, description="the cursor that was seen last")], 0),
-        within=(Annotated[bool, Field(description="of all users and agents within the scope")], False),
+        "Changes after a cursor, oldest first.",
+        since=(Annotated[int, Field(ge=0, le=2**62 - 1, description="the last cursor seen")], 0),
+        within=(Annotated[bool, Field(description="include all users and agents within the scope")], False),
         limit=(_K, 100),
     ),
     "forget": _request(
         "ForgetIn",
-        "Whose memory is erased, of every kind: with a tenant alone that of all its users and agents.",
+        "The scope to erase, with every kind of memory: a tenant alone includes all its users and agents.",
         scope=(models.ScopeIn, ...),
         reason=(_Reason, "forget"),
         by=(_By, None),
-        names=(Annotated[bool, Field(description="replace the names in what is kept, too")], False),
+        names=(Annotated[bool, Field(description="also replace the names in records that are kept")], False),
     ),
     "update": _request(
-        "ChangeIn", "What changes of a record; what is left out stays.", by=(_By, None), **_changes
+        "ChangeIn", "Changes of a record; missing fields are unchanged.", by=(_By, None), **_changes
     ),
-    "confirm": _request("ConfirmIn", "Who confirms a policy, or a fact of the tenant.", by=(_By, None)),
-    "revoke": _request(
-        "RevokeIn", "Why a record is taken out of force.", reason=(_Reason, ...), by=(_By, None)
+    "confirm": _request(
+        "ConfirmIn", "The confirmation of a policy, or of a fact of the tenant.", by=(_By, None)
     ),
-    "feedback": _request("FeedbackIn", "Whether a fact or episode was of use.", used=(bool, True)),
+    "revoke": _request("RevokeIn", "The revocation of a record.", reason=(_Reason, ...), by=(_By, None)),
+    "feedback": _request("FeedbackIn", "Whether a fact or episode was useful.", used=(bool, True)),
     "record": _request(
         "RecordIn",
         "Events of a run, all or none.",
@@ -277,14 +283,14 @@ REQUESTS: dict[str, Any] = {
     ),
     "retract": _request(
         "RetractIn",
-        "An event of a run that is taken back.",
+        "The retraction of an event of a run.",
         run=(_Run, ...),
         seq=(Annotated[int, Field(ge=1, le=2**62 - 1)], ...),
         why=(Annotated[str, Field(max_length=1000)], ""),
     ),
     "prompt": _request(
         "SessionPromptIn",
-        "A prompt for a run: by default for what the user said last.",
+        "A prompt for a run, by default for the user's last message.",
         Memory.recall,
         run=(_Run, ...),
         text=(_Question | None, None),
@@ -293,20 +299,23 @@ REQUESTS: dict[str, Any] = {
     "run": _request("RunIn", "A run.", run=(_Run, ...)),
     "replay": _request(
         "ReplayIn",
-        "A run whose prompts are made again, in pages.",
+        "A run whose prompts are rebuilt, in pages.",
         run=(_Run, ...),
-        after=(Annotated[int, Field(ge=0, le=2**62 - 1, description="the event behind which to begin")], 0),
+        after=(
+            Annotated[int, Field(ge=0, le=2**62 - 1, description="number of the event after which to begin")],
+            0,
+        ),
         limit=(_K, 10),
     ),
-    "runs": _request("RunsIn", "Whose runs, of exactly this scope."),
+    "runs": _request("RunsIn", "The exact scope of the runs."),
     "distil": _request(
         "DistilIn",
-        "A run, and what it said that is worth remembering; without candidates the service's extractor reads it.",
+        "A run, and candidates from it; without candidates the service's extractor reads the run.",
         run=(_Run, ...),
         candidates=(_Candidates | None, None),
     ),
 }
-"""The requests by what they ask for."""
+"""Models of requests by name."""
 
 # ---------------------------------------------------------------------- answers
 
@@ -320,19 +329,19 @@ _Event = _given_of(TraceEvent)
 
 
 class RecalledOut(BaseModel):
-    """One fact, episode or note that was found."""
+    """One fact, episode or note of a search."""
 
     id: str
     kind: str
     text: str
     score: Annotated[float, Field(description="comparable within one answer only")]
-    relevance: Annotated[str, Field(description="how much speaks for it: high, standard, low or none")]
+    relevance: Annotated[str, Field(description="tier of relevance: high, standard, low or none")]
     tier: Annotated[str, Field(description="the same as relevance")]
-    identifier: Annotated[bool, Field(description="whether it holds a rare identifier of the question")]
+    identifier: Annotated[bool, Field(description="whether it contains a rare identifier of the question")]
     passage: Annotated[
         list[int] | None,
         Field(
-            description="where the passage that is nearest to the question by meaning is in the text; null: it was "
+            description="range of the passage nearest to the question by meaning; null: the text was "
             "embedded whole"
         ),
     ]
@@ -342,7 +351,7 @@ class RecalledOut(BaseModel):
 
 
 class BlockOut(BaseModel):
-    """A part of a prompt, and the ids of the records in it."""
+    """A part of a prompt, with the ids of its records."""
 
     name: str
     text: str
@@ -350,25 +359,27 @@ class BlockOut(BaseModel):
 
 
 class ReplayedOut(BaseModel):
-    """A prompt that was made again from the trace, and what was recorded of it then."""
+    """A prompt rebuilt from the trace, with its recorded values."""
 
-    seq: Annotated[int, Field(description="number of the prompt among the events of its run")]
+    seq: Annotated[int, Field(description="number of the prompt's event in its run")]
     turn: int
-    at: Annotated[str, Field(description="when it was made")]
+    at: Annotated[str, Field(description="time of the prompt")]
     faithful: Annotated[
         bool,
         Field(
-            description="whether it is the same, byte for byte; not, if tokens were counted otherwise then, "
-            "or retention has taken a turn that was in it"
+            description="whether the rebuilt prompt is byte for byte the same; false after a change "
+            "of the token count, or if retention deleted one of its turns"
         ),
     ]
-    recorded_sha256: Annotated[str, Field(description="of the prompt that was given to the model")]
+    recorded_sha256: Annotated[str, Field(description="hash of the prompt that was given to the model")]
     sha256: Annotated[
-        str | None, Field(description="of the prompt made again; null: it does not fit any more")
+        str | None, Field(description="hash of the rebuilt prompt; null: it exceeds the budget now")
     ]
     text: str | None
     blocks: list[BlockOut]
-    trace: Annotated[dict[str, Any], Field(description="what was retrieved and left out, as recorded then")]
+    trace: Annotated[
+        dict[str, Any], Field(description="retrieved and omitted records, as recorded at the time")
+    ]
 
 
 def _answer(name: str, said: str, **fields: Any) -> Any:
@@ -376,66 +387,70 @@ def _answer(name: str, said: str, **fields: Any) -> Any:
 
 
 ANSWERS: dict[str, Any] = {
-    "outcomes": _answer("Outcomes", "What became of each candidate.", outcomes=list_of(_Outcome)),
+    "outcomes": _answer("Outcomes", "The outcome of each candidate.", outcomes=list_of(_Outcome)),
     "outcome": _Outcome,
     "known": _given_of(Known),
     "recalled": _answer(
         "Recalled",
-        "What was found, best first.",
+        "The hits, best first.",
         hits=list[RecalledOut],
-        relevance=Annotated[str, Field(description="whether anything fits: that of the best hit, or none")],
+        relevance=Annotated[str, Field(description="relevance of the best hit; none: nothing fits")],
         mode=str,
         degraded=list[str],
     ),
     "assembled": _answer(
         "Assembled",
-        "A prompt, and how it came about.",
+        "A prompt and its trace.",
         text=str,
-        prefix=Annotated[str, Field(description="stays as it is while policies and preferences do")],
+        prefix=Annotated[str, Field(description="unchanged as long as policies and preferences are")],
         sha256=str,
         blocks=list[BlockOut],
         trace=dict[str, Any],
     ),
     "records": _answer(
         "Records",
-        "Records, and the cursor of the next ones; null at the end.",
+        "A page of records, and the cursor of the next one; null at the end.",
         records=list[_Record],
         next_cursor=str | None,
     ),
     "overview": _answer(
         "Overview",
-        "A memory in figures, and when it changed.",
+        "Counts of a memory, and the times of changes.",
         counts=Annotated[
             dict[str, dict[str, int]],
-            Field(description="how many records by kind and status, of all statuses"),
+            Field(description="number of records by kind and status, for all statuses"),
         ],
         in_force=Annotated[
             dict[str, int],
-            Field(description="how many records by kind; of policies and preferences those that known gives"),
+            Field(
+                description="number of records in force by kind; for policies and preferences as in `known`"
+            ),
         ],
-        runs=Annotated[int, Field(description="of exactly this scope")],
+        runs=Annotated[int, Field(description="number of runs of exactly this scope")],
         changed=Annotated[
-            list[str], Field(description="when something began or ceased to be so: the newest, ascending")
+            list[str],
+            Field(description="times at which a statement began or ceased to hold: the newest, ascending"),
         ],
         learned=Annotated[
-            list[str], Field(description="when the memory was told something: the newest, ascending")
+            list[str],
+            Field(description="times at which the memory was told something: the newest, ascending"),
         ],
     ),
     "record": _answer("OneRecord", "A record.", record=_Record),
-    "history": _answer("History", "What was said of it, oldest first.", facts=list_of(_given_of(Fact))),
-    "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
-    "rejections": _answer("Rejections", "What was refused.", rejections=list_of(_given_of(Rejection))),
+    "history": _answer("History", "The statements, oldest first.", facts=list_of(_given_of(Fact))),
+    "why": _answer("WhyRecord", "The provenance of a record.", why=_given_of(Why), text=str),
+    "rejections": _answer("Rejections", "The rejected candidates.", rejections=list_of(_given_of(Rejection))),
     "changes": _answer(
         "MemoryChanges",
-        "What changed, and the cursor to go on from.",
+        "The changes, and the cursor to continue from.",
         changes=list_of(_given_of(ChangeEvent)),
         cursor=int,
     ),
-    "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),
+    "forgotten": _answer("Forgotten", "The number of erased rows of each kind.", counts=dict[str, int]),
     "events": _answer("Events", "Events of a run in order.", run=str, events=list_of(_Event)),
     "replayed": _answer(
         "Replayed",
-        "Prompts of a run, made again; and the event behind which to go on, null at the end.",
+        "Rebuilt prompts of a run, and the event after which the next page begins; null at the end.",
         run=str,
         prompts=list[ReplayedOut],
         next_after=int | None,
@@ -444,7 +459,7 @@ ANSWERS: dict[str, Any] = {
     "runs": _answer("Runs", "Names of runs, oldest first.", runs=list[str]),
     "distilled": _answer(
         "Distilled",
-        "What became of a run's candidates.",
+        "The outcomes of a run's candidates.",
         run=str,
         outcomes=list_of(_answer("DistilledOne", "One candidate.", kind=str, status=str, id=str | None)),
         **{
@@ -454,4 +469,4 @@ ANSWERS: dict[str, Any] = {
         },
     ),
 }
-"""The answers by what they are."""
+"""Models of answers by name."""

@@ -1,4 +1,4 @@
-"""A memory at a glance, and its runs made again: what the page asks for beside the records themselves."""
+"""A summary of a memory, and its rebuilt prompts, for the page."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory import Memory
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.overview import Overview
 
 
 def overview(memory: Memory, scope: Scope, limit: int) -> dict[str, Any]:
-    """Return how many records a scope sees of each kind and status, and when they changed.
+    """Return the number of records that a scope sees by kind and status, and the times of changes.
 
-    The database counts; of rows it reads about as many as it gives.
+    The database counts; it reads about as many rows as it returns.
 
     Args:
-        memory: whose records.
-        scope: who asks.
-        limit: how many times of each list, the newest.
+        memory: the memory.
+        scope: the scope of the caller.
+        limit: the length of each list of times, newest first.
     """
     found = Overview.of(memory).summary(scope, limit)
     return {
@@ -32,14 +32,14 @@ def overview(memory: Memory, scope: Scope, limit: int) -> dict[str, Any]:
 
 
 def replayed(memory: Memory, scope: Scope, run: str, after: int, limit: int) -> dict[str, Any]:
-    """Return prompts of a run, made again, and the number of the event behind which the next ones come (None: the end).
+    """Return rebuilt prompts of a run, and the number of the event after which the next page begins (None: the end).
 
     Args:
-        memory: whose run.
-        scope: whose run; only exactly this scope sees it.
-        run: its name.
-        after: number of the event behind which to begin; 0: with the first.
-        limit: how many prompts.
+        memory: the memory of the run.
+        scope: exactly the run's scope.
+        run: the name of the run.
+        after: the number of the event after which to begin; 0: with the first.
+        limit: the maximum number of prompts.
 
     Raises:
         KeyError: exactly this scope has no such run.
@@ -67,5 +67,5 @@ def replayed(memory: Memory, scope: Scope, run: str, after: int, limit: int) -> 
 
 
 def blocks_of(made: Assembled) -> list[dict[str, Any]]:
-    """Return the parts of a prompt with the ids of the records in each."""
+    """Return the parts of a prompt with the ids of their records."""
     return [{"name": block.name, "text": block.text, "ids": list(block.ids)} for block in made.blocks]

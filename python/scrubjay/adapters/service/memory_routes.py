@@ -1,6 +1,6 @@
-"""The typed memory over HTTP: the routes below /v1/memory, over the records that Python sees.
+"""The typed memory over HTTP: the routes below /v1/memory.
 
-Each takes a scope as the other routes do, runs on a thread, and answers in JSON's own types.
+Each route takes a scope like the other routes, runs on a thread, and answers in JSON types.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from starlette.responses import Response
 
 from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page, shown_metadata
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.change_stream import Followers
 from scrubjay.adapters.service.exporting import Exports
 from scrubjay.adapters.service.failures import BadArgumentError, Json
-from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
 from scrubjay.adapters.service.memory_overview import blocks_of, overview, replayed
+from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
 from scrubjay.memory import Memory, Provenance
-from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.intake.extractors import Extractor
 from scrubjay.memory.model.checking import classify
-from scrubjay.memory.read.assembled import Assembled
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.assembly_result import Assembled
+from scrubjay.memory.read.recall_result import RecalledHit
 
-_Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record")]
+_Id = Annotated[str, Path(min_length=1, max_length=512, description="id of a record")]
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _OffLoop = Callable[..., Awaitable[Any]]
 _RECALL = ("kinds", "k", "task_type", "filter", "relevance", "without", *TIMES)
@@ -39,20 +39,20 @@ class _Route(NamedTuple):
     path: str
     permission: str
     asks: str | None
-    """Which of the requests it takes; None: the scope as query parameters."""
+    """The name of its request model; None: the scope as query parameters."""
     gives: str | None
-    """Which of the answers it gives; None: nothing."""
+    """The name of its answer model; None: no content."""
     run: Callable[..., Any]
 
 
 class MemoryRoutes:
-    """The verbs of a memory as routes.
+    """The operations of a memory as routes.
 
     Args:
-        memory: the memory in the file that is served.
-        limits: of the service.
-        off_loop: runs a call on a thread; what it says of its arguments is the caller's to read.
-        extractor: reads runs that are to be distilled; None: requests bring the candidates.
+        memory: the memory in the served file.
+        limits: the limits of the service.
+        off_loop: runs a call on a thread; its argument errors become errors of the request.
+        extractor: reads runs to distil; None: requests bring the candidates.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class MemoryRoutes:
         return router
 
     def _endpoint(self, route: _Route) -> Callable[..., Awaitable[Response]]:
-        """Make the function that FastAPI reads parameters from: a body or query parameters, and perhaps an id."""
+        """Return the endpoint, whose signature FastAPI reads: a body or query parameters, and optionally an id."""
 
         async def answer(request: Request, given: Any, id: str | None = None) -> Response:
             scope = scope_of(request, route.permission, given.scope)
@@ -131,17 +131,17 @@ class MemoryRoutes:
 
     @property
     def memory(self) -> Memory:
-        """The memory, made if the file has none yet."""
+        """The memory, created if the file has none yet."""
         return self._memory.make()
 
     @property
     def extractor(self) -> Extractor | None:
-        """What reads runs."""
+        """The extractor of runs, if any."""
         return self._extractor
 
 
 class _Work(NamedTuple):
-    """One request on its way: whose it is, and what it asks."""
+    """One request in progress: its scope and arguments."""
 
     routes: MemoryRoutes
     scope: Any
@@ -158,7 +158,7 @@ class _Work(NamedTuple):
         return self.given.by or self.caller
 
     def options(self, *names: str) -> dict[str, Any]:
-        """The fields of the request that it has and that are not null."""
+        """Return those of the request's fields that are not null."""
         given = ((name, getattr(self.given, name, None)) for name in names)
         return {name: value for name, value in given if value is not None}
 
@@ -176,7 +176,7 @@ class _Work(NamedTuple):
 
 
 def _propose(work: _Work) -> Any:
-    """Propose what is to be remembered: the gate says of each candidate what became of it, and why."""
+    """Propose candidates: the gate returns the outcome and reason of each."""
     source = work.given.source
     if not isinstance(source, str):
         source = Provenance(**source.model_dump(exclude_none=True))
@@ -185,12 +185,12 @@ def _propose(work: _Work) -> Any:
 
 
 def _known(work: _Work) -> Any:
-    """Give all policies in force and all preferences of the user, each by key."""
+    """Return all policies in force and all preferences of the user, each by key."""
     return plain(work.memory.known(work.scope, **work.options("without", *TIMES)))
 
 
 def _recall(work: _Work) -> Any:
-    """Find the facts, episodes and notes that answer a question, best first."""
+    """Search the facts, episodes and notes that answer a question, best first."""
     found = work.memory.recall(work.given.text, work.scope, **work.recall_options())
     return {
         "hits": [_hit(hit) for hit in found],
@@ -201,7 +201,7 @@ def _recall(work: _Work) -> Any:
 
 
 def _assemble(work: _Work) -> Any:
-    """Make the prompt for a question: policies and preferences whole, what was recalled, the last turns."""
+    """Assemble the prompt for a question: all policies and preferences, recalled records, the last turns."""
     turns = [{"role": turn.role, "content": turn.content} for turn in work.given.turns]
     options = {**work.recall_options(), **work.options(*_LIMITS)}
     return _prompt(work.memory.assemble(work.given.text, work.scope, turns=turns, **options))
@@ -217,38 +217,38 @@ def _list(work: _Work) -> Any:
 
 
 def _overview(work: _Work) -> Any:
-    """Sum up the memory that a scope sees: how many records of each kind and status, and when they changed."""
+    """Summarise the memory that a scope sees: the number of records by kind and status, and the times of changes."""
     return overview(work.memory, work.scope, work.given.limit)
 
 
 def _history(work: _Work) -> Any:
-    """Tell what was said of a subject and predicate, oldest first: what is in force, was, and will be."""
+    """Return the statements of a subject and predicate, oldest first: past, in force, and future."""
     given = work.given
     facts = work.memory.history(given.subject, given.predicate, work.scope, **work.options("known_at"))
     return {"facts": plain(facts)}
 
 
 def _rejections(work: _Work) -> Any:
-    """List what the gate refused in exactly this scope, newest first."""
+    """List the candidates that the gate rejected in exactly this scope, newest first."""
     return {"rejections": plain(work.memory.rejections(work.scope, work.given.limit))}
 
 
 def _changes(work: _Work) -> Any:
-    """Tell what changed after a cursor, oldest first. GET streams the same as server-sent events."""
+    """Return the changes after a cursor, oldest first. GET streams the same as server-sent events."""
     given = work.given
     found = work.memory.feed.changes(given.since, scope=work.scope, within=given.within, limit=given.limit)
     return {"changes": plain(found), "cursor": found[-1].cursor if found else given.since}
 
 
 def _forget(work: _Work) -> Any:
-    """Erase the memory of a user, an agent or a tenant: every kind, every collection, at once."""
+    """Erase the memory of a user, an agent or a tenant: every kind and collection, in one transaction."""
     given = work.given
     forgotten = work.memory.forget(work.scope, reason=given.reason, by=work.by, names=given.names)
     return {"counts": forgotten.counts}
 
 
 def _get(work: _Work) -> Any:
-    """Read a record, whatever its status."""
+    """Return a record of any status."""
     record = work.memory.get(work.id, scope=work.scope, hidden=True)
     if record is None:
         raise _unknown(work.id)
@@ -268,7 +268,7 @@ def _delete(work: _Work) -> None:
 
 
 def _why(work: _Work) -> Any:
-    """Say where a record comes from and what happened to it."""
+    """Return the provenance and the history of a record."""
     why = work.memory.why(work.id, scope=work.scope)
     if why is None:
         raise _unknown(work.id)
@@ -276,53 +276,53 @@ def _why(work: _Work) -> Any:
 
 
 def _confirm(work: _Work) -> Any:
-    """Bring a provisional policy or fact of the tenant into force; the scope is the tenant's."""
+    """Bring a provisional policy or fact of the tenant into force; the scope must be the tenant's."""
     return plain(work.memory.confirm(work.id, by=work.by, scope=work.scope))
 
 
 def _revoke(work: _Work) -> None:
-    """Take a record of this scope out of force; it stays to be asked about."""
+    """Take a record of this scope out of force; its history remains."""
     work.memory.revoke(work.id, reason=work.given.reason, scope=work.scope, by=work.by)
 
 
 def _feedback(work: _Work) -> None:
-    """Note whether a fact or episode was of use: what is used does not fade."""
+    """Record whether a fact or episode was useful: used records do not fade."""
     work.memory.feedback(work.id, work.given.used, scope=work.scope)
 
 
 def _record(work: _Work) -> Any:
-    """Record events of a run; they are durable when this answers."""
+    """Append events to a run, durably."""
     events = [event.model_dump(exclude_none=True) for event in work.given.events]
     written = work.session(retention=work.given.retention).extend(events)
     return {"run": work.given.run, "events": [event.to_dict() for event in written]}
 
 
 def _retract(work: _Work) -> Any:
-    """Take an event of a run back: it is left out of prompts to come and of what is distilled."""
+    """Retract an event of a run: it is left out of future prompts and of distillation."""
     event = work.session().retract(work.given.seq, work.given.why)
     return {"run": work.given.run, "events": [event.to_dict()]}
 
 
 def _events(work: _Work) -> Any:
-    """Give all events of a run, prompts included."""
+    """Return all events of a run, prompts included."""
     replay = work.memory.replay(work.given.run, work.scope)
     return {"run": work.given.run, "events": [event.to_dict() for event in replay.events]}
 
 
 def _replay(work: _Work) -> Any:
-    """Make the prompts of a run again from its trace, and say of each whether it is the same, byte for byte."""
+    """Rebuild the prompts of a run from its trace, and report for each whether it is byte for byte the same."""
     return replayed(work.memory, work.scope, work.given.run, work.given.after, work.given.limit)
 
 
 def _session_prompt(work: _Work) -> Any:
-    """Make the prompt of a run's next turn, with its last turns; it is recorded at once."""
+    """Assemble and record the prompt of a run's next turn, with its last turns."""
     with work.session() as session:
         options = {**work.recall_options(), **work.options(*_LIMITS)}
         return _prompt(session.assemble(work.given.text, **options))
 
 
 def _close(work: _Work) -> Any:
-    """End a run: everything of it is durable already, so this says what it holds. It may be gone on with."""
+    """End a run and return its counts; its events are durable already, and it may be continued."""
     run, memory = work.given.run, work.memory
     if run not in memory.runs(work.scope):
         raise UnknownRecordError(f"run: this scope has no run {run[:80]!r}")
@@ -336,7 +336,7 @@ def _runs(work: _Work) -> Any:
 
 
 def _distil(work: _Work) -> Any:
-    """Turn what a run has said since it was last distilled into memories, once."""
+    """Distil the part of a run that was not distilled yet into memories."""
     extractor: Any = work.routes.extractor
     if work.given.candidates is not None:
         found = [classify(candidate_of(one))[1] for one in work.given.candidates]
@@ -386,13 +386,13 @@ _ROUTES = (
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     409: {
         "model": models.Failure,
-        "description": "Another record says that already, or it was changed meanwhile.",
+        "description": "Another record already says this, or the record was changed concurrently.",
     }
 }
 
 
 def _answers(gives: str | None) -> dict[int | str, dict[str, Any]]:
-    return {204: {"description": "It is done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
+    return {204: {"description": "Done."}} if gives is None else {200: {"model": ANSWERS[gives]}}
 
 
 def _unknown(id: str) -> UnknownRecordError:

@@ -1,4 +1,4 @@
-"""Metrics of a service for Prometheus. They name no tenant, id or text."""
+"""Metrics of a service for Prometheus. They contain no tenant, id or text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REQUEST_SECONDS = (5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 
 class Metrics:
-    """The counts of one service, in a registry of its own.
+    """The metrics of one service, in a separate registry.
 
     >>> metrics = Metrics(Index())
     >>> metrics.refused.labels("rate").inc()
@@ -42,39 +42,37 @@ class Metrics:
             "scrubjay_request_seconds", "From a request's first byte to its answer.", ["route"],
             buckets=_REQUEST_SECONDS, **options,
         )  # fmt: skip
-        """Seconds by route."""
+        """Latency in seconds by route."""
         self.search_seconds = Histogram(
-            "scrubjay_search_seconds", "The search itself, by the mode that ran.", ["mode"],
+            "scrubjay_search_seconds", "Search time by the mode that ran.", ["mode"],
             buckets=_SEARCH_SECONDS, **options,
         )  # fmt: skip
-        """Seconds of searches by the mode that ran."""
+        """Latency of searches in seconds, by the mode that ran."""
         self.age_seconds = Histogram(
             "scrubjay_search_age_seconds",
-            "For how long writes of other processes may be missing in an answer; over a database.",
+            "Maximum age of answers with respect to writes of other processes; over a database.",
             buckets=_AGE_SECONDS,
             **options,
         )
-        """Freshness of the answers of searches."""
+        """Staleness of search answers in seconds."""
         self.degraded = Counter(
             "scrubjay_degraded",
-            "Searches that ran with less than was asked for, by reason.",
+            "Degraded searches, by reason.",
             ["reason"],
             **options,
         )
         """Degraded searches by reason."""
-        self.refused = Counter(
-            "scrubjay_refused", "Requests that were refused, by reason.", ["reason"], **options
-        )
+        self.refused = Counter("scrubjay_refused", "Refused requests, by reason.", ["reason"], **options)
         """Refused requests by reason."""
-        self.in_flight = Gauge("scrubjay_requests_in_flight", "Requests that are being answered.", **options)
-        """Requests that are being answered."""
-        info = Gauge("scrubjay_info", "The version that runs.", ["version", "simd"], **options)
+        self.in_flight = Gauge("scrubjay_requests_in_flight", "Requests in progress.", **options)
+        """Requests in progress."""
+        info = Gauge("scrubjay_info", "The running version.", ["version", "simd"], **options)
         config = show_config_dict()
         info.labels(config["version"], config["simd_active"]).set(1)
         self._registry.register(_IndexCollector(index))
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus; the index is read now."""
+        """Return all metrics in the text format of Prometheus; index statistics are read at this time."""
         text: bytes = generate_latest(self._registry)
         return text
 
@@ -85,10 +83,10 @@ class _IndexCollector:
     _SHOWN: ClassVar = {
         "documents": "Memories in the index.",
         "partitions": "Scopes that have memories.",
-        "resident_documents": "Memories that are in this process.",
-        "memory_bytes": "What the index takes in this process.",
-        "file_bytes": "What the files of the index take.",
-        "feed_lag_seconds": "How long ago the database last said what others wrote.",
+        "resident_documents": "Memories resident in this process.",
+        "memory_bytes": "Resident bytes of the index in this process.",
+        "file_bytes": "Bytes of the index's files.",
+        "feed_lag_seconds": "Seconds since the last news from the database about other writers.",
     }
     _SOURCES: ClassVar = {
         "image": "loads_from_image",
@@ -104,7 +102,7 @@ class _IndexCollector:
     def collect(self) -> Iterable[Any]:
         try:
             stats = self._index.admin.stats()
-        except Error:  # closed, or the file cannot be read: /health/ready says so
+        except Error:  # closed, or unreadable: /health/ready reports it
             return
         for name, help in self._SHOWN.items():
             if name in stats:
@@ -113,7 +111,7 @@ class _IndexCollector:
             return
         loads = CounterMetricFamily(
             "scrubjay_loads",
-            "Partitions that were read into memory, by what they were read from.",
+            "Partitions loaded into memory, by source.",
             labels=["source"],
         )
         for source, name in self._SOURCES.items():
@@ -122,16 +120,16 @@ class _IndexCollector:
         if "objects_read" in stats:
             objects = CounterMetricFamily(
                 "scrubjay_objects",
-                "Large images: read from the object store, or cached on this machine; lost there, or it was away (both "
-                "cost a load from rows); written.",
+                "Large images: read from the object store, cached on this machine, written; lost, or away with "
+                "the store (both load from rows instead).",
                 labels=["result"],
             )
             for result in self._RESULTS:
                 objects.add_metric([result], float(stats[f"objects_{result}"] or 0))
             yield objects
         took, room = float(stats["load_seconds"] or 0), float(stats["evictions"] or 0)
-        yield CounterMetricFamily("scrubjay_load_seconds", "What those took in all.", value=took)
-        yield CounterMetricFamily("scrubjay_evictions", "Partitions that made room for others.", value=room)
+        yield CounterMetricFamily("scrubjay_load_seconds", "Total seconds of these loads.", value=took)
+        yield CounterMetricFamily("scrubjay_evictions", "Evicted partitions.", value=room)
 
     def describe(self) -> Iterable[Any]:
         return ()

@@ -1,9 +1,9 @@
-"""Models of requests and answers: the source of the OpenAPI document. Those of searches are in
+"""Models of requests and answers, from which the OpenAPI document is generated. Models of searches are in
 :mod:`scrubjay.adapters.service.search_models`.
 
-Requests are strict: a text is not a number, and unknown fields are refused. Answers are made by hand
-(:func:`memory_fields`, `Hits.to_dicts`), since they are most of the work of a request; tests compare them with these
-models.
+Requests are strict: a text is not a number, and unknown fields are rejected. Answers are built by hand
+(:func:`memory_fields`, `Hits.to_dicts`), because building them takes most of the time of a request; tests compare them
+with these models.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from scrubjay.records import Record
 
-MAX_K = 1000  # whatever the limits of a service are
+MAX_K = 1000  # upper bound, regardless of the limits of a service
 MAX_BATCH = 10_000
 MAX_WARM = 100  # scopes
 MAX_PASSAGES = 16_384
 
 
 def encodable(value: Any) -> Any:
-    """Refuse half a surrogate pair, which JSON can spell, as a text, and an infinite number."""
+    """Reject lone surrogates, which JSON can express, in texts, and infinite numbers."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("expected text that UTF-8 can encode, got half a surrogate pair") from None
+        raise ValueError("expected text that UTF-8 can encode, got a lone surrogate") from None
     except ValueError:
         raise ValueError("expected finite numbers") from None
     except RecursionError:
@@ -36,7 +36,7 @@ def encodable(value: Any) -> Any:
 
 
 def _vectors_kind(value: Any) -> str:
-    """Return which of the alternatives a vector is, so that an error is told of that one."""
+    """Return the matching alternative of a vector, so that an error is reported for that one."""
     return (
         "list[vector]" if isinstance(value, list) and value and isinstance(value[0], list) else "list[number]"
     )
@@ -49,7 +49,8 @@ Context = Annotated[
     str,
     Field(
         max_length=16_384,
-        description="a title, or a summary of where the text stands: embedded and indexed with it",
+        description="a title, or a summary of the surrounding text, which is embedded and indexed with the "
+        "text",
     ),
 ]
 Object = Annotated[dict[str, Any], AfterValidator(encodable)]
@@ -59,15 +60,15 @@ Span = Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=2, max_leng
 Passages = Annotated[
     list[Span] | Literal[False],
     Field(
-        description="where they are in the text, [first character, the one after the last] of each: each gets a vector "
-        "of its own; false: the text has one vector, however long it is; left out: long texts are cut"
+        description="ranges of passages in the text, [first character, end] each, with one vector for "
+        "each; false: one vector for the whole text; if omitted, long texts are split"
     ),
 ]
 Vectors = Annotated[
     Annotated[Vector, Tag("list[number]")]
     | Annotated[list[Vector], Field(min_length=1, max_length=MAX_PASSAGES), Tag("list[vector]")],
     Discriminator(_vectors_kind),
-    Field(description="in place of the embedding: of the text, or one for each passage"),
+    Field(description="replaces the embedding: one vector for the text, or one for each passage"),
 ]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
 WrittenAt = Annotated[
@@ -75,11 +76,12 @@ WrittenAt = Annotated[
     Field(
         ge=0,
         lt=2**62,
-        description="as GET returned it: write only if it is still that; 0: only if there is none",
+        description="the version returned by GET: write only if it is unchanged; 0: only if the memory does "
+        "not exist",
     ),
 ]
 SeenAt = Annotated[
-    int, Field(ge=1, lt=2**62, description="as GET returned it: change only if it is still that")
+    int, Field(ge=1, lt=2**62, description="the version returned by GET: change only if it is unchanged")
 ]
 Ids = Annotated[list[Id], Field(max_length=10_000)]
 Filter = Annotated[
@@ -93,13 +95,13 @@ Filter = Annotated[
 
 
 class Request(BaseModel):
-    """What all requests have in common."""
+    """The base of all requests."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ScopeIn(Request):
-    """Whose memories; what is left out is the token's."""
+    """The scope of the memories; missing parts are those of the token."""
 
     tenant: Name | None = None
     user: Name | None = None
@@ -107,8 +109,8 @@ class ScopeIn(Request):
 
 
 class PutIn(Request):
-    """One memory, whole. `ttl` is in seconds, and given instead of `expires_at`. With a `version` it is written only if
-    the memory is still at that, 0: only if there is none; otherwise 409."""
+    """One whole memory. `ttl` is in seconds, in place of `expires_at`. With a `version` it is written only if the
+    stored memory has that version (0: does not exist); otherwise 409."""
 
     text: Text
     context: Context | None = None
@@ -123,7 +125,7 @@ class PutIn(Request):
 
 
 class MemoryIn(Request):
-    """One of several memories; without an id it gets one. `version` as for one memory."""
+    """One of several memories; an id is generated if missing. `version` as for one memory."""
 
     id: Id | None = None
     text: Text
@@ -138,22 +140,23 @@ class MemoryIn(Request):
 
 
 class UpsertIn(Request):
-    """Memories to write, all or none. Of equal ids the last counts."""
+    """Memories to write, all or none. The last of equal ids wins."""
 
     memories: Annotated[list[MemoryIn], Field(min_length=1, max_length=MAX_BATCH)]
     scope: ScopeIn | None = None
 
 
 class Changes(Request):
-    """What changes of a memory; what is left out stays, and what is null (but for the text) is removed. With a
-    `version` only if the memory is still at that; otherwise 409."""
+    """Changes of a memory: missing fields are unchanged, null fields (except the text) are removed. With a `version`
+    only if the stored memory has that version; otherwise 409."""
 
     text: Text | None = None
     context: Context | None = None
     metadata: Annotated[
         Object | None,
         Field(
-            description="merged into what is there: keys that are left out stay, a null removes its key; null: all go"
+            description="merged into the stored metadata: missing keys are unchanged, a null removes its key; "
+            "null removes all"
         ),
     ] = None
     created_at: Time | None = None
@@ -165,26 +168,26 @@ class Changes(Request):
 
 
 class CountIn(Request):
-    """Which memories to count."""
+    """The memories to count."""
 
     filter: Filter | None = None
     scope: ScopeIn | None = None
 
 
 class WarmIn(Request):
-    """Whose searches to prepare; by default those of the token's own scope."""
+    """The scopes to prepare for searches; by default that of the token."""
 
     scopes: Annotated[list[ScopeIn], Field(min_length=1, max_length=MAX_WARM)] | None = None
 
 
 class ListIn(Request):
-    """Which memories to list, in the order in which they were written."""
+    """The memories to list, in order of writing."""
 
     filter: Filter | None = None
     ids: Ids | None = None
-    exact: Annotated[bool, Field(description="only of precisely this scope, not those shared with it")] = (
-        False
-    )
+    exact: Annotated[
+        bool, Field(description="only memories of exactly this scope, not those shared with it")
+    ] = False
     limit: Annotated[int, Field(ge=1, le=MAX_K)] = 10
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     order: Literal["newest", "oldest"] = "newest"
@@ -192,14 +195,14 @@ class ListIn(Request):
 
 
 class EraseIn(Request):
-    """Everything of a scope: with a tenant alone that is all of its users and agents, too, unless `exact`."""
+    """The scope to erase: with a tenant alone it includes all of its users and agents, unless `exact`."""
 
     scope: ScopeIn
     exact: bool = False
 
 
 class ScopeOut(BaseModel):
-    """The scope that a memory was written in."""
+    """The exact scope of a memory."""
 
     tenant: str
     user: str | None
@@ -216,53 +219,53 @@ class Memory(BaseModel):
     expires_at: str | None
     context: str | None
     version: Annotated[
-        int, Field(description="another one after each write; PUT, PATCH and DELETE take it as a condition")
+        int, Field(description="changes with each write; PUT, PATCH and DELETE accept it as a condition")
     ]
     scope: ScopeOut
 
 
 class Listing(BaseModel):
-    """Memories, and where the next ones begin; null at the end."""
+    """A page of memories, and the offset of the next one; null at the end."""
 
     memories: list[Memory]
     next_offset: int | None
 
 
 class Written(BaseModel):
-    """The ids of what was written, in the order of the request."""
+    """The ids of the written memories, in the order of the request."""
 
     ids: list[str]
 
 
 class Count(BaseModel):
-    """How many."""
+    """The number of memories."""
 
     count: int
 
 
 class Warmed(BaseModel):
-    """How many memories the searches of these scopes see, now in memory; a shared one counts for each."""
+    """The number of memories that the searches of these scopes see, now in memory; shared ones count for each scope."""
 
     memories: int
 
 
 class Erased(BaseModel):
-    """How many are gone."""
+    """The number of erased memories."""
 
     erased: int
 
 
 class Status(BaseModel):
-    """How the service is."""
+    """The state of the service."""
 
     status: Annotated[
         Literal["ok", "stale"],
-        Field(description="stale: a database does not answer; what is in memory is searched on"),
+        Field(description="stale: the database is unreachable; searches are answered from memory"),
     ]
 
 
 class WhoAmI(BaseModel):
-    """What the request's token grants; parts that are null may be chosen by each request."""
+    """The grant of the request's token; parts that are null may be chosen by each request."""
 
     name: str
     tenant: str | None
@@ -272,7 +275,7 @@ class WhoAmI(BaseModel):
 
 
 class FailureDetail(BaseModel):
-    """What went wrong: `code` is for programs, `message` for people."""
+    """The error: `code` is for programs, `message` for people."""
 
     code: str
     message: str
@@ -285,7 +288,7 @@ class Failure(BaseModel):
 
 
 def memory_fields(record: Record) -> dict[str, Any]:
-    """Return a record as :class:`Memory`."""
+    """Return a record in the form of :class:`Memory`."""
     scope = record.scope
     return {
         "id": record.id,

@@ -1,4 +1,4 @@
-"""The files of the page: what a browser may read without a token."""
+"""The files of the page, which a browser may read without a token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PageFile(NamedTuple):
 
 
 def _files(folder: Any, path: str) -> dict[str, PageFile]:
-    """Return the files of a folder and of those in it, by the path that a request names; others are passed over."""
+    """Return the files of a folder, recursively, by request path; unknown kinds of files are skipped."""
     found: dict[str, PageFile] = {}
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
@@ -37,4 +37,4 @@ def _files(folder: Any, path: str) -> dict[str, PageFile]:
 
 
 PAGE_FILES = _files(resources.files("scrubjay.adapters.service") / "page", "/")
-"""By path: "/" is index.html. Every file of the folder `page` is served as it is; there is no build step."""
+"""By path: "/" is index.html. Files of the folder `page` are served unchanged; there is no build step."""

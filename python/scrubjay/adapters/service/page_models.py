@@ -1,4 +1,4 @@
-"""Models of what the page asks beside the verbs: who is here, what the service is, where memories lie."""
+"""Models of the page's own routes: about, scopes and map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_SCOPES = 1_000
 
 
 class Example(BaseModel):
-    """A question that is worth asking here, and what it shows."""
+    """A question worth asking, and what it demonstrates."""
 
     title: str
     text: str
@@ -23,66 +23,73 @@ class Example(BaseModel):
 
 
 class About(BaseModel):
-    """What the service is, and what it takes."""
+    """The service and its limits."""
 
     version: str
-    embedder: Annotated[str | None, Field(description="its name; null: searches go by words only")]
+    embedder: Annotated[
+        str | None, Field(description="name of the embedder; null: searches go by words only")
+    ]
     max_k: int
-    memory: Annotated[bool, Field(description="whether it has the routes below /v1/memory")]
+    memory: Annotated[bool, Field(description="whether the routes below /v1/memory exist")]
     examples: list[Example]
 
 
 class ScopeCount(ScopeOut):
-    """A scope that holds memories."""
+    """A scope with memories."""
 
     own: Annotated[int, Field(description="memories of exactly this scope")]
-    visible: Annotated[int, Field(description="memories that a search from it looks at, the shared ones too")]
+    visible: Annotated[int, Field(description="memories visible to a search from it, including shared ones")]
     memory: Annotated[
         bool, Field(description="whether the typed memory has facts or episodes of exactly this scope")
     ]
 
 
 class Scopes(BaseModel):
-    """The scopes that the token may name, in order."""
+    """The scopes that the token may name, sorted."""
 
     scopes: list[ScopeCount]
-    more: Annotated[bool, Field(description="whether there are further ones")]
+    more: Annotated[bool, Field(description="whether there are more scopes")]
     next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
 
 
 class MapIn(Request):
-    """Which memories to draw, and perhaps a question to place among them."""
+    """The memories to draw, and optionally a question to place among them."""
 
     text: Annotated[QueryText | None, Field(description="a question, placed among the memories")] = None
     filter: Filter | None = None
-    limit: Annotated[int, Field(ge=1, le=MAX_POINTS, description="the last written ones")] = 1_000
+    limit: Annotated[int, Field(ge=1, le=MAX_POINTS, description="number of the last written memories")] = (
+        1_000
+    )
     scope: ScopeIn | None = None
 
 
 class Place(BaseModel):
-    """Where a vector lies: from -1 to 1 each."""
+    """The coordinates of a vector, from -1 to 1 each."""
 
     x: float
     y: float
 
 
 class Point(Place):
-    """A memory, and where its vector lies."""
+    """A memory with the coordinates of its vector."""
 
     id: str
-    text: Annotated[str, Field(description="its beginning")]
+    text: Annotated[str, Field(description="beginning of the text")]
     created_at: str | None
     scope: ScopeOut
-    category: Annotated[str | None, Field(description="of its metadata, if that is a text")]
+    category: Annotated[str | None, Field(description="`category` of its metadata, if that is a text")]
 
 
 class Map(BaseModel):
-    """The memories of a scope on their two principal axes: near means alike, as far as two axes can tell."""
+    """The memories of a scope on their two principal axes; near means similar, as far as two axes can show."""
 
     points: list[Point]
     query: Place | None
-    visible: Annotated[int, Field(description="memories that a search looks at")]
-    without_vector: Annotated[int, Field(description="of those looked at; they have no place")]
+    visible: Annotated[int, Field(description="memories visible to a search")]
+    without_vector: Annotated[
+        int, Field(description="visible memories without a vector, which are not drawn")
+    ]
     shares: Annotated[
-        list[float], Field(description="of the spread of the vectors, that each axis shows", max_length=2)
+        list[float],
+        Field(description="fraction of the variance of the vectors along each axis", max_length=2),
     ]

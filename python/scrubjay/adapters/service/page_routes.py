@@ -1,4 +1,4 @@
-"""The routes that the page asks beside the verbs: about, scopes, map."""
+"""The page's own routes: about, scopes, map."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from starlette.responses import Response
 from scrubjay._native import Scope, show_config_dict
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models, page_models
-from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
 from scrubjay.adapters.service.auth import RefusedError
 from scrubjay.adapters.service.examples import Example
 from scrubjay.adapters.service.failures import BadArgumentError, Json
 from scrubjay.adapters.service.limits import Limits
-from scrubjay.adapters.service.mapping import draw
+from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.vector_map import draw
 from scrubjay.backend import Backend
 from scrubjay.errors import CursorError
 from scrubjay.index import Index
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
-_Contains = Annotated[str | None, Query(max_length=256, description="in a part of the scope, in any case")]
-_Cursor = Annotated[str | None, Query(max_length=4_000, description="the next_cursor of the page before")]
+_Contains = Annotated[
+    str | None, Query(max_length=256, description="substring of a part of the scope, ignoring case")
+]
+_Cursor = Annotated[str | None, Query(max_length=4_000, description="next_cursor of the previous page")]
 _Limit = Annotated[int, Query(ge=1, le=page_models.MAX_SCOPES)]
 
 
 class PageRoutes:
-    """What the page asks, under the rights of the request's token.
+    """The page's own routes, under the grant of the request's token.
 
     Args:
-        index: where the memories are.
-        limits: of the service.
-        off_loop: runs a call on a thread; what it says of its arguments is the caller's to read.
-        typed: the typed memory in the same file; None: there is none.
-        examples: questions that are worth asking; those are told whose scope the token covers.
+        index: the index to serve.
+        limits: the limits of the service.
+        off_loop: runs a call on a thread; its argument errors become errors of the request.
+        typed: the typed memory in the same file, or None.
+        examples: questions worth asking; the page shows those whose scope the token covers.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class PageRoutes:
         return router
 
     async def about(self, request: Request) -> Response:
-        """Say what the service is, and what is worth asking it."""
+        """Describe the service, and propose questions."""
         grant = grant_of(request)
         embedder = self._index.embedder
 
@@ -105,7 +107,8 @@ class PageRoutes:
         limit: _Limit = 100,
         cursor: _Cursor = None,
     ) -> Response:
-        """List the scopes with memories that the token may name, page by page, each with how many it has and sees."""
+        """List the scopes with memories that the token may name, page by page, with their counts of own and visible
+        memories."""
         within: Scope | None = None
         if grant_of(request).tenant is None and tenant is None:
             grant_of(request).check("read")
@@ -117,13 +120,13 @@ class PageRoutes:
         return Json(await self._off_loop(self._listed, within, contains or "", limit, after))
 
     async def map(self, request: Request, given: page_models.MapIn) -> Response:
-        """Place the memories that a search looks at on a plane, the last written ones, and a question among them."""
+        """Place the last written memories that a search sees on a plane, and a question among them."""
         scope = scope_of(request, "read", given.scope)
         return Json(await self._off_loop(draw, self._index, scope, given))
 
     def _listed(self, within: Scope | None, contains: str, limit: int, after: Scope | None) -> dict[str, Any]:
         index, sought = self._index, contains.casefold()
-        memory = None if self._typed is None else self._typed.find()  # a look makes no tables
+        memory = None if self._typed is None else self._typed.find()  # reading creates no tables
         holders = [Backend.of(index), *([] if memory is None else [Backend.of(memory.documents)])]
         found: list[Scope] = []
         remembered: set[Scope] = set()
@@ -131,7 +134,7 @@ class PageRoutes:
         while len(found) <= limit:
             pages = [holder.first_scopes(within, after, n_asked) for holder in holders]
             remembered.update(*pages[1:])
-            ends = [page[-1] for page in pages if len(page) == n_asked]  # behind these there may be more
+            ends = [page[-1] for page in pages if len(page) == n_asked]  # there may be more after these
             some = [one for one in sorted({*chain(*pages)}) if not ends or not min(ends) < one]
             found += [one for one in some if any(sought in part.casefold() for part in _named(one))]
             if not ends:
@@ -158,15 +161,15 @@ _PART = 1000
 
 
 def _named(scope: Scope, *, whole: bool = False) -> list[str]:
-    """The names of a scope; `whole`: with those that it does not have as ''."""
+    """Return the names of a scope; `whole`: with '' for missing ones."""
     return [part or "" for part in (scope.tenant, scope.user, scope.agent) if part or whole]
 
 
 def _place(cursor: str) -> Scope:
-    """The scope behind which a page begins.
+    """Return the scope after which a page begins.
 
     Raises:
-        CursorError: the cursor is none.
+        CursorError: the cursor is invalid.
     """
     try:
         tenant, user, agent = json.loads(cursor)
@@ -178,7 +181,7 @@ def _place(cursor: str) -> Scope:
 
 
 def _own(index: Index, scope: Scope) -> int:
-    """Return how many memories exactly this scope has: what it sees without what it shares with others."""
+    """Return the number of memories of exactly this scope: what it sees without what is shared with it."""
     n = index.count(scope)
     if scope.user is not None and scope.agent is not None:
         shared = index.count(Scope(scope.tenant))
@@ -186,7 +189,7 @@ def _own(index: Index, scope: Scope) -> int:
         n -= index.count(Scope(scope.tenant, agent=scope.agent))
     elif scope.user is not None or scope.agent is not None:
         n -= index.count(Scope(scope.tenant))
-    return max(0, n)  # beside a writer the counts are of different moments
+    return max(0, n)  # a concurrent writer may change the counts in between
 
 
 def _parts(scope: Scope) -> dict[str, str | None]:

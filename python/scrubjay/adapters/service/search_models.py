@@ -32,7 +32,7 @@ Names = Annotated[list[Name], Field(max_length=1_000)]
 
 
 class AutoIn(Request):
-    """Normalised scores, weighed per question by how well the two rankings agree."""
+    """Normalised scores, weighed per question by the agreement of the two rankings."""
 
     method: Literal["auto"]
 
@@ -54,7 +54,7 @@ class WeightedIn(Request):
 
 
 class BoostIn(Request):
-    """The vectors admit, the words reorder."""
+    """The vectors select, the words reorder."""
 
     method: Literal["boost"]
     gate: Number = 0.0
@@ -63,7 +63,7 @@ class BoostIn(Request):
 
 
 class ProductionIn(Request):
-    """A weighted sum of scaled scores of words and similarities, and a floor."""
+    """A weighted sum of scaled word scores and similarities, with a floor."""
 
     method: Literal["production"]
     weights: Pair = Field([0.6, 0.4])
@@ -72,7 +72,7 @@ class ProductionIn(Request):
 
 
 class RecencyIn(Request):
-    """What is new counts more."""
+    """Boosts recent memories."""
 
     weight: Number = 0.3
     half_life_hours: Number = 168.0
@@ -80,20 +80,20 @@ class RecencyIn(Request):
 
 
 class DatesIn(Request):
-    """Memories of the days that the question names count more."""
+    """Boosts memories of the days that the question names."""
 
     weight: Number = 6.0
     now: Time | None = None
 
 
 class NeighboursIn(Request):
-    """Turns of a conversation count for the turns beside them."""
+    """Boosts turns of a conversation next to matching turns."""
 
     weight: Number = 0.2
 
 
 class EntitiesIn(Request):
-    """Memories that name what the question is about count more."""
+    """Boosts memories that name the entities of the question."""
 
     weight: Number = 0.3
     field: Name = "entities"
@@ -101,14 +101,14 @@ class EntitiesIn(Request):
 
 
 class PriorIn(Request):
-    """A number in a memory's metadata is added to its score."""
+    """Adds a number from a memory's metadata to its score."""
 
     weight: Number = 0.3
     field: Name = "importance"
 
 
 class RelevanceIn(Request):
-    """The least evidence that a hit must have; bounds are of similarity and coverage."""
+    """The minimum evidence for a hit; bounds are of similarity and coverage."""
 
     at_least: Tier = "standard"
     low: Pair = Field([0.3, 0.3])
@@ -117,7 +117,7 @@ class RelevanceIn(Request):
 
 
 class ExactScope(Request):
-    """The very scope of a memory, as hits and memories say it; without a tenant it is the one that the search is in."""
+    """The exact scope of a memory, as in hits and memories; without a tenant, that of the search."""
 
     tenant: Name | None = None
     user: Name | None = None
@@ -125,7 +125,7 @@ class ExactScope(Request):
 
 
 class KeyIn(Request):
-    """One very memory."""
+    """The key of exactly one memory."""
 
     id: Id
     scope: ExactScope
@@ -134,60 +134,70 @@ class KeyIn(Request):
 SnippetWidth = Annotated[int, Field(ge=20, le=2_000)]
 SnippetIn = Annotated[
     SnippetWidth | bool,
-    Field(description="the part of each text that answers the question: true, or at most so many characters"),
+    Field(
+        description="include a snippet of each text that answers the question: true, or the maximum number of "
+        "characters"
+    ),
 ]
 
 
 class LinksIn(Request):
-    """Which memories are near to others by links, and which are linked to often."""
+    """Rankings by links: memories near to others, and memories that many link to."""
 
     centres: Annotated[
         Annotated[list[Id | KeyIn], Field(max_length=1_000)] | None,
         Field(
-            description="what the distance is measured from; an id is the most specific memory that has it"
+            description="memories from which distance is measured; an id means the most specific memory with "
+            "that id"
         ),
     ] = None
     hops: Annotated[int, Field(ge=1, le=10)] = 3
     direction: Literal["out", "in", "both"] = "both"
     mentions: Annotated[
-        bool, Field(description="what the other rankings hold, by how many memories link to it")
+        bool,
+        Field(
+            description="rank the results of the other rankings by the number of memories that link to them"
+        ),
     ] = False
-    field: Annotated[Name, Field(description="where in the metadata memories list the ids they link to")] = (
-        "links"
-    )
+    field: Annotated[Name, Field(description="metadata field with the list of linked ids")] = "links"
 
 
 class Ranked(Request):
-    """How a search ranks, and what it may find: the fields of :class:`scrubjay.Query`."""
+    """How a search ranks, and which memories it may find: the fields of :class:`scrubjay.Query`."""
 
     fusion: Annotated[
         Method
         | Annotated[AutoIn | RRFIn | WeightedIn | BoostIn | ProductionIn, Field(discriminator="method")],
-        Field(description="how the rankings become one: a method, or one with its options"),
+        Field(description="fusion of the rankings: a method, or a method with its options"),
     ] = "auto"
     mode: Literal["hybrid", "lexical", "keyword", "vector", "semantic"] = "hybrid"
     candidates: Annotated[
         Candidates | Annotated[list[Candidates], Field(min_length=2, max_length=2)] | None,
-        Field(description="how many of each ranking are fused, or of [words, meaning]"),
+        Field(description="number of candidates of each ranking, or of [words, meaning]"),
     ] = None
     recall: Annotated[
         Annotated[Number, Field(gt=0, le=1)] | Literal["exact"] | None,
-        Field(description="the share of the truly nearest that the ranking by meaning should find"),
+        Field(
+            description="target recall of the vector ranking, as a fraction of the true nearest neighbours"
+        ),
     ] = None
     identifier_tier: Annotated[
-        bool, Field(description="what holds a rare identifier verbatim comes first")
+        bool, Field(description="memories that contain a rare identifier verbatim come first")
     ] = True
     spelling: Annotated[
-        bool, Field(description="a word that no visible memory holds is read as the nearest that one does")
+        bool,
+        Field(description="replace a word that no visible memory contains by the nearest one that occurs"),
     ] = True
-    coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
+    coverage: Annotated[
+        Number, Field(description="weight of the fraction of the question's words in the text")
+    ] = 0.0
     recency: RecencyIn | bool | None = None
     dates: Annotated[
-        DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+        DatesIn | bool | None, Field(description="boost memories of the days that the text names")
     ] = True
     neighbours: Annotated[
         NeighboursIn | bool | None,
-        Field(description="turns of a conversation count for the turns of others beside them"),
+        Field(description="boost turns of a conversation next to matching turns"),
     ] = True
     entities: EntitiesIn | Names | bool | None = None
     prior: PriorIn | bool | None = None
@@ -197,26 +207,26 @@ class Ranked(Request):
     ] = None
     min_score: Number | None = None
     relevance: RelevanceIn | Tier | None = None
-    keywords: Annotated[
-        QueryText | None, Field(description="replaces the text for the ranking by keywords")
-    ] = None
-    ids: Annotated[Ids | None, Field(description="only memories with these")] = None
-    exclude: Annotated[Ids | None, Field(description="none with these")] = None
+    keywords: Annotated[QueryText | None, Field(description="replaces the text in the keyword ranking")] = (
+        None
+    )
+    ids: Annotated[Ids | None, Field(description="only memories with these ids")] = None
+    exclude: Annotated[Ids | None, Field(description="no memories with these ids")] = None
     rankings: Annotated[
         Annotated[list[Annotated[list[Id | KeyIn], Field(max_length=10_000)]], Field(max_length=16)] | None,
-        Field(description="further rankings, best first; an id is the most specific memory that has it"),
+        Field(description="further rankings, best first; an id means the most specific memory with that id"),
     ] = None
     links: Annotated[
-        LinksIn | None, Field(description="rankings by what memories link to: by distance, by mentions")
+        LinksIn | None, Field(description="rankings by links between memories: by distance, by mentions")
     ] = None
 
     @property
     def asks(self) -> set[str]:
-        """The fields of the query that the request names."""
+        """The query fields that the request sets."""
         return self.model_fields_set & _QUERY_FIELDS
 
     def query(self, scope: Scope) -> Query:
-        """Return the query for a search from a scope.
+        """Return the query of a search from a scope.
 
         Raises:
             TypeError, ValueError: the message names the field.
@@ -234,17 +244,19 @@ class Ranked(Request):
 
 
 class ExplainIn(Ranked):
-    """A question about a question."""
+    """A question to explain."""
 
     text: Annotated[QueryText, Field(min_length=1)]
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
-    snippet: Annotated[int, Field(ge=40, le=4_000, description="characters of each snippet, about")] = 240
+    snippet: Annotated[
+        int, Field(ge=40, le=4_000, description="approximate number of characters of each snippet")
+    ] = 240
     filter: Filter | None = None
     scope: ScopeIn | None = None
 
 
 class SearchIn(Ranked):
-    """A question: at least one of text, keywords, vector."""
+    """A question: at least one of text, keywords and vector."""
 
     text: QueryText | None = None
     vector: Annotated[Vector | None, Field(description="replaces the embedding of the text")] = None
@@ -267,7 +279,7 @@ def _entry(entry: str | KeyIn, scope: Scope) -> str | tuple[Scope, str]:
 
 
 class Piece(BaseModel):
-    """A part of a text, and how the question matched it."""
+    """A part of a text, and how it matches the question."""
 
     text: str
     match: Literal["word", "identifier"] | None
@@ -282,11 +294,11 @@ class Snippet(BaseModel):
     start: Annotated[
         int | None, Field(description="its first character in the text; characters are code points")
     ] = None
-    end: Annotated[int | None, Field(description="the one after its last")] = None
+    end: Annotated[int | None, Field(description="end of the snippet, exclusive")] = None
 
 
 class HitOut(BaseModel):
-    """One memory that a search found; the evidence from `bm25` on is there if the search explained."""
+    """One memory of a search; the evidence from `bm25` on is present if the search was explained."""
 
     id: str
     text: str
@@ -299,25 +311,25 @@ class HitOut(BaseModel):
     passage: Annotated[
         list[int] | None,
         Field(
-            description="where the passage that is nearest to the question by meaning is in the text, [first "
-            "character, the one after the last]; there if the text was embedded in passages",
+            description="range of the passage nearest to the question by meaning, [first character, "
+            "end]; only if the text was embedded in passages",
             min_length=2,
             max_length=2,
         ),
     ] = None
-    snippet: Annotated[Snippet | None, Field(description="if the request asked for it")] = None
+    snippet: Annotated[Snippet | None, Field(description="only if requested")] = None
     bm25: float | None = None
     similarity: float | None = None
     matched_terms: list[str] | None = None
     coverage: float | None = None
     identifier: bool | None = None
-    relevance: Annotated[
-        Tier | Literal["none"] | None, Field(description="how much speaks for it in absolute terms")
-    ] = None
-    relevance_parts: Annotated[
-        dict[str, Any] | None, Field(description="the evidence that its relevance is made of")
-    ] = None
-    parts: Annotated[dict[str, float] | None, Field(description="what add up to the score, and `final`")] = (
+    relevance: Annotated[Tier | Literal["none"] | None, Field(description="tier of absolute relevance")] = (
+        None
+    )
+    relevance_parts: Annotated[dict[str, Any] | None, Field(description="the evidence for its relevance")] = (
+        None
+    )
+    parts: Annotated[dict[str, float] | None, Field(description="the summands of the score, and `final`")] = (
         None
     )
 
@@ -326,41 +338,39 @@ class Hits(BaseModel):
     """The best memories, best first."""
 
     hits: list[HitOut]
-    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
-    degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
-    corrections: Annotated[
-        dict[str, str], Field(description="words that were searched for in place of misspelt ones")
-    ]
+    mode: Annotated[str, Field(description="the mode that ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="reasons for degraded results")]
+    corrections: Annotated[dict[str, str], Field(description="replacements of misspelt words")]
     took_us: Annotated[float, Field(description="microseconds of the search itself")]
 
 
 class ExplainedHit(HitOut):
-    """A hit, and what of its text the question matched."""
+    """A hit with the parts of its text that match the question."""
 
     snippet: Snippet
 
 
 class Explanation(BaseModel):
-    """A search with both of its rankings beside it."""
+    """A search together with both of its rankings."""
 
     hits: list[ExplainedHit]
-    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
-    degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
-    corrections: Annotated[
-        dict[str, str], Field(description="words that were searched for in place of misspelt ones")
-    ]
+    mode: Annotated[str, Field(description="the mode that ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="reasons for degraded results")]
+    corrections: Annotated[dict[str, str], Field(description="replacements of misspelt words")]
     took_us: Annotated[float, Field(description="microseconds of one whole search without explanation")]
     embed_us: Annotated[
         float | None,
-        Field(description="microseconds of one more embedding of the text, if that is native code"),
+        Field(description="microseconds of one more embedding of the text, if the embedder is native"),
     ]
     lexical: list[ExplainedHit]
     vector: list[ExplainedHit]
-    lexical_share: Annotated[float | None, Field(description="what the words weighed, where that was chosen")]
+    lexical_share: Annotated[
+        float | None, Field(description="weight of the words, if it was chosen automatically")
+    ]
 
 
 def snippet_width(asked: int | bool) -> int | None:
-    """Return how long the snippets of an answer may be; None: it has none."""
+    """Return the maximum length of an answer's snippets; None for no snippets."""
     if asked is True:
         return DEFAULT_WIDTH
     return None if asked is False else asked

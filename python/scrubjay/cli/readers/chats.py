@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _SPOKEN = ("user", "assistant", "human", "ai", "model")
@@ -21,7 +21,7 @@ def is_conversation(value: Mapping[str, Any]) -> bool:
 
 
 def is_messages(value: Any) -> bool:
-    """Whether `value` is a list of role and content."""
+    """Whether `value` is a list of messages with role and content."""
     return isinstance(value, list) and all(
         isinstance(item, Mapping) and ("role" in item or "author" in item) and "content" in item
         for item in value
@@ -33,8 +33,8 @@ def read(
 ) -> Iterator[dict[str, Any]]:
     """Yield one record for each turn of a speaker; system and tool messages, and turns without text, are skipped.
 
-    Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one, and
-    the same as `run`, `position` and `speaker` (:class:`scrubjay.Neighbours`).
+    Ids are "conversation/turn"; the metadata have role, turn (from 0) and the conversation's title, if any, and the
+    same as `run`, `position` and `speaker` (:class:`scrubjay.Neighbours`).
     """
     name = next(
         (conversation[key] for key in ("id", "conversation_id", "uuid") if conversation.get(key)), fallback_id
@@ -45,9 +45,7 @@ def read(
         role = _role(message)
         text = _text(message.get("content", message.get("text"))) or _text(message.get("text"))
         if role not in _SPOKEN:
-            reading.skips.add(
-                file, f"a message of {role or 'nobody'}, who does not speak in the conversation"
-            )
+            reading.skips.add(file, f"a message of the role {role or 'none'}, which is not a speaker")
             continue
         if not text.strip():
             reading.skips.add(file, "a turn without text (an image or a call)")
@@ -71,7 +69,7 @@ def _messages(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     mapping = conversation.get("mapping")
     if not isinstance(mapping, Mapping):
         return list(conversation.get("chat_messages") or conversation["messages"])
-    # ChatGPT keeps a tree of edits: what the user last saw is the path from the current node up to the root
+    # ChatGPT stores a tree of edits: the visible conversation is the path from the current node up to the root
     nodes: list[Mapping[str, Any]] = []
     node_id = conversation.get("current_node")
     seen = set()
@@ -96,7 +94,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str:
-    """The text of a content: a str, {"parts": [...]}, or a list of parts, some of them text."""
+    """Return the text of a message's content: a str, {"parts": [...]}, or a list of parts, some of them text."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):

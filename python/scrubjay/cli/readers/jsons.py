@@ -1,4 +1,4 @@
-"""Reads JSON and JSON Lines: objects with a text, conversations, Slack's messages, what `scrubjay export` wrote."""
+"""Reads JSON and JSON Lines: objects with a text, conversations, Slack's messages, exports of `scrubjay export`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import chats, slack
 from scrubjay.cli.readers.records import read_object
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading, decode
 
 
 def read_lines(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the records of JSON Lines; ids that are missing are "file:line"."""
+    """Yield the records of JSON Lines; missing ids become "file:line"."""
     made_by: Any = None  # the embedder that an export names for all its vectors
     name = source.name
-    # not splitlines(): JSON strings may hold U+2028 and the like
+    # not splitlines(): JSON strings may contain U+2028 and other line separators
     for number, line in enumerate(decode(source.read(), name, reading.skips).split("\n"), start=1):
         if not line.strip():
             continue
@@ -32,21 +32,21 @@ def read_lines(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
                 f"{where}: the memories of an encrypted tenant; index.admin.import_() reads them, with keys"
             )
         if "key" in value and "tenant" in value and "text" not in value:
-            continue  # of the sealed ones that follow
+            continue  # the header of sealed records
         if made_by is not None and "vector" in value:
             value = {**value, "embedder": made_by}
         yield from read_object(value, f"{name}:{number}", where, name, reading)
 
 
 def read_json(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the records of one JSON document; ids that are missing are "file:entry"."""
+    """Yield the records of one JSON document; missing ids become "file:entry"."""
     name = source.name
     value = _parsed(decode(source.read(), name, reading.skips), name)
     if slack.is_messages(value):
         yield from slack.read(value, source, reading)
         return
-    if (what := slack.is_listing(source, value)) is not None:
-        raise InputError(f"{name}: Slack's list of {what}, which holds no messages")
+    if (kind := slack.is_listing(source, value)) is not None:
+        raise InputError(f"{name}: Slack's list of {kind}, which holds no messages")
     if chats.is_messages(value):
         value = {"messages": value}
     if not isinstance(value, (Mapping, list)):

@@ -1,4 +1,4 @@
-"""Reads mail: mbox files and single messages (.eml). One record a passage, with sender, recipients and subject."""
+"""Reads mail: mbox files and single messages (.eml). One record per passage, with sender, recipients and subject."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import plain_text
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.memory.intake.passages import read_pieces
 
 
@@ -20,7 +20,7 @@ def read_mbox(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield the passages of every message of an mbox file.
 
     Raises:
-        InputError: it holds no message.
+        InputError: the file contains no message.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = source.path
@@ -28,7 +28,7 @@ def read_mbox(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
             path = Path(folder) / "mbox"
             path.write_bytes(source.read())
         elif not path.is_file():
-            source.read()  # says why
+            source.read()  # raises the reason
         box = mailbox.mbox(path, create=False)
         try:
             keys = box.keys()
@@ -63,10 +63,10 @@ def _read(data: bytes, fallback_id: str, name: str, reading: Reading) -> Iterato
     metadata = {key: value for key in ("from", "to", "cc") if (value := _header(message, key))}
     if subject:
         metadata["subject"] = subject
-    found = list(read_pieces(text, markdown=False))
-    if not found:
+    passages = list(read_pieces(text, markdown=False))
+    if not passages:
         reading.skips.add(name, "a message without text")
-    for number, passage in enumerate(found, start=1):
+    for number, passage in enumerate(passages, start=1):
         yield {
             "id": id if number == 1 else f"{id}#{number}",
             "text": f"{subject}\n{passage.body}" if subject else passage.body,
@@ -85,7 +85,7 @@ def _header(message: EmailMessage, name: str) -> str:
         AttributeError,
         TypeError,
         IndexError,
-    ):  # the parser of headers may raise these
+    ):  # the header parser may raise these
         return ""
 
 

@@ -1,4 +1,4 @@
-"""Reads PDF and docx (extra "readers"): one record a passage, with its page or heading."""
+"""Reads PDF and docx (extra "readers"): one record per passage, with its page or heading."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import passages
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory.intake.passages import read_pieces
 
@@ -31,7 +31,7 @@ def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         raise MissingExtraError(".pdf", "readers", "pypdf") from None
 
     name = source.name
-    logging.getLogger("pypdf").addHandler(_QUIET)  # what is wrong with a file is said here, once
+    logging.getLogger("pypdf").addHandler(_QUIET)  # errors of a file are reported here, once
     try:
         document = pypdf.PdfReader(io.BytesIO(source.read()))
         if document.is_encrypted and not document.decrypt(""):
@@ -42,7 +42,7 @@ def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
     for page in range(1, pages + 1):
         try:
             text = document.pages[page - 1].extract_text()
-        except Exception as error:  # noqa: BLE001 - one damaged page does not lose the others
+        except Exception as error:  # noqa: BLE001 - one damaged page must not lose the others
             reading.skips.add(name, f"page {page} cannot be read: {type(error).__name__}")
             continue
         if not text.strip():
@@ -57,11 +57,11 @@ def read_pdf(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
 
 
 def read_docx(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the passages of a Word file, cut at its headings; the rows of tables are lines.
+    """Yield the passages of a Word file, cut at its headings; rows of tables become lines.
 
     Raises:
         MissingExtraError: python-docx is not installed.
-        InputError: the file is no docx.
+        InputError: the file is not a docx file.
     """
     try:
         import docx

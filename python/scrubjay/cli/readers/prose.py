@@ -1,4 +1,4 @@
-"""Reads Markdown, text and HTML: one record a passage."""
+"""Reads Markdown, text and HTML: one record per passage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+from scrubjay.cli.reader_state import Reading, decode
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import Reading, decode
 from scrubjay.memory.intake.passages import read_pieces
 
 _BLOCKS = frozenset(
@@ -30,7 +30,7 @@ def read_html(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
 
 
 def passages(content: str, name: str, reading: Reading, *, markdown: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield one record a passage: its text under the headings above it, its id "file#number" (from 1)."""
+    """Yield one record per passage: its text under the headings above it, with the id "file#number" (from 1)."""
     for number, passage in enumerate(read_pieces(content, markdown=markdown), 1):
         metadata: dict[str, Any] = {"file": name}
         if passage.headings:
@@ -39,7 +39,7 @@ def passages(content: str, name: str, reading: Reading, *, markdown: bool = True
 
 
 def plain_text(html: str) -> str:
-    """Return the text of HTML, its headings as Markdown's.
+    """Return the text of HTML, with headings in Markdown.
 
     >>> plain_text("<h2>Trips</h2><p>By <b>train</b>.</p><script>x</script>")
     '## Trips\\n\\nBy train.'
@@ -52,7 +52,7 @@ def plain_text(html: str) -> str:
 
 
 class _Text(HTMLParser):
-    """Collects what a reader sees."""
+    """Collects the visible text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -60,7 +60,7 @@ class _Text(HTMLParser):
         self._unseen = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a line at a block, a heading with its signs."""
+        """Begin a line at a block, and a heading with its # signs."""
         if tag in _UNSEEN:
             self._unseen += 1
         elif heading := _HEADING.match(tag):
@@ -78,6 +78,6 @@ class _Text(HTMLParser):
             self.parts.append(" ")
 
     def handle_data(self, data: str) -> None:
-        """Keep what is shown, on one line."""
+        """Collect visible text, on one line."""
         if not self._unseen:
             self.parts.append(re.sub(r"\s+", " ", data))

@@ -1,4 +1,4 @@
-"""Turns an object of JSON, or a row of a table, into a record for `Index.upsert_many`."""
+"""Converts a JSON object, or a row of a table, to a record for `Index.upsert_many`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers import chats
-from scrubjay.cli.reading import InputError, Reading
 from scrubjay.payload import to_utc
 
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")
@@ -16,7 +16,7 @@ TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
 ID_FIELDS = ("id",)
 _META_FIELDS = ("metadata", "meta")
 _SCOPE_FIELDS = ("scope", "tenant", "user", "agent")
-_EMBEDDING = "embedding"  # of an unknown model: vectors of two models cannot be compared
+_EMBEDDING = "embedding"  # ignored: its model is unknown, and vectors of two models are not comparable
 _SECONDS = re.compile(r"\d{9,10}(\.\d+)?\Z")
 
 
@@ -26,13 +26,13 @@ def read_object(
     """Yield the record of an object, or one for each turn of a conversation.
 
     Args:
-        value: what was read.
-        fallback_id: its id if it has none.
-        where: names file and line, in messages.
-        file: that skipped turns and empty texts are counted under.
+        value: the object.
+        fallback_id: the id of an object without one.
+        where: file and line, for messages.
+        file: the file under which skipped turns and empty texts are counted.
 
     Raises:
-        InputError: it has no text, or a scope that is none, such as one with an empty name.
+        InputError: it has no text, or its scope is invalid, for example because of an empty name.
     """
     value = _renamed(value, where, reading)
     if chats.is_conversation(value):
@@ -43,7 +43,9 @@ def read_object(
         raise InputError(f"{where}: expected a text under one of {', '.join(TEXT_FIELDS)}, or a conversation")
     vector = value.get("vector")
     if value.get(_EMBEDDING) is not None:
-        reading.skips.note(file, "a field embedding: vectors are made anew, a field vector would be kept")
+        reading.skips.note(
+            file, "a field embedding: ignored, vectors are computed again; a field vector would be kept"
+        )
     if not text.strip() and vector is None:
         reading.skips.add(file, "an empty text", at=place_of(where, file))
         return
@@ -84,26 +86,26 @@ def read_object(
 
 
 def _renamed(value: Mapping[str, Any], where: str, reading: Reading) -> Mapping[str, Any]:
-    """The object with the names that we know for the fields that the command line names."""
-    for wanted, given in reading.columns.items():
-        if given == wanted:
+    """Return the object with the fields named on the command line renamed to the known ones."""
+    for field, column in reading.columns.items():
+        if column == field:
             continue
-        if not given:
-            value = {key: item for key, item in value.items() if key != wanted}
+        if not column:
+            value = {key: item for key, item in value.items() if key != field}
             continue
-        if given not in value:
+        if column not in value:
             raise InputError(
-                f"{where}: expected a field {given!r}, got {', '.join(map(repr, value)) or 'none'}"
+                f"{where}: expected a field {column!r}, got {', '.join(map(repr, value)) or 'none'}"
             )
         value = {
-            wanted: value[given],
-            **{key: item for key, item in value.items() if key not in (given, wanted)},
+            field: value[column],
+            **{key: item for key, item in value.items() if key not in (column, field)},
         }
     return value
 
 
 def place_of(where: str, file: str) -> str:
-    """Return the place in a file that messages name beside it.
+    """Return the position in a file that messages show beside its name.
 
     >>> place_of("a.csv: row 2", "a.csv"), place_of("a.jsonl:7", "a.jsonl")
     ('row 2', 'line 7')
@@ -113,10 +115,10 @@ def place_of(where: str, file: str) -> str:
 
 
 def _moment(value: Any, where: str) -> Any:
-    """The time of a record, as it is given; seconds since 1970 that were written as a text are a number.
+    """Return the time of a record unchanged, except that seconds since 1970 written as text become a number.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a time.
     """
     moment = float(value) if isinstance(value, str) and _SECONDS.match(value) else value
     try:
@@ -127,7 +129,7 @@ def _moment(value: Any, where: str) -> Any:
 
 
 def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, scope: Scope) -> Scope:
-    """The scope that the record names, otherwise that of the command line. A scope that is a str names a user."""
+    """Return the scope of the record, or else that of the command line. A scope that is a str names a user."""
     named = {field: _first(value, nested, (field,)) for field in _SCOPE_FIELDS}
     if all(item is None for item in named.values()):
         return scope
@@ -139,7 +141,7 @@ def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, s
     for field, item in named.items():
         if item is not None and not isinstance(item, str):
             raise InputError(f"{where}: {field}: expected a str, got {item!r}")
-        if item == "":  # which would be all users, where the command line names one
+        if item == "":  # would mean all users, where the command line may name one
             raise InputError(
                 f"{where}: {field}: expected a name, got ''; for no {field} in particular leave the field out"
             )

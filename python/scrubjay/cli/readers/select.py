@@ -1,4 +1,4 @@
-"""Chooses the reader of each file, and walks what the command line names."""
+"""Chooses the reader of each file, and walks the files named on the command line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import jsons, mail, papers, prose, tables, whatsapp
 from scrubjay.cli.readers.sources import Source, files_below, find
-from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
 
@@ -47,15 +47,15 @@ _READERS: Mapping[str, Callable[[Source, Reading], Iterator[dict[str, Any]]]] = 
 def read_sources(
     names: list[str], reading: Reading, base: Path | None = None
 ) -> Iterator[tuple[Source, list[dict[str, Any]] | None]]:
-    """Yield every file behind the arguments with its records; None: it could not be read, and why was noted.
+    """Yield every file behind the arguments with its records; None if it could not be read, with the reason noted.
 
     Args:
         names: files, folders, zip archives; "-" is JSON Lines on standard input.
-        reading: whose memories they are, and where skipped things are noted.
-        base: files are named relative to this folder; None: as they were given.
+        reading: the scope of the memories, and the notes of skipped items.
+        base: the folder to which names of files are relative; None: names as given.
 
     Raises:
-        InputError: a file that was named is missing, or is not what its name says.
+        InputError: a named file is missing, or has another format than its name says.
         MissingExtraError: it needs a library that is not installed.
     """
     for name in names:
@@ -70,10 +70,10 @@ def read_sources(
 def read_paths(paths: list[str], reading: Reading | Scope) -> Iterator[dict[str, Any]]:
     """Yield records for `Index.upsert_many` from files and folders, as :func:`read_sources` does.
 
-    An `embedder` that a record names (`scrubjay index --out` writes it beside the vector) stays in it.
+    An `embedder` field of a record (`scrubjay index --out` writes it beside the vector) is kept.
 
     Raises:
-        InputError: as :func:`read_sources`; or a folder or archive has no file that can be read.
+        InputError: as for :func:`read_sources`; or a folder or archive has no readable file.
     """
     if isinstance(reading, Scope):
         reading = Reading(reading)
@@ -97,7 +97,7 @@ def paths_below(names: list[str]) -> Iterator[Path]:
 
 
 def is_export(path: Path) -> bool:
-    """Whether a file is what `Admin.export` wrote: its first line says so."""
+    """Whether a file was written by `Admin.export`, according to its first line."""
     try:
         with path.open("rb") as file:
             return b'"scrubjay_export"' in file.readline(1000)
@@ -106,10 +106,10 @@ def is_export(path: Path) -> bool:
 
 
 def header_of_export(path: Path) -> dict[str, Any]:
-    """Return what the first line of an export says of its vectors: metric, dtype, dim, embedder.
+    """Return the properties of the vectors in an export, from its first line: metric, dtype, dim, embedder.
 
     Raises:
-        InputError: it is damaged.
+        InputError: the line is damaged.
     """
     try:
         with path.open("rb") as file:

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath, PurePosixPath
 
-from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.reader_state import InputError, Skips
 
 _MAX_MEMBER_BYTES = 1 << 30  # of a zip archive, unpacked
 
@@ -20,11 +20,11 @@ class Source:
 
     Attributes:
         name: in ids and messages.
-        read: its bytes.
-        path: where it lies; None inside of an archive.
-        found: it was found in a folder or archive: what cannot be read of it is passed over. A file that was named must
-            be readable.
-        beside: what :meth:`neighbour` asks.
+        read: returns its bytes.
+        path: its path; None inside an archive.
+        found: whether it was found in a folder or archive: then unreadable contents are skipped. A file that was named
+            must be readable.
+        beside: the function behind :meth:`neighbour`.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Source:
 
 
 def name_of(path: Path, base: Path | None) -> str:
-    """Return the name of a file: as it was given, or with a `base` relative to that folder, whatever the working folder
-    is. A file outside of it is named by its whole path."""
+    """Return the name of a file: as given, or, with a `base`, relative to that folder, whatever the working folder is.
+    A file outside it is named by its absolute path."""
     if base is None:
         return _text_of(path.as_posix())
     real = os.path.realpath(path)
@@ -62,8 +62,8 @@ def name_of(path: Path, base: Path | None) -> str:
 
 
 def _text_of(name: str) -> str:
-    r"""Return a file's name as text that can be stored and printed: of bytes that are not UTF-8, which Linux allows in
-    names, the escapes.
+    r"""Return a file's name as text that can be stored and printed: bytes that are not UTF-8, which Linux allows in
+    names, are escaped.
 
     >>> _text_of("caf\udce9.md")
     'caf\\udce9.md'
@@ -72,7 +72,7 @@ def _text_of(name: str) -> str:
 
 
 def is_within(name: str, root: str) -> bool:
-    """Whether a file of this name is the argument `root`, or lies in it.
+    """Whether a file of this name is the argument `root`, or is in it.
 
     >>> is_within("notes/a.md", "notes"), is_within("notes2/a.md", "notes"), is_within("a.md", ".")
     (True, False, True)
@@ -83,7 +83,7 @@ def is_within(name: str, root: str) -> bool:
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder in order; hidden files and folders, and indexes, are left out."""
+    """Yield the files of a folder in order, without hidden files and folders, and without indexes."""
     for file in sorted(folder.rglob("*")):
         hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
         if not hidden and not file.suffix.startswith(".scrubjay") and file.is_file():
@@ -91,10 +91,10 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def find(path: Path, base: Path | None, skips: Skips) -> Iterator[Source]:
-    """Yield what an argument names: itself, or what is in the folder or archive.
+    """Yield the sources of an argument: the file itself, or the contents of the folder or archive.
 
     Raises:
-        InputError: there is no such file, or the archive is damaged.
+        InputError: the file does not exist, or the archive is damaged.
     """
     if path.is_dir():
         root = name_of(path, base)
@@ -135,8 +135,8 @@ def _members(path: Path, name: str, skips: Skips) -> Iterator[Source]:
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:
-        said = (error.strerror or error) if isinstance(error, OSError) else error
-        raise InputError(f"{name}: {said}") from None
+        message = (error.strerror or error) if isinstance(error, OSError) else error
+        raise InputError(f"{name}: {message}") from None
     with archive:
         names = set(archive.namelist())
         for member in sorted(names):

@@ -1,4 +1,4 @@
-"""Reads tables: CSV and TSV; Parquet, Arrow and Feather (extra "readers"). A row is a record, columns are fields."""
+"""Reads tables: CSV and TSV; Parquet, Arrow and Feather (extra "readers"). Rows are records, columns are fields."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers.records import ID_FIELDS, TEXT_FIELDS, TIME_FIELDS, read_object
 from scrubjay.cli.readers.sources import Source
-from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\Z")
@@ -18,15 +18,15 @@ _BATCH = 4096
 
 
 def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file with a head; a column of numbers throughout is one of numbers.
+    """Yield the rows of a CSV file with a header; a column in which all cells are numbers is numeric.
 
-    The separator (comma, semicolon, tab, bar) is the one that the head has most of.
+    The separator (comma, semicolon, tab, bar) is the one that is most frequent in the header.
     """
     name = source.name
     text = decode(source.read(), name, reading.skips)
     head = text.partition("\n")[0]
     separator = "\t" if source.suffix == ".tsv" else max(",;\t|", key=head.count)
-    csv.field_size_limit(16 << 20)  # the longest text that an index takes
+    csv.field_size_limit(16 << 20)  # the maximum length of a text in an index
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
@@ -35,7 +35,7 @@ def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         reading.skips.add(name, "a table without rows")
     if not rows:
         return
-    names = _known(rows[0], reading)
+    names = _known_columns(rows[0], reading)
     _check_columns(names, name)
     numeric = [
         bool(column := [row[i] for row in rows[1:] if i < len(row) and row[i]])
@@ -52,8 +52,8 @@ def read_csv(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
         cells: dict[str, Any] = {}
         for label, cell, is_number in zip(names, row, numeric, strict=True):
             if cell:
-                kept = label in (*TEXT_FIELDS, *ID_FIELDS, *TIME_FIELDS) or not is_number
-                cells[label] = cell if kept else float(cell) if "." in cell else int(cell)
+                is_text = label in (*TEXT_FIELDS, *ID_FIELDS, *TIME_FIELDS) or not is_number
+                cells[label] = cell if is_text else float(cell) if "." in cell else int(cell)
         yield from _row(cells, number, name, reading)
 
 
@@ -82,12 +82,12 @@ def read_arrow(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
                 batches = iter(ipc.open_stream(data).read_all().to_batches())
         number = 0
         for batch in batches:
-            names = _known(batch.schema.names, reading)
+            names = _known_columns(batch.schema.names, reading)
             _check_columns(names, name)
             for row in batch.rename_columns(names).to_pylist():
                 number += 1
-                found = {column: cell for column, cell in row.items() if cell is not None}
-                yield from _row(found, number, name, reading)
+                cells = {column: cell for column, cell in row.items() if cell is not None}
+                yield from _row(cells, number, name, reading)
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{name}: expected {source.suffix.lstrip('.')}: {error}") from None
 
@@ -99,13 +99,13 @@ def _row(cells: Mapping[str, Any], number: int, name: str, reading: Reading) -> 
             name, "a row without a text", at=f"row {number}" + ("" if id is None else f" ({id})")
         )
         return
-    plain = Reading(reading.scope, {}, reading.skips)  # the columns have their names already
+    plain = Reading(reading.scope, {}, reading.skips)  # the columns are renamed already
     yield from read_object(cells, f"{name}:{number}", f"{name}: row {number}", name, plain)
 
 
-def _known(names: list[str], reading: Reading) -> list[str]:
-    """The names of columns: those that the command line names, and ours whatever their capitals."""
-    given = {column: wanted for wanted, column in reading.columns.items()}
+def _known_columns(names: list[str], reading: Reading) -> list[str]:
+    """Return the names of columns: those named on the command line, and ours in any capitalisation."""
+    fields = {column: field for field, column in reading.columns.items()}
     ours = (
         *TEXT_FIELDS,
         *ID_FIELDS,
@@ -118,13 +118,13 @@ def _known(names: list[str], reading: Reading) -> list[str]:
         "embedding",
     )
     known = []
-    for name in (str(one).strip() for one in names):
+    for name in (str(column).strip() for column in names):
         if reading.columns.get(name) == "":
-            known.append(f"{name}_")  # it is not to be used
-        elif name in given:
-            known.append(given[name])
-        elif name in reading.columns and name not in given:
-            known.append(f"{name}_")  # another column takes this name
+            known.append(f"{name}_")  # it must not be used
+        elif name in fields:
+            known.append(fields[name])
+        elif name in reading.columns and name not in fields:
+            known.append(f"{name}_")  # another column has this name
         else:
             known.append(name.lower() if name.lower() in ours and name.lower() not in names else name)
     return known

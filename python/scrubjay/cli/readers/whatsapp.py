@@ -1,8 +1,8 @@
 """Reads a chat that WhatsApp exported as text.
 
-Lines are "[31/12/2025, 21:04:05] Ann: ..." or "12/31/25, 9:04 PM - Ann: ...", as the phone's language has it. Whether
-the day or the month comes first is seen from the dates of the whole chat; where none tells, the month comes first
-beside AM and PM only. The export has no time zone: times are taken as UTC.
+Lines are "[31/12/2025, 21:04:05] Ann: ..." or "12/31/25, 9:04 PM - Ann: ...", depending on the phone's language.
+Whether the day or the month comes first is inferred from the dates of the whole chat; if they are ambiguous, the month
+comes first only if there is AM or PM. The export has no time zone: times are taken as UTC.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from scrubjay.cli.reading import Reading
+from scrubjay.cli.reader_state import Reading
 from scrubjay.turns import as_turn
 
 _LINE = re.compile(
@@ -35,7 +35,8 @@ class _Message(NamedTuple):
 
 
 def is_chat(content: str) -> bool:
-    """Whether a text is such an export: its first line and many more begin with a time, and some with a name."""
+    """Whether a text is such an export: its first line and many more begin with a time, and some of them with a
+    name."""
     lines = [line.translate(_MARKS) for line in content[:20000].split("\n") if line.strip()][:40]
     matches = [match for line in lines if (match := _LINE.match(line.strip("\r")))]
     if not lines or not matches or _LINE.match(lines[0].strip("\r")) is None:
@@ -44,23 +45,23 @@ def is_chat(content: str) -> bool:
 
 
 def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
-    """Yield one record a message, its id "file#number"; what nobody said, and media without text, is skipped."""
+    """Yield one record per message, with the id "file#number"; system messages, and media without text, are skipped."""
     messages = list(_messages(content))
-    order = _order([one.when for one in messages])
+    order = _order([message.when for message in messages])
     chat = re.sub(r"\A.*WhatsApp Chat (?:with|-)\s*", "", re.sub(r"\.txt\Z", "", name.rpartition("/")[2]))
     number = 0
     for message in messages:
         if message.author is None:
-            reading.skips.add(name, "a line that nobody said, of WhatsApp itself")
+            reading.skips.add(name, "a system message of WhatsApp")
             continue
-        number += 1  # of media, too: what follows keeps its id when they are exported along
+        number += 1  # media count, too, so that later ids do not depend on whether media are exported
         if _MEDIA.match(message.text.strip()):
             reading.skips.add(name, "media without text")
             continue
         try:
             created_at = _time(message.when, order)
         except ValueError:
-            reading.skips.add(name, f"a time that is none: {message.when[0][:20]}")
+            reading.skips.add(name, f"an invalid time: {message.when[0][:20]}")
             continue
         yield {
             "id": f"{name}#{number}",
@@ -78,18 +79,18 @@ def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
 def _messages(content: str) -> Iterator[_Message]:
     last: _Message | None = None
     for line in content.replace("\r\n", "\n").split("\n"):
-        found = _LINE.match(line.translate(_MARKS))
-        if found is None:
+        match = _LINE.match(line.translate(_MARKS))
+        if match is None:
             if last is not None:
                 last = last._replace(text=f"{last.text}\n{line}")
             continue
         if last is not None:
             yield last
-        said = _SAID.match(found["rest"])
+        said = _SAID.match(match["rest"])
         last = (
-            _Message(found, None, found["rest"])
+            _Message(match, None, match["rest"])
             if said is None
-            else _Message(found, said["author"].strip(), said["text"])
+            else _Message(match, said["author"].strip(), said["text"])
         )
     if last is not None:
         yield last

@@ -1,1 +1,1 @@
-"""Memory in files: exports without loss, Markdown that a person edits, dumps of other projects, plain JSON."""
+"""Import and export: lossless exports, Markdown for editing by hand, files of other projects, plain JSON."""

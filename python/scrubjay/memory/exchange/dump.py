@@ -1,8 +1,8 @@
-"""Memory as lines of JSON, and back: every row of every table as it is kept, times in microseconds since 1970.
+"""Memory as lines of JSON, and back: every row of every table as stored, times in microseconds since 1970.
 
-The first line says the format and the scope, each other line is a row: `{"table": "fact", "id": ..., ...}`. What is
-computed from other columns (hashes) and what an index makes anew (documents, vectors) is left out. Columns that are
-JSON in the file are JSON in a text here. Nothing is encrypted.
+The first line states the format and the scope; every other line is a row: `{"table": "fact", "id": ..., ...}`. Columns
+computed from others (hashes) and what an index rebuilds (documents, vectors) are left out. Columns that are JSON in the
+file are JSON in a string here. Nothing is encrypted.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from scrubjay.memory.model.names import RECORD_KINDS
 from scrubjay.memory.model.rows import ROWS, TYPES, EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import RowRefusedError
-from scrubjay.store.together import Change
+from scrubjay.store.rows.values import RowRefusedError
+from scrubjay.store.write_batches import Change
 
 FORMAT = 1
 _COMPUTED = ("hash", "topic", "value_hash")
@@ -53,11 +53,11 @@ _NAMES = ("tenant", "user", "agent")
 
 @dataclass
 class Imported:
-    """What became of the lines of a file: of each table the rows that are written now, that were there already, and
-    that were left out because the memory says something else there (`reasons` has the first hundred).
+    """The result of an import: rows by table that were written, that existed already, and that were left out because
+    the memory has something else in their place (`reasons` has the first hundred).
 
     Attributes:
-        written, same, left_out: table -> how many rows.
+        written, same, left_out: table -> number of rows.
         reasons: why rows were left out.
     """
 
@@ -66,8 +66,8 @@ class Imported:
     left_out: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
 
-    def _count(self, what: dict[str, int], table: str) -> None:
-        what[table] = what.get(table, 0) + 1
+    def _count(self, counts: dict[str, int], table: str) -> None:
+        counts[table] = counts.get(table, 0) + 1
 
     def _leave(self, table: str, reason: str) -> None:
         self._count(self.left_out, table)
@@ -75,11 +75,11 @@ class Imported:
             self.reasons.append(f"{table}: {reason}")
 
 
-# ---------------------------------------------------------------------- out
+# ---------------------------------------------------------------------- export
 
 
 def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
-    """Yield the lines of everything that is a scope's or within it, from one state of the file."""
+    """Yield the lines of all rows of a scope and within it, from one snapshot of the file."""
     where, names = _within(scope)
     cipher = context.store.cipher
     with context.snapshot() as connection:
@@ -99,24 +99,24 @@ def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
         for number, tenant, *values in connection.execute(
             f"SELECT number, tenant, {', '.join(_LOG)} FROM memory_log WHERE {where} ORDER BY number", names
         ).fetchall():
-            said = dict(zip(_LOG, values, strict=True))
-            if said["record"] in ids:
-                said["detail"] = opened_in(
-                    cipher, tenant, place_in("memory_log", "detail", number, ()), said["detail"]
+            entry = dict(zip(_LOG, values, strict=True))
+            if entry["record"] in ids:
+                entry["detail"] = opened_in(
+                    cipher, tenant, place_in("memory_log", "detail", number, ()), entry["detail"]
                 )
-                yield _line("log", said)
+                yield _line("log", entry)
         for number, tenant, *values in connection.execute(
             f"SELECT number, tenant, {', '.join(_REJECTION)} FROM memory_rejection WHERE {where} ORDER BY number",
             names,
         ).fetchall():
-            said = {"tenant": tenant, **dict(zip(_REJECTION, values, strict=True))}
-            bound = (said["user"], said["agent"])
-            if not cipher.readable(tenant, said["user"]):
+            entry = {"tenant": tenant, **dict(zip(_REJECTION, values, strict=True))}
+            bound = (entry["user"], entry["agent"])
+            if not cipher.readable(tenant, entry["user"]):
                 continue
             for column in ("reason", "content"):
                 place = place_in("memory_rejection", column, number, bound)
-                said[column] = opened_in(cipher, tenant, place, said[column])
-            yield _line("rejection", said)
+                entry[column] = opened_in(cipher, tenant, place, entry[column])
+            yield _line("rejection", entry)
         for values in connection.execute(
             f"SELECT tenant, {', '.join(_DELETION)} FROM memory_deletion WHERE {where} ORDER BY number", names
         ).fetchall():
@@ -125,17 +125,17 @@ def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
             yield _line("run", run)
 
 
-def _line(table: str, said: dict[str, Any]) -> str:
-    return json.dumps({"table": table, **said}, ensure_ascii=False) + "\n"
+def _line(table: str, entry: dict[str, Any]) -> str:
+    return json.dumps({"table": table, **entry}, ensure_ascii=False) + "\n"
 
 
 def _columns(row: Row) -> dict[str, Any]:
-    said = {name: value for name, value in row._asdict().items() if name not in _COMPUTED}
-    return {name: value.decode() if isinstance(value, bytes) else value for name, value in said.items()}
+    columns = {name: value for name, value in row._asdict().items() if name not in _COMPUTED}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in columns.items()}
 
 
 def _decision(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
-    """What the table of policies has beside its rows."""
+    """Return the columns of the policy table that its row class lacks."""
     if row.kind != "policy":
         return {}
     number, decided_at = connection.execute(
@@ -150,44 +150,44 @@ def _observations(connection: sqlite3.Connection, scope: Scope, ids: set[str]) -
         (scope.tenant,),
     ).fetchall()
     for values in found:
-        said = dict(zip(_OBSERVATION, values, strict=True))
-        if said["fact"] in ids:  # what was said is what that fact says
-            yield {"tenant": scope.tenant, **said}
+        entry = dict(zip(_OBSERVATION, values, strict=True))
+        if entry["fact"] in ids:  # the exported fact has the content of the observation
+            yield {"tenant": scope.tenant, **entry}
 
 
 def _within(scope: Scope) -> tuple[str, tuple[str, ...]]:
-    given = [(column, name) for column, name in zip(_NAMES, names_of(scope), strict=True) if name]
-    return " AND ".join(f"{column} = ?" for column, _ in given), tuple(name for _, name in given)
+    bound = [(column, name) for column, name in zip(_NAMES, names_of(scope), strict=True) if name]
+    return " AND ".join(f"{column} = ?" for column, _ in bound), tuple(name for _, name in bound)
 
 
 def _for_kind(kind: str, scope: Scope) -> str | None:
-    """The condition for the rows of a kind within a scope; None: it has none of it."""
+    """Return the condition for the rows of a kind within a scope; None: a scope with these names has none."""
     columns = {"policy": ("tenant",), "preference": ("tenant", "user")}.get(kind, _NAMES)
-    given = [column for column, name in zip(_NAMES, names_of(scope), strict=True) if name]
-    return " AND ".join(f"{column} = ?" for column in given) if set(given) <= set(columns) else None
+    bound = [column for column, name in zip(_NAMES, names_of(scope), strict=True) if name]
+    return " AND ".join(f"{column} = ?" for column in bound) if set(bound) <= set(columns) else None
 
 
-# ---------------------------------------------------------------------- in
+# ---------------------------------------------------------------------- import
 
 
 def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope: Scope) -> Imported:
-    """Write the rows of lines into a memory, in one transaction; those that are there stay as they are.
+    """Write the rows of lines into a memory, in one transaction; existing rows stay unchanged.
 
     Raises:
-        ValueError: a line is not one of this format, or is not of the scope.
+        ValueError: a line does not have this format, or does not belong to the scope.
     """
     rows: list[Row] = []
     others: list[dict[str, Any]] = []
-    for n, said in enumerate(_parsed(lines), 1):
-        table = said.pop("table")
+    for n, entry in enumerate(_parsed(lines), 1):
+        table = entry.pop("table")
         try:
             if table in RECORD_KINDS:
-                rows.append(_row(table, said))
-                others.append({"table": "policy", **said}) if table == "policy" else None
+                rows.append(_row(table, entry))
+                others.append({"table": "policy", **entry}) if table == "policy" else None
             elif table != "memory":
-                others.append({"table": table, **said})
+                others.append({"table": table, **entry})
             if table != "log" and table != "memory":
-                _check_scope(said, scope)
+                _check_scope(entry, scope)
         except (KeyError, TypeError, ValueError, CorruptIndexError) as error:
             raise ValueError(f"line {n + 1}: expected a row of {table!r}, got another: {error}") from None
     searched = [row for row in rows if row.kind in ("fact", "episode")]
@@ -201,46 +201,46 @@ def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope
 def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     for n, line in enumerate(lines, 1):
         try:
-            said = json.loads(line)
+            entry = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"line {n}: expected JSON, got {line[:80]!r}: {error}") from None
-        if not isinstance(said, dict) or not isinstance(said.get("table"), str):
+        if not isinstance(entry, dict) or not isinstance(entry.get("table"), str):
             raise ValueError(f"line {n}: expected an object with a table, got {line[:80]!r}")
         if n == 1:
-            if said["table"] != "memory" or said.get("format") != FORMAT:
+            if entry["table"] != "memory" or entry.get("format") != FORMAT:
                 raise ValueError(
                     f"line 1: expected an export of memory of format {FORMAT}, got {line[:80]!r}"
                 )
             continue
-        yield said
+        yield entry
 
 
-def _check_scope(said: dict[str, Any], scope: Scope) -> None:
+def _check_scope(entry: dict[str, Any], scope: Scope) -> None:
     for name, wanted in zip(_NAMES, names_of(scope), strict=True):
-        if wanted and said.get(name, "") != wanted:
-            raise ValueError(f"{name}: expected {wanted!r}, got {said.get(name)!r}")
+        if wanted and entry.get(name, "") != wanted:
+            raise ValueError(f"{name}: expected {wanted!r}, got {entry.get(name)!r}")
 
 
-def _row(kind: str, said: dict[str, Any]) -> Row:
+def _row(kind: str, entry: dict[str, Any]) -> Row:
     """Return a row without its hashes.
 
     Raises:
-        KeyError, TypeError, ValueError, CorruptIndexError: it is not one.
+        KeyError, TypeError, ValueError, CorruptIndexError: the line is not a valid row.
     """
-    made = ROWS[kind]
-    values = {name: said[name] for name in made._fields if name not in _COMPUTED}
+    row_type = ROWS[kind]
+    values = {name: entry[name] for name in row_type._fields if name not in _COMPUTED}
     for name in BYTES & values.keys():
         if values[name] is not None:
             json.loads(values[name])
             values[name] = values[name].encode()
-    blank = {name: b"" for name in _COMPUTED if name in made._fields}
-    row: Row = made(**values, **blank)
+    blank = {name: b"" for name in _COMPUTED if name in row_type._fields}
+    row: Row = row_type(**values, **blank)
     checked(row, TYPES[kind], in_the_clear=False)
     return row
 
 
 class _Writing:
-    """One import under way."""
+    """An import in progress."""
 
     def __init__(
         self, context: MemoryContext, slots: Slots, change: Change, embedded: dict[str, Embedded]
@@ -253,10 +253,10 @@ class _Writing:
 
     def write(self, rows: list[Row], others: list[dict[str, Any]]) -> Imported:
         contents = {row.id: row.text for row in rows if row.kind == "fact"}
-        for said in others:
-            if said["table"] == "observation":
-                self._observation(said, contents)
-        numbers = {said["id"]: said for said in others if said["table"] == "policy"}
+        for entry in others:
+            if entry["table"] == "observation":
+                self._observation(entry, contents)
+        numbers = {entry["id"]: entry for entry in others if entry["table"] == "policy"}
         slots: dict[tuple[Any, ...], None] = {}
         for row in rows:
             if self._insert(row, numbers.get(row.id)) and isinstance(row, FactRow):
@@ -265,22 +265,22 @@ class _Writing:
         for names, topics in slots:
             self._project(names, topics)
         runs = []
-        for said in others:
-            if said["table"] == "log" and said["record"] in self._new:
-                self._log(said)
-            elif said["table"] == "run":
-                runs.append(said)
-            elif said["table"] in ("rejection", "deletion"):
-                self._note(said)
-            elif said["table"] not in ("log", "policy", "observation"):
-                raise ValueError(f"table: expected one of memory's, got {said['table']!r}")
-        for said in runs:
-            written = write_run(self._connection, self._context.store, said)
+        for entry in others:
+            if entry["table"] == "log" and entry["record"] in self._new:
+                self._log(entry)
+            elif entry["table"] == "run":
+                runs.append(entry)
+            elif entry["table"] in ("rejection", "deletion"):
+                self._note(entry)
+            elif entry["table"] not in ("log", "policy", "observation"):
+                raise ValueError(f"table: expected one of memory's, got {entry['table']!r}")
+        for entry in runs:
+            written = write_run(self._connection, self._context.store, entry)
             self._done._count(self._done.written if written else self._done.same, "run")
         return self._done
 
     def _insert(self, row: Row, decision: dict[str, Any] | None) -> bool:
-        """Write a row; False if it is there, or something else is in its place."""
+        """Write a row; return False if it exists, or something else is in its place."""
         connection, done = self._connection, self._done
         there: Row | None = next(rows_where(connection, row.kind, "id = ?", (row.id,)), None)
         if there is not None:
@@ -314,7 +314,7 @@ class _Writing:
         return True
 
     def _raise_to(self, row: Row, first: Row, decision: dict[str, Any] | None) -> None:
-        """Bring what had to enter provisional to its state; a policy gets its number if that is free."""
+        """Bring a row that had to enter as provisional into its state; a policy gets its number if that is free."""
         if isinstance(row, FactRow):
             if row != first:
                 values = {
@@ -343,7 +343,7 @@ class _Writing:
             execute("UPDATE memory_policy SET number = ? WHERE id = ?", (decision["number"], row.id))
 
     def _hold_to_sources(self, row: FactRow) -> None:
-        """Refuse a tenant's fact that nobody confirmed and that too few observed: in a file a trigger does."""
+        """Raise for a tenant's fact that is not confirmed and has too few observers; in a file a trigger does it."""
         independent = INDEPENDENT.format(tenant="?", hash="?")
         (n,) = self._connection.execute(independent, (row.tenant, row.hash)).fetchone()
         if row.status == "active" and row.decided_by is None and n < 2:
@@ -365,7 +365,7 @@ class _Writing:
         return row
 
     def _project(self, names: tuple[str, ...], topics: tuple[bytes, ...]) -> None:
-        """What was there already and what came may contradict each other."""
+        """Project a slot again if it has both existing and imported facts, which may contradict each other."""
         if not topics:
             return
         marks = ", ".join("?" * len(topics))
@@ -377,57 +377,57 @@ class _Writing:
         if any(id not in self._new for (id,) in found):
             self._slots.project(self._change, names, topics, None)
 
-    def _observation(self, said: dict[str, Any], contents: dict[str, str]) -> None:
-        content = contents.get(said["fact"])
+    def _observation(self, entry: dict[str, Any], contents: dict[str, str]) -> None:
+        content = contents.get(entry["fact"])
         if content is None:
-            self._done._leave("observation", f"{said['fact']}: the fact is not in the export")
+            self._done._leave("observation", f"{entry['fact']}: the fact is not in the export")
             return
-        hash = hash_in(self._connection, Scope(said["tenant"]), content)
+        hash = hash_in(self._connection, Scope(entry["tenant"]), content)
         written = self._connection.execute(
             "INSERT OR IGNORE INTO memory_observation(tenant, hash, run, user, fact, at, author) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (said["tenant"], hash, *(said[name] for name in ("run", "user", "fact", "at", "author"))),
+            (entry["tenant"], hash, *(entry[name] for name in ("run", "user", "fact", "at", "author"))),
         ).rowcount
         self._done._count(self._done.written if written else self._done.same, "observation")
 
-    def _log(self, said: dict[str, Any]) -> None:
+    def _log(self, entry: dict[str, Any]) -> None:
         connection = self._connection
-        kind = said["record"].partition("_")[0]
+        kind = entry["record"].partition("_")[0]
         columns = {"policy": "tenant, '', ''", "preference": "tenant, user, ''"}.get(
             kind, "tenant, user, agent"
         )
         names = connection.execute(
-            f"SELECT {columns} FROM memory_{kind} WHERE id = ?", (said["record"],)
+            f"SELECT {columns} FROM memory_{kind} WHERE id = ?", (entry["record"],)
         ).fetchone()
         number = next_number(connection, "memory_log", wanted=settle(connection, names[0]))
         place = place_in("memory_log", "detail", number, ())
-        kept = said["detail"]
+        detail = entry["detail"]
         if number is not None:
-            kept = sealed_cell(self._context.store.cipher, names[0], names[1], place, kept)
+            detail = sealed_cell(self._context.store.cipher, names[0], names[1], place, detail)
         connection.execute(
             "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (number, said["at"], said["record"], said["what"], said["by"], kept, *names),
+            (number, entry["at"], entry["record"], entry["what"], entry["by"], detail, *names),
         )
         self._done._count(self._done.written, "log")
 
-    def _note(self, said: dict[str, Any]) -> None:
-        """A rejection or deletion event, unless the same is there."""
-        connection, table = self._connection, said["table"]
+    def _note(self, entry: dict[str, Any]) -> None:
+        """Write a rejection or deletion event, unless the same one exists."""
+        connection, table = self._connection, entry["table"]
         columns = ("tenant", *(_REJECTION if table == "rejection" else _DELETION))
         plain = [name for name in columns if name not in ("reason", "content")]
         same = " AND ".join(f"{name} IS ?" for name in plain)
         if connection.execute(
-            f"SELECT 1 FROM memory_{table} WHERE {same}", [said[name] for name in plain]
+            f"SELECT 1 FROM memory_{table} WHERE {same}", [entry[name] for name in plain]
         ).fetchone():
             self._done._count(self._done.same, table)
             return
-        values = {name: said[name] for name in columns}
+        values = {name: entry[name] for name in columns}
         if table == "rejection":
-            number = next_number(connection, "memory_rejection", wanted=settle(connection, said["tenant"]))
-            bound = (said["user"], said["agent"])
+            number = next_number(connection, "memory_rejection", wanted=settle(connection, entry["tenant"]))
+            bound = (entry["user"], entry["agent"])
             values = sealed_values(
-                connection, "memory_rejection", said["tenant"], said["user"], number, bound, values
+                connection, "memory_rejection", entry["tenant"], entry["user"], number, bound, values
             )
             values["number"] = number
         marks = ", ".join("?" * len(values))
@@ -442,7 +442,7 @@ def _is_tenants(row: Row) -> bool:
 
 
 def _undecided(row: Row, enters: str) -> dict[str, Any]:
-    """What a row cannot say yet while it is provisional."""
+    """Return the columns that a row cannot have while it is provisional."""
     if enters == row.status:
         return {}
     if isinstance(row, FactRow):

@@ -1,4 +1,4 @@
-"""Memory in files: an export without loss, and Markdown that a person edits."""
+"""Import and export: lossless exports, and Markdown for editing by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scrubjay.whole_files import in_utf8, whole_file
 
 
 class Files:
-    """The files of a memory: :attr:`scrubjay.memory.Memory.files`. They are in the clear, whatever is encrypted.
+    """Files of a memory: :attr:`scrubjay.memory.Memory.files`. They are in the clear even where tenants are encrypted.
 
     >>> import tempfile
     >>> from scrubjay.memory import Memory
@@ -55,27 +55,27 @@ class Files:
     def lines(self, scope: Scope) -> Iterator[str]:
         """Yield the lines of an export of a scope and everything within it: its users, its agents.
 
-        The first line names the format, each other one is a row, as JSON: records of every kind and status with both
-        times, values and provenance, what happened to them, observations, rejections, deletion events, and runs with
-        their events. Global policies are no scope's. Notes are documents of the index, which
+        The first line states the format, every other line is a row as JSON: records of every kind and status with
+        both times, values and provenance, their events, observations, rejections, deletion events, and runs with
+        their events. Global policies belong to no scope. Notes are documents of the index, which
         :meth:`scrubjay.Admin.export` writes.
 
         Raises:
-            EncryptionError: the tenant's key is not available.
+            EncryptionError: the tenant's key is unavailable.
         """
         self._context.store.check_open()
         return write_lines(self._context, checked_scope(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
-        """Write :meth:`lines` to a new file, readable by its owner only; return how many.
+        """Write :meth:`lines` to a new file, readable by its owner only; return the number of lines.
 
         Args:
             path: the new file.
-            scope: what is written, with everything within it.
-            replace: whether it may take the place of a file that is there.
+            scope: the scope to export, with everything within it.
+            replace: whether an existing file may be replaced.
 
         Raises:
-            FileExistsError: there is one of this name, and not `replace`.
+            FileExistsError: the file exists, and `replace` is false.
         """
         n = 0
         with whole_file(path, replace=replace) as file:
@@ -85,19 +85,19 @@ class Files:
         return n
 
     def import_(self, path: str | os.PathLike[str], *, scope: Scope) -> Imported:
-        """Read an export into this memory, in one transaction and without loss; a second time changes nothing.
+        """Import an export into this memory, in one transaction and without loss; a repetition changes nothing.
 
-        It restores what a memory said, so it asks no gate: ids, times, statuses and histories come back as they were. A
-        record whose id is here in another state, or whose place is taken (a living preference of its key, the same
-        living fact), is left out, and the result says so. Where facts of both memories are of one slot, what holds when
-        is decided anew from all of them.
+        It restores rows, so it does not pass the gate: ids, times, statuses and histories come back as they were. A
+        record whose id exists here in another state, or whose place is taken (an active preference with its key, the
+        same living fact), is left out, and the result says so. If both memories have facts in one slot, the slot is
+        projected again.
 
         Args:
-            path: what :meth:`export` wrote.
-            scope: whose file it is; a line of another scope is an error.
+            path: a file written by :meth:`export`.
+            scope: the scope of the file; a line of another scope is an error.
 
         Raises:
-            ValueError: a line is not of an export of this scope; nothing is written.
+            ValueError: a line does not belong to an export of this scope; nothing is written.
             EmbedderError, StoreError: nothing was written.
         """
         with in_utf8(path) as file:
@@ -106,15 +106,15 @@ class Files:
         return done
 
     def export_markdown(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
-        """Write what is in force of exactly this scope as Markdown for a person to read and edit; how many records.
+        """Write the records in force of exactly this scope as Markdown for reading and editing; return their number.
 
         Args:
             path: the new file.
-            scope: exactly this one's records.
-            replace: whether it may take the place of a file that is there.
+            scope: the exact scope of the records.
+            replace: whether an existing file may be replaced.
 
         Raises:
-            FileExistsError: there is a file of this name, and not `replace`.
+            FileExistsError: the file exists, and `replace` is false.
         """
         text, n = as_markdown(self._verbs, checked_scope(scope))
         with whole_file(path, replace=replace) as file:
@@ -124,20 +124,20 @@ class Files:
     def import_markdown(
         self, path: str | os.PathLike[str], *, scope: Scope, by: str | None = None, dry_run: bool = False
     ) -> Edited:
-        """Take the edits of a person: what :meth:`export_markdown` wrote, changed by hand.
+        """Apply edits made by hand to a file that :meth:`export_markdown` wrote.
 
-        A line that is as it was changes nothing, whatever happened since. An edited one updates its record (of a policy
-        it proposes the next version), a deleted one revokes it, a new one is proposed. A record that was changed or is
-        gone meanwhile is left alone, and the result says so.
+        An unchanged line changes nothing, whatever happened since. An edited line updates its record (for a policy it
+        proposes the next version), a deleted line revokes it, a new line is proposed. A record that has been changed or
+        deleted in the meantime is left alone, and the result says so.
 
         Args:
-            path: of the file.
-            scope: that it was written for.
-            by: who edited it.
-            dry_run: only say what would be done.
+            path: the edited file.
+            scope: the scope for which it was written.
+            by: the name of the editor.
+            dry_run: only report what would be done.
 
         Raises:
-            ValueError: it is not such a file, or of another scope.
+            ValueError: the file is not such a file, or belongs to another scope.
         """
         with in_utf8(path) as file:
             text = file.read()
@@ -152,22 +152,22 @@ class Files:
         as_notes: bool = False,
         dry_run: bool = False,
     ) -> TakenOver:
-        """Take over what another memory said, from its dump (JSON, or JSON on each line).
+        """Import the statements of another memory system from its dump (JSON, or JSON on each line).
 
         Statements become facts, proposed to the gate in one transaction: said when the dump says, with its validity
-        where it has one, its ids in metadata and provenance. Doing it again deduplicates.
+        if it has one, its ids in metadata and provenance. A repetition deduplicates.
 
         Args:
-            path: of the dump.
-            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; :mod:`scrubjay.memory.exchange.foreign`
-                has the shapes.
-            scope: whose it becomes. If it names no user, the users (and agents) that the dump names are those of this
-                tenant; if it does, what is of another one is left out.
-            as_notes: write notes to the index instead, which pass no gate.
+            path: the dump.
+            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; the formats are documented in
+                :mod:`scrubjay.memory.exchange.other_systems`.
+            scope: the scope of the facts. If it names no user, the users (and agents) named in the dump become those of
+                this tenant; if it does, statements of other users are left out.
+            as_notes: write notes to the index instead, which do not pass the gate.
             dry_run: only count.
 
         Raises:
-            ValueError: the kind is unknown, or the file is no dump of it.
+            ValueError: the kind is unknown, or the file is not such a dump.
         """
         return take_over(
             self._gate,

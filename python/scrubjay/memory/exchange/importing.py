@@ -1,4 +1,4 @@
-"""Taking over what another memory said, through the gate or as notes."""
+"""Importing the statements of another memory system, through the gate or as notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
-from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
+from scrubjay.memory.exchange.other_systems import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
@@ -20,27 +20,27 @@ from scrubjay.whole_files import in_utf8
 
 @dataclass
 class TakenOver:
-    """What became of the statements of another memory."""
+    """The result of importing another memory system's statements."""
 
     found: int = 0
     """Statements in the dump."""
     outcomes: list[Outcome] = field(default_factory=list)
-    """What the gate said of each that was proposed, in their order; empty for notes, and in a dry run."""
+    """The gate's outcome of each proposal, in order; empty for notes, and in a dry run."""
     notes: int = 0
-    """How many were written as notes."""
+    """The number of notes written."""
     left_out: dict[str, int] = field(default_factory=dict)
-    """Reason -> how many parts of the dump were not taken; what the gate refused is in `refused`."""
+    """Reason -> number of parts of the dump that were not imported; `refused` has the gate's rejections."""
 
     @property
     def refused(self) -> dict[str, int]:
-        """Reason -> how many the gate rejected."""
-        reasons = [one.reason for one in self.outcomes if one.status == "rejected"]
+        """Reason -> number of the gate's rejections."""
+        reasons = [outcome.reason for outcome in self.outcomes if outcome.status == "rejected"]
         return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
 
     @property
     def written(self) -> int:
-        """How many were written; what was there already is not written again."""
-        return self.notes + sum(one.status in ("written", "superseded") for one in self.outcomes)
+        """The number of statements written; existing ones are not written again."""
+        return self.notes + sum(outcome.status in ("written", "superseded") for outcome in self.outcomes)
 
 
 def take_over(
@@ -57,7 +57,7 @@ def take_over(
         dump = json.loads(text)
     except (ValueError, RecursionError) as error:
         try:
-            # not splitlines(): JSON strings may hold U+2028 and the like
+            # not splitlines(): JSON strings may contain U+2028 and other separators
             dump = [json.loads(line) for line in text.split("\n") if line.strip()]
         except (ValueError, RecursionError):
             raise ValueError(
@@ -65,8 +65,16 @@ def take_over(
             ) from None
     reader(dump, foreign)
     done = TakenOver(len(foreign.said), left_out=dict(foreign.left_out))
-    taken = [(one, where) for one in foreign.said if (where := _whose(one, scope, foreign)) is not None]
-    proposals = [found for one, where in taken if (found := _proposal(one, where, kind, foreign)) is not None]
+    taken = [
+        (statement, where)
+        for statement in foreign.said
+        if (where := _scope_of(statement, scope, foreign)) is not None
+    ]
+    proposals = [
+        found
+        for statement, where in taken
+        if (found := _proposal(statement, where, kind, foreign)) is not None
+    ]
     done.left_out = dict(foreign.left_out)
     if dry_run:
         return done
@@ -77,62 +85,63 @@ def take_over(
     return done
 
 
-def _whose(one: Said, scope: Scope, foreign: Foreign) -> Scope | None:
-    """The scope of a statement: that of the call, made narrower by what the dump says; None: it is another's."""
+def _scope_of(statement: Said, scope: Scope, foreign: Foreign) -> Scope | None:
+    """Return the scope of a statement: that of the call, narrowed by the dump; None: its owner is another one."""
     user, agent = scope.user, scope.agent
-    for name, said in (("user", one.user), ("agent", one.agent)):
-        if said == "":  # whose it is was lost: it is not made everybody's
+    for name, value in (("user", statement.user), ("agent", statement.agent)):
+        if value == "":  # the owner is unknown: the statement must not be shared with all
             foreign.leave(f"with an empty {name}")
             return None
-    if isinstance(one.user, str) and one.user:
-        if user is not None and one.user != user:
+    if isinstance(statement.user, str) and statement.user:
+        if user is not None and statement.user != user:
             foreign.leave("of another user")
             return None
-        user = one.user
-    if isinstance(one.agent, str) and one.agent:
-        if agent is not None and one.agent != agent:
+        user = statement.user
+    if isinstance(statement.agent, str) and statement.agent:
+        if agent is not None and statement.agent != agent:
             foreign.leave("of another agent")
             return None
-        agent = one.agent
+        agent = statement.agent
     return Scope(scope.tenant, user, agent)
 
 
 def _proposal(
-    one: Said, scope: Scope, kind: str, foreign: Foreign
+    statement: Said, scope: Scope, kind: str, foreign: Foreign
 ) -> tuple[FactCandidate, Scope, Provenance] | None:
     try:
         at, begin, end = (
-            payload.to_utc(_time(when), "time") for when in (one.at, one.valid_from, one.valid_until)
+            payload.to_utc(_time(when), "time")
+            for when in (statement.at, statement.valid_from, statement.valid_until)
         )
     except (TypeError, ValueError):
-        foreign.leave("a time that is none")
+        foreign.leave("an invalid time")
         return None
     if begin is not None and end is not None and end <= begin:
-        foreign.leave("its time is empty")
+        foreign.leave("an empty interval")
         return None
-    given = one.metadata or {}
-    metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in given.items()}
-    metadata |= {"imported_from": kind, "imported_id": one.id}
+    imported = statement.metadata or {}
+    metadata = {f"imported_{name}" if name in RESERVED else name: value for name, value in imported.items()}
+    metadata |= {"imported_from": kind, "imported_id": statement.id}
     candidate = FactCandidate(
-        one.text,
-        one.subject,
-        one.predicate,
-        value=one.value,
+        statement.text,
+        statement.subject,
+        statement.predicate,
+        value=statement.value,
         valid_from=begin,
         valid_until=end,
         metadata=metadata,
     )
-    place = f"{kind}:{one.id}"[:500] if one.id else None
+    place = f"{kind}:{statement.id}"[:500] if statement.id else None
     return candidate, scope, Provenance(f"import from {kind}", place=place, at=at)
 
 
-def _time(given: Any) -> Any:
-    """A time of a dump; numbers beyond the year 5138 are milliseconds."""
-    if isinstance(given, str) and not given.strip():
+def _time(value: Any) -> Any:
+    """Return a time of a dump; numbers beyond the year 5138 are milliseconds."""
+    if isinstance(value, str) and not value.strip():
         return None
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and given > 1e11:
-        return given / 1000
-    return given
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value > 1e11:
+        return value / 1000
+    return value
 
 
 def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:
@@ -148,14 +157,14 @@ def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenan
                 "created_at": source.at,
             }
         )
-    fresh = [one for one in records if not _is_there(index, one)]
+    fresh = [record for record in records if not _is_there(index, record)]
     if fresh:
         index.upsert_many(fresh, progress=False)
     return len(fresh)
 
 
 def _is_there(index: Index, record: dict[str, Any]) -> bool:
-    """Whether exactly this was written before."""
+    """Whether exactly this note already exists."""
     found = index.get(record["id"], scope=record["scope"])
     return (
         found is not None

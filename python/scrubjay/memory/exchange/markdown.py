@@ -1,4 +1,4 @@
-"""Markdown that a person may edit: a list for each kind, each item with a comment that says which record it is.
+"""Markdown for editing by hand: a list for each kind; each item has a comment that identifies its record.
 
     # Memory of acme, jane
     ## Preferences
@@ -6,9 +6,8 @@
     ## Facts
     - Jane lives in Oslo <!-- fact_0c.. 7b52009b -->
 
-The comment has the id and a digest of the item as it was written, so what a person changed is known from the file
-alone. An item without a comment is new. The last line lists all ids that were written: one that has no item any more
-was deleted.
+The comment has the id and a digest of the item as written, so that edits are recognised from the file alone. An item
+without a comment is new. The last line lists all written ids: one without an item was deleted.
 """
 
 from __future__ import annotations
@@ -44,22 +43,22 @@ _END = re.compile(r"^<!-- scrubjay memory (\{.*\}) -->$")
 
 @dataclass
 class Edited:
-    """What became of the edits of a person."""
+    """The result of importing edits."""
 
     unchanged: int = 0
-    """How many records were as before."""
+    """The number of unchanged records."""
     updated: list[str] = field(default_factory=list)
-    """Ids of records that say something else now (of a policy: that of the proposed version)."""
+    """Ids of records that were updated (for a policy: the id of the proposed version)."""
     revoked: list[str] = field(default_factory=list)
-    """Ids of records whose lines are gone."""
+    """Ids of records whose lines were deleted."""
     proposed: list[Outcome] = field(default_factory=list)
-    """What the gate said of each new line."""
+    """The gate's outcome for each new line."""
     left_alone: list[str] = field(default_factory=list)
-    """What was not done, and why; also lines that are no item of a list."""
+    """Edits that were not applied, with reasons; also lines that are not list items."""
 
 
 class Verbs(NamedTuple):
-    """The verbs of a memory that edits come down to."""
+    """The methods of a memory by which edits are applied."""
 
     list: Callable[..., Sequence[Record]]
     propose: Callable[..., Outcome]
@@ -76,21 +75,21 @@ class _Item(NamedTuple):
     digest: str | None
 
 
-# ---------------------------------------------------------------------- out
+# ---------------------------------------------------------------------- export
 
 
 def as_markdown(memory: Verbs, scope: Scope) -> tuple[str, int]:
-    """Return what is in force of exactly a scope, and of how many records."""
-    records = [one for one in memory.list(scope, exact=True) if one.status == "active"]
+    """Return the records in force of exactly a scope as Markdown, and their number."""
+    records = [record for record in memory.list(scope, exact=True) if record.status == "active"]
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
     lines += [_INTRODUCTION, ""]
     for kind, heading in _HEADINGS.items():
         lines += [f"## {heading}", ""]
-        lines += [_marked(one) for one in records if one.kind == kind]
+        lines += [_marked(record) for record in records if record.kind == kind]
         lines.append("")
-    said = dict(zip(("tenant", "user", "agent"), names_of(scope), strict=True))
+    names = dict(zip(("tenant", "user", "agent"), names_of(scope), strict=True))
     end = json.dumps(
-        {"format": 1, **said, "ids": {one.id: _digest(_written(one)) for one in records}}
+        {"format": 1, **names, "ids": {record.id: _digest(_written(record)) for record in records}}
     ).replace("--", "-\\u002d")
     return "\n".join([*lines, f"<!-- scrubjay memory {end} -->", ""]), len(records)
 
@@ -101,7 +100,7 @@ def _marked(record: Record) -> str:
 
 
 def _written(record: Any) -> str:
-    """An item without its comment."""
+    """Return an item without its comment."""
     head = {"policy": "key", "preference": "key", "episode": "outcome"}.get(record.kind)
     text = re.sub("\r\n?", "\n", record.text)
     if head is not None:
@@ -113,18 +112,18 @@ def _written(record: Any) -> str:
 
 
 def _digest(item: str) -> str:
-    """Of an item; spaces at the ends of lines, which editors remove, do not count."""
+    """Return the digest of an item; spaces at line ends, which editors remove, are ignored."""
     lines = (line.rstrip() for line in item.split("\n"))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-# ---------------------------------------------------------------------- in
+# ---------------------------------------------------------------------- import
 
 
 def take_edits(
     memory: Verbs, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
 ) -> Edited:
-    """Do what a person changed in the text that :func:`as_markdown` returned."""
+    """Apply the edits made to a text that :func:`as_markdown` returned."""
     items, ids, others = _read(text, scope)
     done = Edited(left_alone=others)
     there = {one.id: one for one in memory.list(scope, exact=True)}
@@ -141,7 +140,7 @@ def take_edits(
             continue
         record = there.get(item.id)
         if record is None or _digest(_written(record)) != item.digest:
-            done.left_alone.append(f"{item.id}: it was changed, or is not in force any more")
+            done.left_alone.append(f"{item.id}: it was changed, or is no longer in force")
             continue
         try:
             done.updated.append(_update(memory, record, item, scope, source, by, dry_run))
@@ -152,7 +151,7 @@ def take_edits(
             continue
         record = there.get(id)
         if record is None or _digest(_written(record)) != digest:
-            done.left_alone.append(f"{id}: it was changed, or is not in force any more")
+            done.left_alone.append(f"{id}: it was changed, or is no longer in force")
             continue
         if not dry_run:
             memory.revoke(id, reason="deleted by hand", scope=scope, by=by)
@@ -161,18 +160,18 @@ def take_edits(
 
 
 def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[str]]:
-    """The items in their order (the digest None of those that are unchanged), all ids that were written, and the lines
-    that are none of an item, with what was expected there."""
+    """Return the items in order (digest None if unchanged), all written ids, and the lines outside of items, with
+    what was expected there."""
     lines = text.replace("\r\n", "\n").split("\n")
     ends = [found for line in lines if (found := _END.match(line))]
     if len(ends) != 1:
         raise ValueError(
-            "path: expected the last line of an export as Markdown, which says whose it is, got none"
+            "path: expected the last line of an export as Markdown, which names its scope, got none"
         )
     try:
-        said: dict[str, Any] = json.loads(ends[0][1])
-        whose = [said["tenant"], said["user"], said["agent"]]
-        ids = {str(id): str(digest) for id, digest in said["ids"].items()}
+        footer: dict[str, Any] = json.loads(ends[0][1])
+        whose = [footer["tenant"], footer["user"], footer["agent"]]
+        ids = {str(id): str(digest) for id, digest in footer["ids"].items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"path: expected the last line of an export as Markdown, got another: {error}"

@@ -1,1 +1,1 @@
-"""What a user holds: Memory, its parts wired together, its administration, its async twins."""
+"""The public classes: Memory, the wiring of its parts, its administration, its async twins."""

@@ -1,4 +1,4 @@
-"""What whoever runs the service does with a memory, of all scopes: care of the file, global policies, legal holds."""
+"""Administration of a memory, across all scopes: care of the file, global policies, legal holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.index.documented import documented
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.gate.policies import policy_of, revoke_global, write_global
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
 from scrubjay.memory.intake.intake import Intake
@@ -32,7 +32,7 @@ from scrubjay.store.rows.scopes import names_of
 
 
 class MemoryAdmin:
-    """An administrator's verbs: :attr:`scrubjay.memory.Memory.admin`. They reach every scope, and no scope allows them.
+    """The administrator's methods, :attr:`scrubjay.memory.Memory.admin`. They reach every scope; no scope grants them.
 
     >>> import tempfile
     >>> from scrubjay import HeldError
@@ -73,21 +73,21 @@ class MemoryAdmin:
 
     @documented(Consistency.check)
     def check(self) -> list[str]:
-        """Return what is wrong between the records and the documents that are searched; empty: nothing."""
+        """Return the inconsistencies between the records and the search documents; empty: there are none."""
         return self._consistency.check()
 
     @documented(Consistency.reindex)
     def reindex(self) -> int:
-        """Make documents again that are missing or old, delete those of no record; return how many there were."""
+        """Rebuild missing or outdated documents and delete those without a record; return how many there were."""
         return self._consistency.reindex()
 
     @documented(Sweeping.sweep)
     def sweep(self) -> Swept:
-        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`."""
+        """Delete expired records, let facts age, and delete rows that were kept only for :meth:`Memory.why`."""
         return self._sweeping.sweep()
 
     def compact(self) -> None:
-        """Make what was deleted or forgotten disappear from the files (see :meth:`scrubjay.Admin.compact`)."""
+        """Remove deleted and forgotten data from the files physically (see :meth:`scrubjay.Admin.compact`)."""
         self._context.documents.admin.compact(progress=False)
 
     @documented(Erasure.verify_erased)
@@ -98,7 +98,7 @@ class MemoryAdmin:
         vectors: Iterable[ArrayLike] = (),
         names: Iterable[str] = (),
     ) -> MemoryErasure:
-        """Look for what should be gone."""
+        """Look for remains of erased data."""
         return self._erasure.verify_erased(scope, texts, vectors, names)
 
     def deletions(self, tenant: str) -> list[Deletion]:
@@ -111,14 +111,14 @@ class MemoryAdmin:
         self, scope: Scope, merger: Merger = merge, likeness: float = 0.8, least_episodes: int = 5,
         dry_run: bool = False,
     ) -> Consolidated:  # fmt: skip
-        """Merge what is said twice and sum up episodes of one task type."""
+        """Merge duplicates, and summarise episodes of one task type."""
         return self._intake.consolidate(scope, merger, likeness, least_episodes, dry_run)
 
     @documented(Runs.find_in_traces)
     def find_in_traces(
         self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100,
     ) -> list[tuple[str, TraceEvent]]:  # fmt: skip
-        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
+        """Return (run id, event) for events of exactly this scope that contain `text`, newest first; for forensics."""
         return self._runs.find_in_traces(text, scope, run_id=run_id, limit=limit)
 
     # ------------------------------------------------------------------ policies of all tenants
@@ -137,16 +137,16 @@ class MemoryAdmin:
         source: Provenance | str = "admin",
         sensitivity: str = "",
     ) -> Outcome:
-        """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
+        """Write the next version of a policy of all tenants, including future ones; it is confirmed at once.
 
-        For whoever runs the service: no scope gives the right to it. It is in the clear in the file, also where
-        tenants are encrypted, every tenant may read it, and :meth:`Memory.forget` does not touch it.
+        For the operator of the service: no scope grants it. The policy is stored in the clear even where tenants are
+        encrypted, every tenant may read it, and :meth:`Memory.forget` does not touch it.
 
         Args:
-            key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
+            key: the subject of the policy. A tenant's policy in force with the same key overrides it for that tenant.
             text, value, type, effective_from, effective_until, source, sensitivity: as for :meth:`Memory.policy`.
-            by: who takes responsibility.
-            mandatory: it goes before tenants' policies of its key.
+            by: the name of the person who is responsible.
+            mandatory: whether it overrides tenants' policies with its key.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -158,31 +158,31 @@ class MemoryAdmin:
         """Take a version of a global policy out of force permanently, for all tenants.
 
         Args:
-            id: of the version.
-            reason, by: why, and who decided it.
+            id: the id of the version.
+            reason, by: the reason, and the name of the person who decided it.
 
         Raises:
-            KeyError: no global policy that is not revoked has this id.
-            ValueError: no reason is given, or no name.
+            KeyError: no global policy with this id exists that is not revoked.
+            ValueError: `reason` or `by` is empty.
         """
         revoke_global(self._context, id, reason=reason, by=by)
 
     # ------------------------------------------------------------------ legal holds
 
     def hold(self, scope: Scope, *, reason: str, by: str, name: str | None = None) -> str:
-        """Hold everything of a scope and within it, what is written later included, until it is released.
+        """Place a legal hold on a scope and all scopes within it, including later writes, until it is released.
 
-        Records: `forget`, `delete` and `update` raise :class:`scrubjay.HeldError` for them, and a sweep leaves them.
-        Notes, which are documents of the index and its collections: so does every way of writing that would replace,
-        change or delete one, by any caller, and a collection that has some cannot be dropped. New documents and records
-        may be written. What expires, is revoked or superseded is out of force all the same, and stays.
+        Records: `forget`, `delete` and `update` raise :class:`scrubjay.HeldError` for them, and sweeps keep them.
+        Notes (documents of the index and its collections): every write by any caller that would replace, change or
+        delete one raises it as well, and a collection that contains held notes cannot be dropped. New documents and
+        records may be written. A record that expires, is revoked or superseded still goes out of force; its row stays.
 
         Args:
-            scope: of any tenant.
-            reason: shown to who is refused.
-            by: the name of who sets it.
-            name: of the hold. A scope may have several, and each is released by its name; one of this name that is
-                there gets the new reason. None: the reason is the name.
+            scope: a scope of any tenant.
+            reason: shown to callers whose operation is refused.
+            by: the name of the person who sets the hold.
+            name: the name of the hold. A scope may have several holds, each released by its name; an existing hold of
+                this name gets the new reason. None: the reason is the name.
 
         Returns:
             The name.
@@ -200,15 +200,15 @@ class MemoryAdmin:
         return name
 
     def release(self, scope: Scope, *, by: str, name: str | None = None) -> bool:
-        """Release a hold on exactly this scope; False if there is none. Other holds, on it and on wider scopes, stay.
+        """Release a hold on exactly this scope; return False if there is none. Other holds on it or around it stay.
 
         Args:
-            scope: what was held.
-            by: who decided it.
-            name: of the hold; None: of the only one.
+            scope: the scope of the hold.
+            by: the name of the person who decided it.
+            name: the name of the hold; None: the only one.
 
         Raises:
-            ValueError: no name is given, and the scope has several holds; nothing was released.
+            ValueError: no name is given and the scope has several holds; nothing was released.
         """
         checked_scope(scope)
         by = named(by, "by")
@@ -230,8 +230,7 @@ class MemoryAdmin:
         return bool(released)
 
     def holds(self, tenant: str | None = None) -> list[Hold]:
-        """Return the holds on the scopes of a tenant (None: of all tenants), in the order of the scopes, those of one
-        scope in that of time."""
+        """Return the holds on the scopes of a tenant (None: of all tenants), ordered by scope, then by time."""
         if tenant is not None:
             tenant = Scope(tenant).tenant
         with self._context.reading() as connection:
@@ -243,12 +242,12 @@ class MemoryAdmin:
         """Return the changes of all scopes after a cursor, as :meth:`Feed.changes` does of one.
 
         Args:
-            since: the cursor of the last change that is known; 0: from the beginning.
-            limit: how many at most; over PostgreSQL, of those with the number of the last one all.
+            since: the cursor of the last change already seen; 0: from the beginning.
+            limit: the maximum number. Over PostgreSQL changes may share a number: all that share the last are returned.
         """
         checked_count(limit, "limit")
         return self._context.changes.after(checked_cursor(since), Sight(None), limit)
 
     def on_change(self, function: Callable[[ChangeEvent], object]) -> Callable[[], None]:
-        """Call a function with each change of any scope, as :meth:`Feed.on_change` does of one."""
+        """Call a function with each change in any scope, as :meth:`Feed.on_change` does for one."""
         return self._context.changes.follow(function, Sight(None))

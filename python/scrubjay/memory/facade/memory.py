@@ -1,4 +1,4 @@
-"""The memory: what an agent knows, kept by kind, written through a gate, recalled in scope, forgotten on request."""
+"""The `Memory` facade: records by kind, written through the gate, recalled in scope, erased on request."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scrubjay._native import Scope
 from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index import Index
-from scrubjay.index.documented import documented
+from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
 from scrubjay.memory.facade.proposals import checked_proposals
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.gate import Gate, Proposed
-from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.intake.distil import Distilled
+from scrubjay.memory.intake.distillation import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested
 from scrubjay.memory.intake.intake import Intake
@@ -43,14 +43,14 @@ from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import Validators
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.feed import Feed
-from scrubjay.memory.read.lines import Line, Summarise, dated
 from scrubjay.memory.read.lookup import Lookup, Place
+from scrubjay.memory.read.prompt_lines import Line, Summarise, dated
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
 from scrubjay.memory.read.recall import Recall
-from scrubjay.memory.read.recalled import Recalled
+from scrubjay.memory.read.recall_result import Recalled
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.runs import Runs
@@ -59,17 +59,16 @@ from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 Self = TypeVar("Self", bound="Memory")
 
 
 class Memory:
-    """Five kinds of memory in one file, each with its own life, and the notes beside them (:mod:`scrubjay.memory`).
+    """Five kinds of memory in one file, each with its own lifetime, and notes beside them (:mod:`scrubjay.memory`).
 
-    Every durable write passes the gate (:meth:`propose`). Scope is required wherever something is read or written; a
-    record of another scope is as if it did not exist. All methods may be called from any thread, and several processes
-    may have the file open.
+    Every durable write passes the gate (:meth:`propose`). Every read and every write names a scope; a record of another
+    scope is treated as if it did not exist. All methods are thread-safe, and several processes may have the file open.
 
     >>> import tempfile
     >>> from scrubjay import FactCandidate, Scope
@@ -96,9 +95,9 @@ class Memory:
         classify: Classify | None = None, sweep_every: timedelta | float | None = None,
         dates: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        """As :meth:`Memory.open`, over an index with a file that is open already, and is not closed."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
-        self._parts = Parts(index, Settings.checked(*given), retriever)
+        """As :meth:`Memory.open`, over an index with a file that is open already; closing the memory leaves it open."""
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        self._parts = Parts(index, Settings.checked(*settings), retriever)
 
     @classmethod
     @documented(open_parts)
@@ -110,38 +109,38 @@ class Memory:
         classify: Classify | None = None, sweep_every: timedelta | float | None = None,
         dates: Sequence[str] | None = None, **options: Any,
     ) -> Self:  # fmt: skip
-        """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own."""
-        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
+        """Open the memory in a file, or create it; the file of an index gets memory's tables beside its own."""
+        settings = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every, dates
         memory = cls.__new__(cls)
-        memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
+        memory._parts = open_parts(path, embedder, Settings.checked(*settings), retriever, options)
         return memory
 
     @property
     def index(self) -> Index:
-        """The index of the file: its documents are the notes beside the memory."""
+        """The index of the file; its documents are the notes beside the memory."""
         return self._parts.context.index
 
     @property
     def documents(self) -> Index:
-        """The collection of the facts and episodes. It is written to through the memory only."""
+        """The collection of facts and episodes. Only the memory writes to it."""
         return self._parts.context.documents
 
     @property
     def feed(self) -> Feed:
-        """What happened to the records, with a cursor."""
+        """The change feed of the records, with a cursor."""
         return self._parts.feed
 
     @property
     def files(self) -> Files:
-        """Memory in files: exports, Markdown, dumps of others."""
+        """Import and export: dumps, Markdown, files of other memory systems."""
         return self._parts.files
 
     @property
     def admin(self) -> MemoryAdmin:
-        """What whoever runs the service does: check, compact, sweep, global policies, legal holds, ..."""
+        """The operator's methods: check, compact, sweep, global policies, legal holds, ..."""
         return self._parts.admin
 
-    # ------------------------------------------------------------------ what is remembered, and forgotten
+    # ------------------------------------------------------------------ writing and erasing
 
     @documented(Gate.propose)
     def propose(
@@ -156,7 +155,7 @@ class Memory:
         self, proposals: Iterable[Proposed], also: Callable[[Change, Sequence[Outcome]], None] | None = None,
         revoke: Iterable[tuple[str, Scope, str]] = (), raise_if_rejected: bool = False,
     ) -> builtins.list[Outcome]:  # fmt: skip
-        """Propose several things in one transaction, in their order; each sees those before it."""
+        """Propose several candidates in one transaction, in order; each sees those before it."""
         return self._parts.gate.propose_all(checked_proposals(proposals), also, revoke, raise_if_rejected)
 
     @documented(Gate.add)
@@ -164,7 +163,7 @@ class Memory:
         self, content: Any, *, scope: Scope, kind: RecordKind = "fact", source: Provenance | str = "direct",
         **fields: Any,
     ) -> Outcome:  # fmt: skip
-        """Write a record through the gate: the same as proposing a candidate of this kind with these fields."""
+        """Write a record through the gate: proposes a candidate of this kind with these fields."""
         return self._parts.gate.add(content, scope=scope, kind=kind, source=source, **fields)
 
     @documented(Gate.policy)
@@ -185,7 +184,7 @@ class Memory:
         source: str = "user_stated", confidence: float = 1.0, expires_at: CreatedAt | datetime | None = None,
         ttl: float | None = None, provenance: Provenance | str = "direct", sensitivity: str = "",
     ) -> Outcome:  # fmt: skip
-        """Write a preference of a user, or, if `scope` names none, of the tenant."""
+        """Write a preference of a user or, if `scope` names no user, of the tenant."""
         return self._parts.gate.prefer(
             key, text, scope=scope, value=value, type=type, source=source, confidence=confidence,
             expires_at=expires_at, ttl=ttl, provenance=provenance, sensitivity=sensitivity,
@@ -203,17 +202,17 @@ class Memory:
 
     @documented(Editing.update)
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
-        """Change a fact, episode or preference, which keeps its id."""
+        """Change a fact, episode or preference; it keeps its id."""
         return self._parts.editing.update(id, scope=scope, by=by, **changes)
 
     @documented(Sweeping.feedback)
     def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
-        """Note that a fact or episode was of use (or was not): what is used does not fade."""
+        """Record that a fact or episode was useful (or was not): facts in use do not fade."""
         self._parts.sweeping.feedback(id, used, scope=scope)
 
     @documented(Erasure.delete)
     def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
-        """Delete a record with everything that is known about it."""
+        """Delete a record and everything stored about it."""
         return self._parts.erasure.delete(id, scope=scope, reason=reason, by=by)
 
     @documented(Erasure.forget)
@@ -221,10 +220,10 @@ class Memory:
         self, user: str | Scope | None = None, tenant: str | None = None, agent: str | None = None,
         reason: str = "forget", by: str | None = None, names: bool = False,
     ) -> Forgotten:  # fmt: skip
-        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction."""
+        """Erase all data of a user (or an agent, or a whole tenant), of all kinds, in one transaction."""
         return self._parts.erasure.forget(user, tenant, agent, reason, by, names)
 
-    # ------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------ reading
 
     @documented(Rules.known)
     def known(
@@ -236,7 +235,7 @@ class Memory:
 
     @documented(Rules.policies)
     def policies(self, tenant: str | Scope | None, key: str | None = None) -> builtins.list[Policy]:
-        """Return all versions of a tenant's policies (None: of the global ones), or of one key of them."""
+        """Return all versions of a tenant's policies (None: of the global ones), or those of one key."""
         return self._parts.rules.policies(tenant, key)
 
     @documented(Recall.recall)
@@ -246,7 +245,7 @@ class Memory:
         relevance: Relevance | str | None = None, query: Query | None = None, as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None, conversation: Conversation | None = None, without: Sequence[str] = (),
     ) -> Recalled:  # fmt: skip
-        """Return the k facts, episodes and notes in force that have most to do with a question."""
+        """Return the k facts, episodes and notes in force that are most relevant to a question."""
         return self._parts.recall.recall(
             text, scope, kinds, k, task_type, filter, relevance, query, as_of, known_at, conversation, without,
         )  # fmt: skip
@@ -259,7 +258,7 @@ class Memory:
         floor: Floor = FLOOR, edges: bool = False, summarise: Summarise | None = None,
         as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, without: Sequence[str] = (), **options: Any,
     ) -> Assembled:  # fmt: skip
-        """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns."""
+        """Return the prompt for a question: all policies and preferences in force, recalled memories, last turns."""
         return self._parts.prompts.assemble(
             text, scope, budget_tokens, turns, k, kinds, item_tokens, turn_tokens, count, line, floor, edges,
             summarise, as_of, known_at, without, **options,
@@ -270,7 +269,7 @@ class Memory:
         self, id: str, scope: Scope, hidden: bool = False, as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
     ) -> Record | None:  # fmt: skip
-        """Return a record that `scope` sees and that is in force, or None."""
+        """Return a record that is visible to `scope` and in force, or None."""
         return self._parts.lookup.get(id, scope, hidden, as_of, known_at)
 
     @documented(Lookup.list)
@@ -279,7 +278,7 @@ class Memory:
         limit: int | None = None, subject: str | None = None, run: str | None = None, as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None, without: Sequence[str] = (), after: Place | None = None,
     ) -> builtins.list[Record]:  # fmt: skip
-        """Return the records that `scope` sees, kind by kind, oldest first."""
+        """Return the records visible to `scope`, kind by kind, oldest first."""
         return self._parts.lookup.list(
             scope, kinds, hidden, exact, limit, subject, run, as_of, known_at, without, after,
         )  # fmt: skip
@@ -288,17 +287,17 @@ class Memory:
     def history(
         self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
     ) -> builtins.list[Fact]:
-        """Return all facts of one slot that `scope` sees, whatever their status."""
+        """Return all facts of one slot that are visible to `scope`, whatever their status."""
         return self._parts.lookup.history(subject, predicate, scope, known_at)
 
     @documented(ProvenanceReader.why)
     def why(self, id: str, *, scope: Scope) -> Why | None:
-        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none."""
+        """Return the provenance and history of a record, whatever its status; None if it is not visible to `scope`."""
         return self._parts.provenance.why(id, scope=scope)
 
     @documented(ProvenanceReader.rejections)
     def rejections(self, scope: Scope, limit: int = 100) -> builtins.list[Rejection]:
-        """Return what the gate refused in exactly this scope, newest first."""
+        """Return the proposals that the gate rejected in exactly this scope, newest first."""
         return self._parts.provenance.rejections(scope, limit)
 
     # ------------------------------------------------------------------ runs and notes
@@ -310,7 +309,7 @@ class Memory:
 
     @documented(Runs.replay)
     def replay(self, run_id: str, scope: Scope) -> Replay:
-        """Return a run from its trace: its events, and each of its prompts made again."""
+        """Return a run from its trace: its events, and each of its prompts rebuilt."""
         return self._parts.runs.replay(run_id, scope)
 
     @documented(Runs.runs)
@@ -325,18 +324,18 @@ class Memory:
 
     @documented(Intake.distil_later)
     def distil_later(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Future[Distilled]:
-        """The same on a thread of its own, one run after the other; closing the memory waits for them."""
+        """Do the same on a background thread, one run after another; closing the memory waits for them."""
         return self._parts.intake.distil_later(run_id, extractor, scope)
 
     @documented(Intake.ingest)
     def ingest(
         self, folder: str | Path, scope: Scope, extractor: AnyExtractor | None = None, name: str | None = None,
     ) -> Ingested:  # fmt: skip
-        """Take the notes of a folder (Markdown and plain text) into memory; again after they changed."""
+        """Import the notes of a folder (Markdown and plain text) into memory; repeat it when they have changed."""
         return self._parts.intake.ingest(folder, scope, extractor, name)
 
     def close(self) -> None:
-        """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
+        """Close the file if :meth:`open` opened it. Later calls raise ClosedError."""
         self._parts.close()
 
     def __enter__(self: Self) -> Self:

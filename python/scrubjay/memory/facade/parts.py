@@ -1,4 +1,4 @@
-"""The parts of a memory, each made with those that it needs; the facade holds them and forwards to them."""
+"""The parts of a memory, each constructed with the parts it needs; the facade holds them and forwards to them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.facts import Facts
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
-from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.intake.relative_dates import checked_languages
 from scrubjay.memory.ledger import schema
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency
@@ -40,25 +40,25 @@ from scrubjay.memory.runs.runs import Runs
 from scrubjay.retrieval.retriever import Retriever
 
 
-def _said(given: object) -> str:
-    return "one in memory" if isinstance(given, Index) else type(given).__name__
+def _shown(value: object) -> str:
+    return "one in memory" if isinstance(value, Index) else type(value).__name__
 
 
 def _check(settings: Settings, retriever: object) -> None:
-    """Raise TypeError or ValueError for what the parts would refuse after the file has their tables."""
+    """Raise TypeError or ValueError for arguments that the parts would refuse after the file has their tables."""
     if not callable(retriever):
         raise TypeError(f"retriever: expected a function of an Index, got {type(retriever).__name__}")
     checked_languages(settings.dates)
 
 
 class Parts:
-    """Everything that a memory is made of, over one file.
+    """All parts of a memory over one file.
 
     Args:
-        index: with a file.
-        settings: of the memory.
-        retriever: makes what searches run through, of a collection.
-        owns_index: whether the index is closed with them.
+        index: an index with a file or a database.
+        settings: the settings of the memory.
+        retriever: makes the retriever of a collection; searches run through it.
+        owns_index: whether closing the parts closes the index.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Parts:
     ) -> None:
         if not isinstance(index, Index) or not Backend.of(index).is_durable:
             raise TypeError(
-                f"index: expected an Index with a file or a database, got {_said(index)}; Memory.open(path) makes both"
+                f"index: expected an Index with a file or a database, got {_shown(index)}; Memory.open(path) makes both"
             )
         _check(settings, retriever)
         context = self.context = MemoryContext(index, settings)
         self._owns_index = owns_index
-        # ------------------------------------------------------------------ what is written
+        # ------------------------------------------------------------------ writing
         slots = self.slots = Slots(context)
         promotion = Promotion(context, slots)
         asking = Asking(context)
@@ -88,8 +88,8 @@ class Parts:
         self.sweeping = Sweeping(context, promotion, self.rules)
         consistency = Consistency(context)
         if schema.prepare(context.store):
-            consistency.reindex()  # documents of older formats do not say when they hold
-        # ------------------------------------------------------------------ what is read
+            consistency.reindex()  # documents of older formats lack the columns of their validity
+        # ------------------------------------------------------------------ reading
         self.lookup = Lookup(context)
         self.provenance = ProvenanceReader(context)
         noted = None if index.name == COLLECTION else index
@@ -99,7 +99,7 @@ class Parts:
         self.recall = Recall(context, found, notes)
         prompts = self.prompts = Prompts(context, self.rules, self.recall)
         traces = Traces(context.store, context.clock, context.version_in_file)
-        # ------------------------------------------------------------------ what stands around it
+        # ------------------------------------------------------------------ runs, intake, files, administration
         self.runs = Runs(traces, self.gate, prompts)
         self.intake = Intake(context, self.gate, slots, self.lookup, traces)
         self.feed = Feed(context.changes)
@@ -112,7 +112,7 @@ class Parts:
             self.sweeper.start(seconds)
 
     def close(self) -> None:
-        """End what runs by itself, forget what is kept, and close the index if it is theirs."""
+        """Stop the background threads, drop the caches, and close the index if the parts own it."""
         self.sweeper.stop()
         self.intake.close()
         self.recall.close()
@@ -134,47 +134,47 @@ def open_parts(
     retriever: Callable[[Index], Retriever],
     options: Mapping[str, Any],
 ) -> Parts:
-    """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
+    """Open the memory in a file, or create it; the file of an index gets memory's tables beside its own.
 
     Args:
-        path: one SQLite file.
+        path: one SQLite file, or a PostgreSQL URL.
         embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-        clock: microseconds since 1970, for tests; None: the system's.
-        judge: which facts contradict each other (:class:`DefaultJudge`).
-        decay: how facts grow old.
-        retention_days: how long revoked records, superseded preferences and rejections are kept to be asked about.
-        history_days: how long facts are kept that were superseded, or whose time is over; None: for good.
-        retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
-            reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for
-            the notes; where a scope has notes, rewriter and reranker are asked for both.
-        validate: key of a policy or preference -> a function that is called with each value that is proposed for
-            it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
-            as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
-        classify: is called with each candidate that is proposed without a `sensitivity`, whatever its kind (all have
-            a `text`), and returns its class ("personal"), or None; a finder of personal data, say. What it raises
-            refuses the proposal.
-        sweep_every: a timedelta or seconds: :meth:`MemoryAdmin.sweep` runs on a thread of this process so often, until
-            the memory is closed. None: only when it is called.
-        dates: languages ("de", "fr", ...) whose relative dates get their dates before a run is distilled, beside
-            English (extra `dates`). None: that of the analyzer, where the extra is installed.
-        options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
-            all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
-            predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
-            refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
-            preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
-            was there before is encrypted by :meth:`Admin.encrypt`, and refused until then (see `encryption` of
+        clock: returns microseconds since 1970, for tests; None: the system's clock.
+        judge: decides which facts contradict each other (:class:`DefaultJudge`).
+        decay: how facts age.
+        retention_days: how long revoked records, superseded preferences and rejections are kept for :meth:`why`.
+        history_days: how long superseded facts, and facts whose time is over, are kept; None: forever.
+        retriever: makes the :class:`Retriever` of the collection of facts and episodes, with your rewriter or
+            reranker: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for the
+            notes; where a scope has notes, the rewriter and reranker are called for both.
+        validate: maps the key of a policy or preference to a function that is called with each value proposed for
+            it. If the function raises or returns False, the proposal is rejected, with the error as the reason.
+            `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
+        classify: called with each candidate of any kind (all have a `text`) that is proposed without a
+            `sensitivity`; returns its class ("personal") or None. A detector of personal data, say. If it raises,
+            the proposal is rejected.
+        sweep_every: a timedelta or seconds: the interval at which :meth:`MemoryAdmin.sweep` runs on a thread of this
+            process until the memory is closed. None: it runs only when called.
+        dates: languages ("de", "fr", ...) in which relative dates are resolved before a run is distilled, beside
+            English (extra `dates`). None: the language of the analyzer, if the extra is installed.
+        options: further options of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
+            the memory of a tenant with a key is encrypted in the file: texts, values, subjects, predicates,
+            evidence, metadata and places of records, steps of episodes, events of traces, rejected content,
+            reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and preferences,
+            kinds, statuses, numbers and times stay readable, and so do the reasons of deletion events. Existing
+            records are encrypted by :meth:`Admin.encrypt`, and cannot be read until then (see `encryption` of
             :meth:`Index.open`).
 
     Raises:
-        StoreFormatError: the file is not an index, or of a newer format.
+        StoreFormatError: the file is not an index, or has a newer format.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
-        EmbedderMismatchError: it holds vectors of another model.
+        EmbedderMismatchError: it contains vectors of another model.
         TypeError, ValueError: the message names the argument, what was expected and what was given.
 
-    Calls that need a tenant's key raise EncryptionError where it cannot be had (:meth:`recall` finds nothing and
-    says so). A tenant whose key was destroyed is as if erased, and :meth:`forget` removes what is left.
+    Calls that need a tenant's key raise EncryptionError where it is unavailable (:meth:`recall` returns nothing and
+    says so). A tenant whose key was destroyed counts as erased; :meth:`forget` removes the remaining rows.
     """
-    _check(settings, retriever)  # before a file is made
+    _check(settings, retriever)  # before the file is created
     index = Index.open(path, embedder, **options)
     try:
         if (of_memory := _of_memory(index, embedder)) is not None:
@@ -186,9 +186,9 @@ def open_parts(
         raise
 
 
-def _of_memory(index: Index, given: EmbedderLike | None) -> Embedder | None:
-    """Return the embedder that "auto" means where only the memory has vectors, the documents beside it have none."""
-    if not (isinstance(given, str) and given == AUTO) or index.embedder is not None:
+def _of_memory(index: Index, wanted: EmbedderLike | None) -> Embedder | None:
+    """Return the embedder that "auto" means if only the memory has vectors and the documents beside it have none."""
+    if not (isinstance(wanted, str) and wanted == AUTO) or index.embedder is not None:
         return None
     if COLLECTION not in index.admin.collections():
         return None

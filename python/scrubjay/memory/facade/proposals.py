@@ -1,4 +1,4 @@
-"""The proposals of `Memory.propose_all`, held to their form before the gate unpacks them."""
+"""Validation of the proposals of `Memory.propose_all`, before the gate unpacks them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from scrubjay.memory.gate.gate import Proposed
 
 
 def checked_proposals(proposals: Any) -> list[Proposed]:
-    """Return what is proposed.
+    """Return the proposals as a list.
 
     Raises:
-        TypeError: it is no sequence of (candidate, scope, source).
+        TypeError: not a sequence of (candidate, scope, source).
     """
     expected = "expected (candidate, scope, source)"
     if isinstance(proposals, (str, Mapping)) or not isinstance(proposals, Iterable):
         raise TypeError(f"proposals: {expected} of each in a sequence, got {type(proposals).__name__}")
     found = list(proposals)
-    for place, one in enumerate(found):
-        if not isinstance(one, (tuple, list)):
-            raise TypeError(f"proposals[{place}]: {expected}, got {type(one).__name__}")
-        if len(one) != 3:
-            raise TypeError(f"proposals[{place}]: {expected}, got {len(one)} values")
+    for place, item in enumerate(found):
+        if not isinstance(item, (tuple, list)):
+            raise TypeError(f"proposals[{place}]: {expected}, got {type(item).__name__}")
+        if len(item) != 3:
+            raise TypeError(f"proposals[{place}]: {expected}, got {len(item)} values")
     return found

@@ -1,7 +1,7 @@
-"""Async twins: every method of a memory, its sessions, feed and files that may wait, for an event loop.
+"""Async twins: each blocking method of a memory, its sessions, feed and files, for an event loop.
 
-As :mod:`scrubjay.index.twins`: a twin takes, returns and raises what its method does, on a thread of the loop's own
-pool, and a call whose awaiting task is cancelled runs to its end.
+As :mod:`scrubjay.index.twins`: a twin takes, returns and raises what its method does, on a thread of the loop's
+default executor; a call whose awaiting task is cancelled still runs to its end.
 """
 
 from __future__ import annotations
@@ -67,23 +67,23 @@ class AsyncFeed(Twinned[Feed]):
     async def follow(
         self, since: int | None = None, *, scope: Scope, within: bool = False, poll_s: float = 0.2
     ) -> AsyncGenerator[ChangeEvent, None]:
-        """Yield changes after a cursor (None: from now on), and those to come, of any process; without end.
+        """Yield changes after a cursor (None: from now on), and later ones, of any process; never ends.
 
         Args:
             since, scope, within: as in :meth:`Feed.changes`.
-            poll_s: seconds between two looks at the file.
+            poll_s: seconds between two polls of the file.
 
         Raises:
             ClosedError: the memory was closed meanwhile.
         """
         import asyncio
 
-        seen = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
+        cursor = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
         while True:
-            found = await asyncio.to_thread(self._sync.changes, seen, scope=scope, within=within)
+            found = await asyncio.to_thread(self._sync.changes, cursor, scope=scope, within=within)
             for event in found:
                 yield event
-                seen = event.cursor
+                cursor = event.cursor
             if not found:
                 await asyncio.sleep(poll_s)
 
@@ -100,7 +100,7 @@ class AsyncFiles(Twinned[Files]):
     import_from = twin(Files.import_from)
 
     async def lines(self, scope: Scope) -> AsyncIterator[str]:
-        """Yield the lines of :meth:`Files.lines`, which are read from one state of the file, on one thread, first."""
+        """Yield the lines of :meth:`Files.lines`; all are read first, from one snapshot of the file, on one thread."""
         import asyncio
 
         for line in await asyncio.to_thread(_all, self._sync.lines(scope)):
@@ -130,12 +130,12 @@ class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
 
 
 class AsyncMemory(OpenTwin[Memory]):
-    """The async twins of a memory: the same verbs, to be awaited.
+    """The async twins of a memory: the same methods, to be awaited.
 
     Args:
-        memory: what they work on. Any number of these may stand for one memory, and be used beside it.
+        memory: the memory to work on. Any number of twins may share one memory, which may be used beside them.
 
-    :meth:`session`, :attr:`feed` and :attr:`files` have twins of theirs. Await :meth:`distil`, not `distil_later`.
+    :meth:`session`, :attr:`feed` and :attr:`files` have their own twins. Await :meth:`distil`, not `distil_later`.
 
     >>> import asyncio, tempfile
     >>> async def main(folder):
@@ -163,21 +163,21 @@ class AsyncMemory(OpenTwin[Memory]):
 
     @property
     def feed(self) -> AsyncFeed:
-        """What happened to the records."""
+        """The change feed of the records."""
         return AsyncFeed(self._sync.feed)
 
     @property
     def files(self) -> AsyncFiles:
-        """Memory in files."""
+        """Import and export."""
         return AsyncFiles(self._sync.files)
 
     @property
     def admin(self) -> AsyncMemoryAdmin:
-        """What whoever runs the service does."""
+        """The operator's methods."""
         return AsyncMemoryAdmin(self._sync.admin)
 
     async def session(self, scope: Scope, run_id: str, *, retention: Retention = "standard") -> AsyncSession:
-        """Await what :meth:`Memory.session` does; ``async with await memory.session(...) as session`` ends the run."""
+        """Await :meth:`Memory.session`; ``async with await memory.session(...) as session`` ends the run."""
         import asyncio
 
         return AsyncSession(await asyncio.to_thread(self._sync.session, scope, run_id, retention=retention))

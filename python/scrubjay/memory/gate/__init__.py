@@ -1,1 +1,1 @@
-"""What decides what is remembered: proposals are checked, asked about, deduplicated, put into their slots."""
+"""The gate: proposals are validated, judged, deduplicated and placed into their slots."""

@@ -1,6 +1,6 @@
-"""Facts: said, and said again; of a tenant, observed and promoted.
+"""Facts: written, restated; facts about the tenant: observed and promoted.
 
-A fact is a statement of its slot, which is what one subject and one predicate say in one scope
+A fact is a statement of its slot: the facts of one subject and predicate in one scope
 (:mod:`scrubjay.memory.ledger.slots`).
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.gate.sources import policy_version
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new, log
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rows import IN_SCOPE, hash_in, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.slots import Slots
@@ -32,19 +32,19 @@ from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import affirmed_of, has_documents, holds_at, holds_of, is_in_force
 from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
-_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"
+_PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or a confirmation"
 
 
 class Facts:
-    """What the gate does with the fact of a proposal, in the writer's turn.
+    """The writer of facts, called by the gate in the writer's turn.
 
     Args:
-        context: of the memory.
-        slots, promotion, asking: of the same.
+        context: the context of the memory.
+        slots, promotion, asking: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, asking: Asking) -> None:
@@ -53,38 +53,38 @@ class Facts:
         self._promotion = promotion
         self._asking = asking
 
-    def write(self, change: Change, one: Proposal) -> Outcome:
-        """Write a fact where it belongs, unless it is known there; one about the tenant also counts as observed."""
-        assert one.target is not None
-        if not one.about_tenant:
-            return self._fact_in(change, one, one.target)
-        tenant = Scope(one.target.tenant)
-        shared = one.target == tenant
-        hash = one.hash if shared else hash_in(change.connection, tenant, one.candidate.content)
-        observation = (tenant.tenant, hash, one.source.run, one.target.user or "")
+    def write(self, change: Change, proposal: Proposal) -> Outcome:
+        """Write a fact to its scope, unless it is known there; a fact about the tenant is also recorded as observed."""
+        assert proposal.target is not None
+        if not proposal.about_tenant:
+            return self._fact_in(change, proposal, proposal.target)
+        tenant = Scope(proposal.target.tenant)
+        shared = proposal.target == tenant
+        hash = proposal.hash if shared else hash_in(change.connection, tenant, proposal.candidate.content)
+        observation = (tenant.tenant, hash, proposal.source.run, proposal.target.user or "")
         change.connection.execute(
             "INSERT OR IGNORE INTO memory_observation(tenant, hash, run, user, fact, at, author) "
             "VALUES (?, ?, ?, ?, '', ?, ?)",
-            (*observation, change.now, one.source.author),
+            (*observation, change.now, proposal.source.author),
         )
         (n_independent,) = change.connection.execute(_INDEPENDENT, (tenant.tenant, hash)).fetchone()
-        held, _ = self._living(change, one, tenant, hash)
+        held, _ = self._living(change, proposal, tenant, hash)
         if held is not None and held.status == "active":
-            outcome = self._restate(change, held, one)
+            outcome = self._restate(change, held, proposal)
         elif n_independent < 2:
-            outcome = self._fact_in(change, one, one.target)
+            outcome = self._fact_in(change, proposal, proposal.target)
             if shared:
                 status = "written" if held is None else "deduplicated"
                 outcome = Outcome(status, "fact", outcome.id, _PROVISIONAL, active=False)
         else:
             if held is None:
-                outcome = self._fact_in(change, one, tenant)
+                outcome = self._fact_in(change, proposal, tenant)
                 held = next(rows_where(change.connection, "fact", "id = ?", (outcome.id,)))
                 status = "written"
             else:
                 status = "deduplicated"
-            embedded = self._asking.embedded(one)
-            superseded, active = self._promotion.promote(change, held, one.contradicted, None, embedded)
+            embedded = self._asking.embedded(proposal)
+            superseded, active = self._promotion.promote(change, held, proposal.contradicted, None, embedded)
             status = "superseded" if superseded else status
             reason = "promoted: independent sources observed it"
             outcome = Outcome(status, "fact", held.id, reason, superseded, active)
@@ -95,85 +95,97 @@ class Facts:
         return outcome
 
     def write_alone(self, change: Change, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Write facts that stand alone (:func:`stands_alone`): as :meth:`write` does with one after the other."""
+        """Write facts that stand alone (:func:`stands_alone`): the same result as :meth:`write` for each in turn."""
         is_single = self._context.is_single
         facts = []
-        for one in proposals:
-            assert one.target is not None
+        for proposal in proposals:
+            assert proposal.target is not None
             facts.append(
-                alone(self._row(change, one, one.target, one.hash, one.detail), change.now, is_single)
+                alone(
+                    self._row(change, proposal, proposal.target, proposal.hash, proposal.detail),
+                    change.now,
+                    is_single,
+                )
             )
         documents = documents_in(change)
-        for one, fact in zip(proposals, facts, strict=True):
-            documents.put(fact.row, one.embedded or self._asking.embedded(one), documents=fact.documents)
+        for proposal, fact in zip(proposals, facts, strict=True):
+            documents.put(
+                fact.row, proposal.embedded or self._asking.embedded(proposal), documents=fact.documents
+            )
         insert_new(change, "memory_fact", *[fact.row for fact in facts])
         return [fact.outcome for fact in facts]
 
-    def _fact_in(self, change: Change, one: Proposal, scope: Scope) -> Outcome:
-        """Write a fact into exactly this scope, unless it is known there; a tenant's own as provisional."""
-        candidate: FactCandidate = one.candidate
+    def _fact_in(self, change: Change, proposal: Proposal, scope: Scope) -> Outcome:
+        """Write a fact into exactly this scope, unless it is known there; in the tenant's own scope as provisional."""
+        candidate: FactCandidate = proposal.candidate
         connection, names = change.connection, names_of(scope)
         for id in candidate.replaces:
             if next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names, id)), None) is None:
                 raise Unfit(f"replaces: expected ids of facts of this scope, got {id!r}")
-        hash = one.hash if scope == one.target else hash_in(connection, scope, candidate.content)
-        held, extends = self._living(change, one, scope, hash)
+        hash = proposal.hash if scope == proposal.target else hash_in(connection, scope, candidate.content)
+        held, extends = self._living(change, proposal, scope, hash)
         if held is not None:
-            return self._restate(change, held, one)
-        detail = one.detail
-        if extends is not None:  # its class and its names hold of what says more, too
+            return self._restate(change, held, proposal)
+        detail = proposal.detail
+        if extends is not None:  # its sensitivity and its names also apply to the longer statement
             detail = _merged_detail(extends, detail, valued=True)
         if scope.user is None and scope.agent is None:
-            row = self._row(change, one, scope, hash, detail)
-            if one.topics:  # told last, it prevails when listed
-                slot = facts_of_slot(connection, names, one.topics, with_provisional=True)
+            row = self._row(change, proposal, scope, hash, detail)
+            if proposal.topics:  # the latest recorded statement prevails when listed
+                slot = facts_of_slot(connection, names, proposal.topics, with_provisional=True)
                 row = row._replace(recorded_at=next_recorded(change.now, slot))
             insert_new(change, "memory_fact", row)
             return Outcome("written", "fact", row.id, _PROVISIONAL, active=False)
         is_assertion = (
             candidate.single is False and candidate.relation == "asserts" and not candidate.replaces
         )
-        asserted = (hash, one.value_hash) if is_assertion else None
-        rivals = self._slots.rivals(connection, names, one.topics, asserted=asserted)
-        contradicted = () if one.is_decided else self._asking.contradicted(one, rivals)
-        beside, embedded = rows_beside(connection, rivals), one.embedded or self._asking.embedded(one)
-        row = self._row(change, one, scope, hash, detail)
+        asserted = (hash, proposal.value_hash) if is_assertion else None
+        rivals = self._slots.rivals(connection, names, proposal.topics, asserted=asserted)
+        contradicted = () if proposal.is_decided else self._asking.contradicted(proposal, rivals)
+        beside = rows_beside(connection, rivals)
+        embedded = proposal.embedded or self._asking.embedded(proposal)
+        row = self._row(change, proposal, scope, hash, detail)
         fact = entered(row, rivals, beside, contradicted, change.now, self._context.is_single)
-        ended = self._slots.write(change, fact, rivals, embedded, one.source.author)
+        ended = self._slots.write(change, fact, rivals, embedded, proposal.source.author)
         if not ended:
             return fact.outcome
         extended = None if extends is None else extends.id
         return superseding(fact.outcome, candidate.relation, ended[0], extended)
 
     @staticmethod
-    def _row(change: Change, one: Proposal, scope: Scope, hash: bytes, detail: bytes | None) -> FactRow:
+    def _row(change: Change, proposal: Proposal, scope: Scope, hash: bytes, detail: bytes | None) -> FactRow:
         return fact_row(
-            one,
+            proposal,
             scope,
             ids=new_ids("fact", "slot"),
             now=change.now,
-            policy_version=policy_version(change, scope.tenant, one.source),
+            policy_version=policy_version(change, scope.tenant, proposal.source),
             hash=hash,
             detail=detail,
         )
 
     def _living(
-        self, change: Change, one: Proposal, scope: Scope, hash: bytes
+        self, change: Change, proposal: Proposal, scope: Scope, hash: bytes
     ) -> tuple[FactRow | None, FactRow | None]:
-        """The living fact of this scope that says the same, and, without one, that of the same value which says less;
-        one that has expired is deleted, it is not living."""
-        connection, candidate, about = change.connection, one.candidate, one.topic
-        by_value = one.value_hash is not None and bool(about)
-        if one.is_new and not by_value and scope == one.target and not documents_in(change).has_changed:
+        """Return the living fact of this scope that says the same, or else (None, the fact of the same value that says
+        less). An expired fact is not living: it is deleted."""
+        connection, candidate, about = change.connection, proposal.candidate, proposal.topic
+        by_value = proposal.value_hash is not None and bool(about)
+        if (
+            proposal.is_new
+            and not by_value
+            and scope == proposal.target
+            and not documents_in(change).has_changed
+        ):
             return None, None
-        marks = ", ".join("?" * len(one.topics)) or "NULL"
+        marks = ", ".join("?" * len(proposal.topics)) or "NULL"
         same, values = (
             f"hash = ? AND (topic IN ({marks}) OR length(topic) = 0 OR length(?) = 0)",
-            [hash, *one.topics, about],
+            [hash, *proposal.topics, about],
         )
-        if one.value_hash is not None and about and candidate.relation == "asserts":
+        if proposal.value_hash is not None and about and candidate.relation == "asserts":
             same = f"({same} OR value_hash = ? AND topic IN ({marks}))"
-            values += [one.value_hash, *one.topics]
+            values += [proposal.value_hash, *proposal.topics]
         found = rows_where(
             connection,
             "fact",
@@ -181,13 +193,13 @@ class Facts:
             "ORDER BY hash = ? DESC, topic = ? DESC, created_at, id",
             (*names_of(scope), *values, hash, about),
         )
-        said_at = change.now if one.said_at is None else one.said_at
+        said_at = change.now if proposal.said_at is None else proposal.said_at
         less = None
         for row in list(found):
             if row.expires_at is not None and row.expires_at <= change.now:
                 self._drop_fact(change, row)
-            elif _says_the_same(row, one, said_at):
-                more = False if row.hash == hash else _says_more(row, one)
+            elif _says_the_same(row, proposal, said_at):
+                more = False if row.hash == hash else _says_more(row, proposal)
                 if more is False:
                     return row, None
                 less = row if more and less is None else less
@@ -200,30 +212,32 @@ class Facts:
             remove(change, row, "expired")
             self._promotion.unshare(change, row)
 
-    def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
-        """What is said again holds at least as long and as surely, is not old, and gains what it lacked."""
-        confidence = max(held.confidence, one.candidate.confidence)
-        until = None if None in (held.expires_at, one.expires_at) else max(held.expires_at, one.expires_at)  # type: ignore[type-var]
+    def _restate(self, change: Change, held: FactRow, proposal: Proposal) -> Outcome:
+        """Restate a fact: extend its expiry, raise its confidence, clear its fading, and fill in missing fields."""
+        confidence = max(held.confidence, proposal.candidate.confidence)
+        until = None
+        if held.expires_at is not None and proposal.expires_at is not None:
+            until = max(held.expires_at, proposal.expires_at)
         values: dict[str, Any] = {"confidence": confidence, "expires_at": until, "faded": 0}
-        if not held.topic and one.topic:
-            single = None if one.candidate.single is None else int(one.candidate.single)
+        if not held.topic and proposal.topic:
+            single = None if proposal.candidate.single is None else int(proposal.candidate.single)
             values.update(
-                subject=one.candidate.subject,
-                predicate=one.candidate.predicate,
-                topic=one.topic,
+                subject=proposal.candidate.subject,
+                predicate=proposal.candidate.predicate,
+                topic=proposal.topic,
                 single=single,
             )
-        valued = held.value_hash is None and one.value_hash is not None
-        values["detail"] = _merged_detail(held, one.detail, valued=valued)
+        valued = held.value_hash is None and proposal.value_hash is not None
+        values["detail"] = _merged_detail(held, proposal.detail, valued=valued)
         if valued:
-            values["value_hash"] = one.value_hash
+            values["value_hash"] = proposal.value_hash
         if held.status == "active":
-            said_at = change.now if one.said_at is None else one.said_at
+            said_at = change.now if proposal.said_at is None else proposal.said_at
             joins, rivals = "topic" in values, [held]
             affirms = joins or _affirms(held, said_at)
-            if affirms and one.topics:
+            if affirms and proposal.topics:
                 names = names_of(scope_in(held))
-                rivals += facts_of_slot(change.connection, names, one.topics, with_provisional=True)
+                rivals += facts_of_slot(change.connection, names, proposal.topics, with_provisional=True)
             recorded_at = next_recorded(change.now, rivals)
             if affirms:
                 again = [said_at, recorded_at]
@@ -239,57 +253,64 @@ class Facts:
         else:
             fresh = held._replace(**values, last_used_at=change.now, updated_at=change.now)
             update_fact(change, held, fresh, ("last_used_at", "updated_at", *values))
-            log(change, held.id, "restated", one.source.author, one.source.run)
+            log(change, held.id, "restated", proposal.source.author, proposal.source.run)
             if held.status == "active":
                 documents_in(change).put(fresh, before=held)
                 if (fresh.affirmed, fresh.topic, fresh.expires_at, fresh.value_hash) != (
                     held.affirmed, held.topic, held.expires_at, held.value_hash,
                 ):  # fmt: skip
-                    if one.topics:
-                        self._slots.project(change, names_of(scope_in(fresh)), one.topics, None)
+                    if proposal.topics:
+                        self._slots.project(change, names_of(scope_in(fresh)), proposal.topics, None)
                     else:
                         self._slots.project_around(change, fresh, None, None)
         fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
         active = is_in_force(fresh, change.now)
-        return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
+        return Outcome("deduplicated", "fact", held.id, "already known", active=active)
 
 
-def stands_alone(one: Proposal) -> bool:
-    """Whether a proposal is a fact that concerns no other one, as long as no document of its change was changed: one in
-    no slot that replaces nothing, unless its content is known. Those of one batch are inserted together."""
-    return one.is_new and not one.topics and not one.about_tenant and not one.candidate.replaces
+def stands_alone(proposal: Proposal) -> bool:
+    """Whether a proposal is a fact that cannot affect another, provided that its change has changed no document: a fact
+    without a slot that replaces nothing and whose content is not known yet. Those of one batch are inserted together.
+    """
+    return (
+        proposal.is_new
+        and not proposal.topics
+        and not proposal.about_tenant
+        and not proposal.candidate.replaces
+    )
 
 
-def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
-    """Whether a living fact is what a candidate says again: the same relation, and no other time."""
-    if (row.relation or "asserts") != one.candidate.relation:
+def _says_the_same(row: FactRow, proposal: Proposal, said_at: int) -> bool:
+    """Whether a candidate restates a living fact: the same relation and the same time."""
+    if (row.relation or "asserts") != proposal.candidate.relation:
         return False
     if row.status == "provisional":
-        return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
-    if one.valid_from is None and one.valid_until is None:
+        return (row.valid_from, row.valid_until) == (proposal.valid_from, proposal.valid_until)
+    if proposal.valid_from is None and proposal.valid_until is None:
         if row.valid_from is not None or row.valid_until is not None:
             return holds_at(row, said_at)
         times = holds_of(row)
         return not times or times[-1][1] is None or said_at < times[-1][1]
-    return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
+    return (row.valid_from, row.valid_until) == (proposal.valid_from, proposal.valid_until)
 
 
-def _says_more(row: FactRow, one: Proposal) -> bool | None:
-    """Whether a candidate says more of a value than a fact does; False: it says no more, None: something else."""
+def _says_more(row: FactRow, proposal: Proposal) -> bool | None:
+    """Whether a candidate says more about a value than a fact does. False: it says no more; None: something else."""
     return says_more(
         row.content,
-        one.candidate.content,
-        value=value_words(one.candidate.value),
+        proposal.candidate.content,
+        value=value_words(proposal.candidate.value),
         subject=row.subject,
         predicate=row.predicate,
     )
 
 
 def _affirms(row: FactRow, said_at: int) -> bool:
-    """Whether it is kept that a fact was said again: where that can matter, and once a day.
+    """Whether to record that a fact was said again: only where it can matter, and at most once a day.
 
-    It matters if it is not in force then, because another value came between; if another value may come between, which
-    only predicates with one value at a time know; or if it was said before it was told first.
+    It matters if the fact is not in force at that time, because another value came between; if another value may still
+    come between, which is possible only for predicates with one value at a time; or if it was said before the first
+    known time.
     """
     if row.valid_from is not None or row.valid_until is not None:
         return False
@@ -297,18 +318,18 @@ def _affirms(row: FactRow, said_at: int) -> bool:
         return True
     first = row.created_at if row.said_at is None else row.said_at
     known = [first, *(said for said, _ in affirmed_of(row))]
-    return row.single != 0 and all(said_at // _DAY_US != one // _DAY_US for one in known)
+    return row.single != 0 and all(said_at // _DAY_US != time // _DAY_US for time in known)
 
 
 def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> bytes | None:
     """Return the detail of a fact that is said again.
 
     Args:
-        held: as it is known.
-        restated: the detail of what is said now.
-        valued: whether that brings the value that the fact lacked, and with it the rest.
+        held: the known fact.
+        restated: the detail of the new statement.
+        valued: whether the new statement supplies the value that the fact lacked, and with it the rest of the detail.
 
-    A class that the fact has stays; one that it lacked is taken over. What it said earlier is left out.
+    A sensitivity that the fact has stays; a missing one is taken over. The recorded earlier states are left out.
     """
     before, again = said_now(held), {} if restated is None else json.loads(restated)
     merged = {**before, **again} if valued else dict(before)

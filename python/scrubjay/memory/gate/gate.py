@@ -1,8 +1,8 @@
 """The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
-Classify, resolve the scope, verify by kind (:mod:`scrubjay.memory.model.proposal`), then read what is known, embed and
-judge (:mod:`scrubjay.memory.ledger.asking`): all before the file is locked. Then, in the writer's turn: deduplicate,
-supersede, decide the status, write row, document and log together. What that is for each kind is in
+Before the file is locked: classify, resolve the scope, verify by kind (:mod:`scrubjay.memory.model.proposal`), then
+read what is known, embed and judge (:mod:`scrubjay.memory.ledger.preparation`). In the writer's turn: deduplicate,
+supersede, decide the status, and write row, document and log together; for each kind in
 :mod:`scrubjay.memory.gate.facts`, `episodes`, `preferences` and `policies`.
 """
 
@@ -16,14 +16,14 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
+from scrubjay.memory.gate.confirmation import Standing
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts, stands_alone
 from scrubjay.memory.gate.policies import policy_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
-from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.ledger.asking import Asking
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import documents_in
+from scrubjay.memory.ledger.preparation import Asking
 from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.model.candidates import (
     Candidate,
@@ -38,12 +38,12 @@ from scrubjay.memory.model.checking import (
 from scrubjay.memory.model.content import as_kept, checked_str
 from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.new_facts import UNFELT
+from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Unfit
-from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _log = logging.getLogger("scrubjay.memory")
 
@@ -51,11 +51,11 @@ Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 
 class Gate:
-    """What decides what is remembered.
+    """The gate of a memory.
 
     Args:
-        context: of the memory.
-        asking, facts, standing: of the same.
+        context: the context of the memory.
+        asking, facts, standing: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, asking: Asking, facts: Facts, standing: Standing) -> None:
@@ -71,30 +71,30 @@ class Gate:
         source: Provenance | str,
         raise_if_rejected: bool = False,
     ) -> Outcome:
-        """Propose something to remember. The gate decides whether, where and with which status.
+        """Propose something to remember. The gate decides whether, where and with which status it is written.
 
         Args:
             candidate: a :class:`FactCandidate`, :class:`PreferenceCandidate`, :class:`EpisodeCandidate` or
                 :class:`PolicyCandidate`, a mapping with its fields (and perhaps `kind`), or a str, which is a fact.
-            scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
-                policy by the tenant, a fact or episode where it was proposed (a preference or episode in the tenant's
-                own scope is for all of its users). Only a fact whose subject is the tenant
-                itself can become the tenant's: it is provisional, and promoted when two independent sources (other
-                runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
-                confirmed. Proposed in the scope of a user or agent it is kept there until then.
+            scope: the scope on whose behalf it is proposed. The record is kept in the narrowest scope that fits: a
+                preference by the user, a policy by the tenant, a fact or episode where it was proposed (a preference
+                or episode in the tenant's own scope is for all of its users). Only a fact whose subject is the tenant
+                itself can become the tenant's: it is provisional, and promoted when two independent sources (different
+                runs, and different users or, outside of a user's scope, different authors) have observed it, or when
+                it is confirmed. If it was proposed in the scope of a user or agent, it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
-            raise_if_rejected: write nothing and raise instead of returning an outcome that is `rejected`.
+            raise_if_rejected: write nothing and raise instead of returning a `rejected` outcome.
 
         Returns:
-            `written`, `deduplicated` (`id` is of the record that says so already), `superseded` (written in the place
-            of `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`) and logged as a
-            warning by `scrubjay.memory`. An outcome that is `rejected` is false.
+            `written`, `deduplicated` (`id` names the record that already says so), `superseded` (written in place of
+            `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`) and logged as a warning
+            by `scrubjay.memory`. A `rejected` outcome is false.
 
         Raises:
-            RejectedError: it was refused, and `raise_if_rejected` is set.
-            TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
-            EmbedderError, StoreError: nothing was written. An embedder that does not answer is no error: words find the
-                record, and it is embedded later.
+            RejectedError: it was rejected, and `raise_if_rejected` is set.
+            TypeError, ValueError: an argument has a wrong type, or metadata that cannot be stored.
+            EmbedderError, StoreError: nothing was written. An unavailable embedder is not an error: the record is
+                found by keywords, and embedded later.
         """
         return self.propose_all([(candidate, scope, source)], raise_if_rejected=raise_if_rejected)[0]
 
@@ -105,16 +105,16 @@ class Gate:
         revoke: Iterable[tuple[str, Scope, str]] = (),
         raise_if_rejected: bool = False,
     ) -> list[Outcome]:
-        """Propose several things in one transaction, in their order; each sees those before it.
+        """Propose several candidates in one transaction, in order; each sees those before it.
 
         Args:
-            proposals: (candidate, scope, source) each, as :meth:`propose` takes them.
-            also: is called with the change and the outcomes before they are committed, to write rows of its own.
-            revoke: (id, scope, reason) of records that are revoked before anything is proposed; those that are not
-                there (any more) are passed over.
-            raise_if_rejected: raise :class:`scrubjay.RejectedError` if one of them is refused.
+            proposals: tuples (candidate, scope, source), as :meth:`propose` takes them.
+            also: called with the change and the outcomes before the commit, to write rows of its own.
+            revoke: tuples (id, scope, reason) of records to revoke before anything is proposed; missing records are
+                skipped.
+            raise_if_rejected: raise :class:`scrubjay.RejectedError` if a proposal is rejected.
 
-        What any of it raises leaves nothing written.
+        If anything raises, nothing is written.
         """
         proposals = list(proposals)
         proposed = [
@@ -125,11 +125,11 @@ class Gate:
         self._asking.gather(proposed)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in proposed] + [scope.tenant for _, scope, _ in revoke]
-        of = _written(proposed) | {scope for _, scope, _ in revoke}
-        if also is not None:  # it may be about the tenant
-            of |= {Scope(tenant) for tenant in tenants}
+        owners = _written(proposed) | {scope for _, scope, _ in revoke}
+        if also is not None:  # it may write rows of the tenant
+            owners |= {Scope(tenant) for tenant in tenants}
         is_keyed = self._context.store.cipher.ring is not None
-        with self._context.changing("proposing", tenants, of=of) as change:
+        with self._context.changing("proposing", tenants, of=owners) as change:
             for id, scope, reason in revoke:
                 self._standing.revoke_in(change, id, scope, reason, None)
             if is_keyed:
@@ -153,7 +153,7 @@ class Gate:
         return outcomes
 
     def _prepared(self, proposal: Proposed, place: str) -> Proposal:
-        """Hold one proposal to its form; what is wrong with it is said with its place."""
+        """Validate one proposal; an error message starts with its place."""
         candidate, scope, source = proposal
         try:
             return prepared(
@@ -173,15 +173,15 @@ class Gate:
         source: Provenance | str = "direct",
         **fields: Any,
     ) -> Outcome:
-        """Write a record through the gate: the same as proposing a candidate of this kind with these fields.
+        """Write a record through the gate: proposes a candidate of this kind with these fields.
 
         Args:
-            content: a fact's content, an episode's summary, the text of a preference or policy (or, if it is not a
-                str, its value).
-            scope: on whose behalf.
-            kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (they need `key`).
+            content: a fact's content, an episode's summary, or the text of a preference or policy (if it is not a
+                str: its value).
+            scope: the scope on whose behalf it is written.
+            kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (both need `key`).
             source: the run it comes from.
-            fields: further ones of the candidate.
+            fields: further fields of the candidate.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -211,17 +211,16 @@ class Gate:
         """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
 
         Args:
-            key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
-                force.
-            text: the rule as prompts show it; or, if it is not a str, its value.
-            tenant: whose.
+            key: the subject of the policy. Of the confirmed versions of a key, the newest within its times is in force.
+            text: the rule as prompts show it; if it is not a str: its value.
+            tenant: the tenant that the policy belongs to.
             value: any JSON value for programs (``{"max_auto_approve_usd": 500}``); None: the text. Without a text,
                 prompts show the value as JSON on one line.
-            type: what sort of policy it is ("compliance", "guardrail", "approval").
-            effective_from, effective_until: when it is in force; by default from now on, for good.
-            by: who takes responsibility; see :meth:`confirm`.
-            source: the run that it comes from.
-            sensitivity: its class, a name of yours, which reading calls can leave out (`without`).
+            type: the type of the policy ("compliance", "guardrail", "approval").
+            effective_from, effective_until: when it is in force; by default from now on, without end.
+            by: the name of the person who is responsible; see :meth:`confirm`.
+            source: the run it comes from.
+            sensitivity: its class, a name of your choice; reading calls can exclude it (`without`).
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -249,18 +248,18 @@ class Gate:
         provenance: Provenance | str = "direct",
         sensitivity: str = "",
     ) -> Outcome:
-        """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
-        of its key. The same as proposing a :class:`PreferenceCandidate`.
+        """Write a preference of a user or, if `scope` names no user, of the tenant: it then holds for all users who
+        have no preference with its key. The same as proposing a :class:`PreferenceCandidate`.
 
         Args:
-            key: what it is about; a new one replaces the old one of its key.
-            text: the wish as prompts show it; or, if it is not a str, its value.
-            scope: whose.
+            key: the subject of the preference; a new one replaces the old one with its key.
+            text: the preference as prompts show it; if it is not a str: its value.
+            scope: the scope of the user, or the tenant's own.
             value, type: as for :meth:`policy`.
             source: "user_stated", "inferred" or "admin_set".
             confidence: 0 to 1; preferences need 0.5.
-            expires_at, ttl: from when on it does not hold any more.
-            provenance: the run that it comes from.
+            expires_at, ttl: when it expires, as a time or as a duration from now.
+            provenance: the run it comes from.
             sensitivity: as for :meth:`policy`.
 
         Raises:
@@ -274,53 +273,58 @@ class Gate:
 
     # ------------------------------------------------------------------ in the writer's turn
 
-    def _decide(self, change: Change, one: Proposal) -> Outcome:
-        if one.unfit:
-            return self._reject(change, one, one.unfit)
+    def _decide(self, change: Change, proposal: Proposal) -> Outcome:
+        if proposal.unfit:
+            return self._reject(change, proposal, proposal.unfit)
         try:
-            if one.kind == "fact":
-                return self._facts.write(change, one)
-            if one.kind == "episode":
-                return write_episode(change, one, self._asking)
-            if one.kind == "preference":
-                return write_preference(change, one)
-            window = one.begins_at, one.expires_at
-            return write_policy(change, one.candidate, one.scope.tenant, window, one.source)
+            if proposal.kind == "fact":
+                return self._facts.write(change, proposal)
+            if proposal.kind == "episode":
+                return write_episode(change, proposal, self._asking)
+            if proposal.kind == "preference":
+                return write_preference(change, proposal)
+            window = proposal.begins_at, proposal.expires_at
+            return write_policy(change, proposal.candidate, proposal.scope.tenant, window, proposal.source)
         except Unfit as unfit:
-            return self._reject(change, one, str(unfit))
+            return self._reject(change, proposal, str(unfit))
 
-    def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
-        content = as_kept(content_of(one.kind, one.candidate))
-        write_rejection(change, one.scope, one.kind, reason, content, one.source)
-        return Outcome("rejected", one.kind, None, reason, active=False)
+    def _reject(self, change: Change, proposal: Proposal, reason: str) -> Outcome:
+        content = as_kept(content_of(proposal.kind, proposal.candidate))
+        write_rejection(change, proposal.scope, proposal.kind, reason, content, proposal.source)
+        return Outcome("rejected", proposal.kind, None, reason, active=False)
 
 
 def _written(proposals: Iterable[Proposal]) -> set[str | Scope]:
-    """Return whose rows proposals are decided by and written to, as :meth:`MemoryContext.changing` takes them.
+    """Return the scopes and tenants whose rows decide proposals or are written by them, for
+    :meth:`MemoryContext.changing`.
 
-    A statement about the tenant counts with those of all its users, and may end their copies of it. What else is read
-    of the tenant is which policy is the newest, which a row says as it is when the row is written.
+    A statement about the tenant is counted together with those of all its users, and may end their copies of it. The
+    only other thing read from the tenant is the newest version of a policy, which a row records as of its own write.
     """
-    of: set[str | Scope] = set()
-    for one in proposals:
-        of.add(one.scope)  # a refusal is noted there
-        if one.about_tenant:
-            of.add(one.scope.tenant)
-        elif one.target is not None:
-            of.add(one.target)
-    return of
+    owners: set[str | Scope] = set()
+    for proposal in proposals:
+        owners.add(proposal.scope)  # a rejection is recorded there
+        if proposal.about_tenant:
+            owners.add(proposal.scope.tenant)
+        elif proposal.target is not None:
+            owners.add(proposal.target)
+    return owners
 
 
 def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:
-    place, first = next((place, one) for place, one in enumerate(outcomes) if not one)
+    place, first = next((place, outcome) for place, outcome in enumerate(outcomes) if not outcome)
     where = f"proposals[{place}]: " if len(outcomes) > 1 else ""
     return RejectedError(f"{where}a {first.kind} was rejected: {first.reason}", outcomes)
 
 
-def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:
-    if not isinstance(one, (tuple, list)) or len(one) != 3:
-        raise TypeError(f"{name}: expected (id, scope, reason), got {type(one).__name__}")
-    return checked_str(one[0], f"{name}.id"), checked_scope(one[1]), checked_str(one[2], f"{name}.reason")
+def _checked_revocation(revocation: Any, name: str) -> tuple[str, Scope, str]:
+    if not isinstance(revocation, (tuple, list)) or len(revocation) != 3:
+        raise TypeError(f"{name}: expected (id, scope, reason), got {type(revocation).__name__}")
+    return (
+        checked_str(revocation[0], f"{name}.id"),
+        checked_scope(revocation[1]),
+        checked_str(revocation[2], f"{name}.reason"),
+    )
 
 
 def _raised(outcome: Outcome) -> None:

@@ -1,8 +1,8 @@
-"""Versions of policies: of a tenant, or global.
+"""Versions of policies, of a tenant or global.
 
-A global policy is written and revoked by whoever runs the service, never on behalf of a scope. Its row names no tenant
-('') and is in the clear, whatever is encrypted. A tenant's policy of the same key goes before a global one, unless that
-is mandatory (:func:`prevailing`).
+A global policy is written and revoked by the operator of the service, never on behalf of a scope. Its row names no
+tenant ('') and is stored in the clear even where tenants are encrypted. A tenant's policy with the same key takes
+precedence over a global one, unless the global one is mandatory (:func:`prevailing`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from scrubjay.memory.ledger.rows import find_row, insert, new_id, rows_where
 from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
 from scrubjay.memory.model.checking import checked_source, verify
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE
 from scrubjay.memory.model.proposal import Window, window_of
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
-from scrubjay.memory.model.ruling import EVERYWHERE
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def policy_of(
@@ -36,7 +36,7 @@ def policy_of(
     type: str,
     sensitivity: str = "",
 ) -> PolicyCandidate:
-    """Return the candidate of a policy whose text may be its value."""
+    """Return the candidate of a policy; `text` may be its value."""
     text, value = said(text, value)
     return PolicyCandidate(key, text, effective_from, effective_until, value, type, sensitivity)
 
@@ -50,8 +50,8 @@ def write_policy(
     *,
     mandatory: bool = False,
 ) -> Outcome:
-    """Write the next version of a policy, provisional, unless the newest one says the same for the same time."""
-    given, ends_at = window
+    """Write the next version of a policy as provisional, unless the newest version has the same content and times."""
+    since_us, ends_at = window
     detail = kept_detail(
         value=candidate.value, type=candidate.type, mandatory=mandatory, sensitivity=candidate.sensitivity
     )
@@ -65,7 +65,7 @@ def write_policy(
         None,
     )
     if latest is not None and latest.status != "revoked":
-        same_window = latest.expires_at == ends_at and given in (None, latest.begins_at)
+        same_window = latest.expires_at == ends_at and since_us in (None, latest.begins_at)
         is_classified = bool(candidate.sensitivity) and not getattr(record_of(latest), "sensitivity", "")
         if same_window and not is_classified and is_same(latest, candidate.text, detail):
             active = latest.status == "active"
@@ -77,7 +77,7 @@ def write_policy(
         user="",
         agent="",
         status="provisional",
-        begins_at=change.now if given is None else given,
+        begins_at=change.now if since_us is None else since_us,
         expires_at=ends_at,
         created_at=change.now,
         **provenance_columns(change, tenant, source),
@@ -89,7 +89,7 @@ def write_policy(
     )
     insert(change.connection, "memory_policy", row)
     log(change, id, "written", source.author)
-    return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
+    return Outcome("written", "policy", id, "provisional: it needs a confirmation", active=False)
 
 
 def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
@@ -101,7 +101,7 @@ def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
     log(change, row.id, "confirmed", by)
     reason = f"confirmed by {by}"
     if not is_global(row) and _is_mandatory(change, row.key):
-        reason += "; the global policy of this key is mandatory and goes before it"
+        reason += "; the global policy of this key is mandatory and overrides it"
     return Outcome("written", "policy", row.id, reason)
 
 
@@ -109,7 +109,7 @@ def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
 
 
 def _is_mandatory(change: Change, key: str) -> bool:
-    """Whether the global policy of a key that is in force now is mandatory."""
+    """Whether the global policy in force now for a key is mandatory."""
     rows = rows_where(
         change.connection,
         "policy",
@@ -124,10 +124,10 @@ def _is_mandatory(change: Change, key: str) -> bool:
 def write_global(
     context: MemoryContext, candidate: PolicyCandidate, *, by: str, source: Provenance | str, mandatory: bool
 ) -> Outcome:
-    """Write the next version of a global policy, in force at once or from its time on.
+    """Write the next version of a global policy; it is in force at once, or from its start time on.
 
     Raises:
-        TypeError, ValueError: an argument is not as it should be; nothing is written, not even a rejection.
+        TypeError, ValueError: an argument is invalid; nothing is written, not even a rejection.
     """
     by, source = named(by, "by"), checked_source(source)
     if not isinstance(mandatory, bool):
@@ -150,8 +150,8 @@ def revoke_global(context: MemoryContext, id: str, *, reason: str, by: str) -> N
     """Take a version of a global policy out of force permanently; its row stays.
 
     Raises:
-        KeyError: no global policy that is not revoked has this id.
-        TypeError, ValueError: no reason, or no name.
+        KeyError: no global policy with this id exists that is not revoked.
+        TypeError, ValueError: the reason or the name is invalid or empty.
     """
     reason, by = named(reason, "reason"), named(by, "by")
     with context.changing("revoking a global policy", of=[EVERYWHERE]) as change:

@@ -14,15 +14,15 @@ from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.rows import PreferenceRow
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
-def write_preference(change: Change, one: Proposal) -> Outcome:
-    """Write a preference in the place of that of its key, or say why it stays."""
-    candidate: PreferenceCandidate = one.candidate
-    assert one.target is not None
+def write_preference(change: Change, proposal: Proposal) -> Outcome:
+    """Write a preference in place of the one with its key, or return why the existing one stays."""
+    candidate: PreferenceCandidate = proposal.candidate
+    assert proposal.target is not None
     connection, now = change.connection, change.now
-    tenant, user, _ = names_of(one.target)
+    tenant, user, _ = names_of(proposal.target)
     held: PreferenceRow | None = next(
         rows_where(
             connection,
@@ -42,21 +42,21 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
             if says_the_same:
                 return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
             raise Unfit(
-                f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
+                f"key: {candidate.key!r} is {held.source}, which an inferred preference does not replace"
             )
         same = says_the_same and held.source == candidate.source
-        if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
-            _classify(change, held, candidate.sensitivity, one.source.author)
-            return Outcome("deduplicated", "preference", held.id, "the same is known")
+        if same and held.expires_at == proposal.expires_at and held.confidence >= candidate.confidence:
+            _classify(change, held, candidate.sensitivity, proposal.source.author)
+            return Outcome("deduplicated", "preference", held.id, "already known")
     id = new_id("preference")
-    said_at = now if one.said_at is None else min(one.said_at, now)
+    said_at = now if proposal.said_at is None else min(proposal.said_at, now)
     late = held is not None and said_at < held.created_at
     if held is not None and not late:
         connection.execute(
             "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
             (id, max(said_at, held.created_at), held.id),
         )
-        log(change, held.id, "superseded", one.source.author, id)
+        log(change, held.id, "superseded", proposal.source.author, id)
     row = PreferenceRow(
         id=id,
         tenant=tenant,
@@ -64,9 +64,9 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
         agent="",
         status="superseded" if late else "active",
         begins_at=None,
-        expires_at=one.expires_at,
+        expires_at=proposal.expires_at,
         created_at=said_at,
-        **provenance_columns(change, tenant, one.source),
+        **provenance_columns(change, tenant, proposal.source),
         key=candidate.key,
         text=candidate.text,
         source=candidate.source,
@@ -76,29 +76,31 @@ def write_preference(change: Change, one: Proposal) -> Outcome:
         detail=detail,
     )
     insert(connection, "memory_preference", row)
-    log(change, id, "written", one.source.author)
+    log(change, id, "written", proposal.source.author)
     if late:
-        return Outcome("written", "preference", id, "what was said later holds", active=False)
+        return Outcome("written", "preference", id, "a later statement is in force", active=False)
     if held is None:
         return Outcome("written", "preference", id)
     return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
 
 
 def _classify(change: Change, held: PreferenceRow, sensitivity: str, by: str | None) -> None:
-    """Give a preference that has no class the one that it was said again with."""
+    """Add the sensitivity of a restatement to a preference that has none."""
     detail = {} if held.detail is None else json.loads(held.detail)
     if not sensitivity or detail.get("sensitivity"):
         return
-    kept = sealed_columns(change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)})
+    sealed = sealed_columns(
+        change.connection, held, {"detail": kept_detail(**detail, sensitivity=sensitivity)}
+    )
     change.connection.execute(
         "UPDATE memory_preference SET detail = ?, updated_at = ? WHERE id = ?",
-        (kept["detail"], change.now, held.id),
+        (sealed["detail"], change.now, held.id),
     )
     log(change, held.id, "restated", by)
 
 
 def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
-    """When the next preference of a key was said after another that is told late."""
+    """Return when the next preference of a key was said, for one that was said before it and is written after it."""
     (after,) = connection.execute(
         "SELECT min(created_at) FROM memory_preference "
         "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",

@@ -1,4 +1,4 @@
-"""Facts of a tenant: provisional until independent sources or a person speak for them, then in force for all."""
+"""Facts of a tenant: provisional until independent sources or a person confirm them, then in force for all users."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.projection import Held
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 class Promotion:
-    """What brings a tenant's fact into force, and takes its copies in narrower scopes back.
+    """Brings a tenant's fact into force, and takes its copies in narrower scopes out of it.
 
     Args:
-        context: of the memory.
-        slots: of the same.
+        context: the context of the memory.
+        slots: the slots of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots) -> None:
@@ -39,9 +39,9 @@ class Promotion:
         by: str | None,
         embedded: Embedded,
     ) -> tuple[str | None, bool]:
-        """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room.
+        """Bring a tenant's provisional fact into force; its copies in the scopes that observed it go out of force.
 
-        Return the first that it ended, and whether it is in force now.
+        Return the id of the first fact that it ended, and whether it is in force now.
         """
         connection = change.connection
         topics = topics_in(connection, row.tenant, row.subject, row.predicate) or (
@@ -49,8 +49,8 @@ class Promotion:
         )
         names = (row.tenant, row.user, row.agent)
         slot = facts_of_slot(connection, names, topics, with_provisional=True) if topics else []
-        others = [one for one in slot if one.id != row.id]
-        rivals = [one for one in others if one.status != "provisional"]
+        others = [fact for fact in slot if fact.id != row.id]
+        rivals = [fact for fact in others if fact.status != "provisional"]
         if row.relation is None or (row.single is None and hasattr(self._context.judge, "is_single")):
             is_single = self._context.is_single(row.predicate, row.content)
             single = None if is_single is None else int(is_single)
@@ -58,7 +58,7 @@ class Promotion:
                 relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
             )
         ids = [*ids_of(row, "replaces"), *(id for id, is_so in contradicted.items() if is_so)]
-        recorded_at = next_recorded(change.now, others)  # later than those that wait, too
+        recorded_at = next_recorded(change.now, others)  # later than the provisional ones, too
         fresh = row._replace(
             status="active",
             decided_by=by,
@@ -87,9 +87,9 @@ class Promotion:
         return ended[0] if ended else None, is_in_force(fresh, change.now)
 
     def share(self, change: Change, row: FactRow, by: str | None) -> None:
-        """Let a tenant's fact speak for the copies of it in the scopes that observed it."""
+        """Take a tenant fact's copies, in the scopes that observed it, out of force: the fact stands for them."""
         connection = change.connection
-        ids = connection.execute(  # their rows may be in other homes than what says who observed
+        ids = connection.execute(  # the facts may be in other homes than the observations
             "SELECT DISTINCT fact FROM memory_observation WHERE tenant = ? AND hash = ? AND fact <> ?",
             (row.tenant, row.hash, row.id),
         ).fetchall()
@@ -113,8 +113,8 @@ class Promotion:
             log(change, copy.id, "superseded", by, id)
 
     def unshare(self, change: Change, gone: FactRow) -> None:
-        """Let the copies of a tenant's fact that is gone speak for themselves again."""
-        if gone.user or gone.agent:  # no other one is a copy of it
+        """Bring the copies of a deleted fact of the tenant back into force."""
+        if gone.user or gone.agent:  # only facts of the tenant itself have copies
             return
         condition, values = "+tenant = ? AND shared_as = ?", (gone.tenant, gone.id)
         for copy in list(rows_where(change.connection, "fact", condition, values)):

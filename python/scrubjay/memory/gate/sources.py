@@ -1,15 +1,15 @@
-"""What rows say of the source that they come from."""
+"""Provenance columns of rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from scrubjay.memory.model.candidates import Provenance
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[str, Any]:
-    """Return what a row says of its source."""
+    """Return the columns of a row that name its source."""
     return {
         "source_run": source.run,
         "source_turn": source.turn,
@@ -20,7 +20,7 @@ def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[
 
 
 def policy_version(change: Change, tenant: str, source: Provenance) -> int:
-    """Return the number of the newest policy in force for a source, looked up if the caller does not know it."""
+    """Return the number of the newest policy in force for a source, looked up if the source does not state it."""
     version = source.policy_version
     if version is None:
         version = change.known.get(("newest policy", tenant))

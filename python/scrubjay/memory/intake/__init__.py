@@ -1,1 +1,1 @@
-"""What proposes to the gate by itself: distilled runs, folders of notes, consolidation of what is known."""
+"""Sources of proposals: distilled runs, folders of notes, consolidation of known records."""

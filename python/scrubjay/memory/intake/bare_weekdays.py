@@ -1,7 +1,7 @@
-"""English weekdays without "last" or "next": "we met on Monday" was the last one, "I will call on Monday" is the next.
+"""English weekdays without "last" or "next": "we met on Monday" is the past one, "I will call on Monday" the next.
 
-Only the verbs say which, so a day is resolved only where they leave no doubt: its clause has a past tense and no sign
-of anything else, or a future and no past. On the day itself neither is clear.
+Only the verbs decide, so a day is resolved only where they are unambiguous: its clause has a past tense and no sign of
+anything else, or a future tense and no past tense. On the same weekday neither is clear.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _PAST = frozenset(
     "chose fell felt fought found forgot gave grew heard held hurt kept knew learnt lost paid ran rang read rode sang "
     "sat sent sold slept spent spoke stood stole swam taught threw tore thought told won wore woke wrote".split()
 )
-_NOT_PAST = frozenset(  # end like a past tense
+_NOT_PAST = frozenset(  # words that end like a past tense
     "need feed speed seed bed red bleed breed succeed proceed exceed indeed used hundred".split()
 )
 _OTHER = frozenset(
     # present and habit
     "is are am isn't aren't do does don't doesn't has have always usually every often never sometimes "
-    # what is wanted, arranged or supposed, whose day is another one's
+    # verbs of wishes, arrangements and assumptions, where the day belongs to another event
     "would could should may might must can want wanted told asked decided agreed planned promised hoped booked "
     "scheduled arranged expected invited supposed reserved ordered meant needed due moved postponed set said "
     "thought heard knew unless until by".split()
@@ -42,7 +42,7 @@ _INFINITIVE = re.compile(r"\bto (?!the\b|a\b|an\b|my\b|his\b|her\b|our\b|their\b
 
 
 def bare_weekdays(text: str) -> list[tuple[int, str, int]]:
-    """Return (end, the first three letters of the day, -1 for the last or 1 for the next) of each that is clear.
+    """Return (end, first three letters of the day, -1 for the last or 1 for the next) of each unambiguous weekday.
 
     >>> bare_weekdays("We met on Monday. She will call on Friday. The shop is closed on Sunday.")
     [(16, 'mon', -1), (41, 'fri', 1)]
@@ -56,7 +56,7 @@ def bare_weekdays(text: str) -> list[tuple[int, str, int]]:
 
 
 def _clause(text: str, start: int, end: int) -> str:
-    """What stands around a day up to the next mark or conjunction."""
+    """Return the text around a day between the adjacent punctuation marks or conjunctions."""
     before = [mark.end() for mark in _CLAUSE.finditer(text, 0, start)]
     after = _CLAUSE.search(text, end)
     return text[before[-1] if before else 0 : start] + text[end : after.start() if after else len(text)]

@@ -1,9 +1,9 @@
-"""Consolidation: near-duplicates are merged and episodes summed up, by proposals to the gate.
+"""Consolidation: near-duplicates are merged and episodes summarised, by proposals to the gate.
 
-Copy on write: a merged fact is a new one, a correction that takes the place of those it was made of for all of their
-time (they say the same, so nothing changed in the world; what was known before stays known of before). Facts without
-subject and predicate, which nothing can correct, are superseded from now on. All keep their rows, and are in force
-again when the new one is revoked.
+Copy on write: a merged fact is a new one, a correction that replaces its sources for all of their time (they say the
+same, so nothing changed in the world; what was known before stays unchanged). Facts without subject and predicate,
+which cannot be corrected, are superseded from now on. All keep their rows, and are in force again if the new one is
+revoked.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from scrubjay.memory.model.wording import changes_meaning
 from scrubjay.memory.read.lookup import Lookup
 
 Merger = Callable[[Sequence[Any]], Candidate | None]
-"""Takes facts that say nearly the same, or episodes of one task type, oldest first; returns what is to stand for them,
-or None."""
+"""Takes facts that say nearly the same, or episodes of one task type, oldest first; returns the candidate that replaces
+them, or None."""
 
 _RUN = "consolidation"
 _SUMMED_UP = "consolidates"
 _MAX_PER_WORD = 200
-"""Words that more facts hold say nothing of which are alike; they are compared by their rarer words."""
+"""Words in more facts than this do not select candidates for comparison; rarer words do."""
 
 
 @dataclass(frozen=True)
 class Consolidated:
-    """What a consolidation proposed: (outcome, ids of the records that it was made of) each.
+    """The proposals of a consolidation: pairs (outcome, ids of the source records).
 
     Attributes:
         merged: facts that say the same, as one.
-        summed_up: episodes of one kind of task, as one fact.
+        summed_up: episodes of one task type, as one fact.
     """
 
     merged: tuple[tuple[Outcome, tuple[str, ...]], ...] = ()
@@ -47,31 +47,33 @@ class Consolidated:
 
     @property
     def ids(self) -> list[str]:
-        """Of the records that were written; revoking one undoes it."""
+        """Ids of the records that were written; revoking one undoes it."""
         every = (*self.merged, *self.summed_up)
         return [str(outcome.id) for outcome, _ in every if outcome.status in ("written", "superseded")]
 
 
 def merge(records: Sequence[Any]) -> Candidate | None:
-    """The merger without a model: the longest of the facts stands for all, with what the others know besides. Episodes
+    """The merger without a model: the longest fact replaces all, with the metadata and entities of the others. Episodes
     are left as they are."""
-    if not all(isinstance(one, Fact) for one in records):
+    if not all(isinstance(record, Fact) for record in records):
         return None
-    best: Fact = max(records, key=lambda one: (len(one.content), one.created_at, one.id))
+    best: Fact = max(records, key=lambda record: (len(record.content), record.created_at, record.id))
     metadata: dict[str, Any] = {}
-    for one in records:
-        metadata.update(one.metadata)
+    for record in records:
+        metadata.update(record.metadata)
     return FactCandidate(
         best.content,
         best.subject,
         best.predicate,
-        max(one.confidence for one in records),
+        max(record.confidence for record in records),
         evidence=best.evidence,
         metadata={**metadata, **best.metadata} or None,
         single=best.single,
         value=best.value,
-        entities=list(dict.fromkeys(name for one in records for name in one.entities)),
-        importance=max((one.importance for one in records if one.importance is not None), default=None),
+        entities=list(dict.fromkeys(name for record in records for name in record.entities)),
+        importance=max(
+            (record.importance for record in records if record.importance is not None), default=None
+        ),
     )
 
 
@@ -86,7 +88,7 @@ def consolidate(
     least_episodes: int,
     dry_run: bool,
 ) -> Consolidated:
-    """Propose what a merger makes of groups of records in force of exactly a scope; see `Memory.consolidate`."""
+    """Propose a merger's results for groups of records in force of exactly a scope; see `Memory.consolidate`."""
     checked_scope(scope)
     if not callable(merger):
         raise TypeError(f"merger: expected a function of records, got {type(merger).__name__}")
@@ -127,8 +129,8 @@ def consolidate(
         source = Provenance(_RUN)
         outcomes = [*gate.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
     found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
-    for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
-        found[what].append((outcome, ids))
+    for (kind, _, ids), outcome in zip(proposals, outcomes, strict=True):
+        found[kind].append((outcome, ids))
     return Consolidated(tuple(found["merged"]), tuple(found["summed_up"]))
 
 
@@ -137,19 +139,19 @@ def _kind(candidate: Candidate) -> str:
 
 
 def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]:
-    """Groups of facts of one subject and predicate that say nearly the same, each fact in one group at most."""
+    """Return groups of facts with one subject and predicate that say nearly the same; each fact is in at most one."""
     holders: dict[tuple[str, str, str], list[int]] = {}
-    words = [_words(one.content) for one in facts]
+    words = [_words(fact.content) for fact in facts]
     groups: dict[int, list[int]] = {}
-    of: dict[int, int] = {}
-    for i, one in enumerate(facts):
-        keys = [(normalised(one.subject), normalised(one.predicate), word) for word in sorted(words[i])]
+    first_of: dict[int, int] = {}
+    for i, fact in enumerate(facts):
+        keys = [(normalised(fact.subject), normalised(fact.predicate), word) for word in sorted(words[i])]
         near = {j for key in keys if len(rest := holders.get(key, [])) <= _MAX_PER_WORD for j in rest}
         for j in sorted(near):
-            if _share(words[i], words[j]) >= likeness and _are_one(one, facts[j]):
-                first = of.get(j, j)
+            if _share(words[i], words[j]) >= likeness and _are_one(fact, facts[j]):
+                first = first_of.get(j, j)
                 if all(_share(words[i], words[k]) >= likeness for k in groups.get(first, [first])):
-                    of[i] = first
+                    first_of[i] = first
                     groups.setdefault(first, [first]).append(i)
                     break
         for key in keys:
@@ -158,8 +160,8 @@ def _near_duplicates(facts: Sequence[Fact], likeness: float) -> list[list[Fact]]
 
 
 def _are_one(one: Fact, other: Fact) -> bool:
-    """Whether two facts may be one: no number, value, time or expiry of theirs tells them apart, no word that denies or
-    limits, no content word that only one of them has in the place of another, and no order of these."""
+    """Whether two facts may be merged: they do not differ in a number, value, time or expiry, in a word that negates or
+    limits, in content words on both sides, or in the order of these."""
     same = (one.value, one.valid_until, one.expires_at) == (other.value, other.valid_until, other.expires_at)
     if not same or _numbers(one.content) != _numbers(other.content):
         return False
@@ -179,10 +181,10 @@ def _share(one: set[str], other: set[str]) -> float:
 
 
 def _of_one_task(episodes: Sequence[Episode], least: int) -> Iterable[list[Episode]]:
-    """Episodes of one task type that no summary stands for yet; summaries are not summed up again."""
-    done = {id for one in episodes for id in one.metadata.get(_SUMMED_UP, ())}
+    """Return groups of episodes of one task type without a summary; summaries are not summarised again."""
+    done = {id for episode in episodes for id in episode.metadata.get(_SUMMED_UP, ())}
     by_task: dict[str, list[Episode]] = {}
-    for one in episodes:
-        if one.id not in done and _SUMMED_UP not in one.metadata:
-            by_task.setdefault(one.task_type, []).append(one)
+    for episode in episodes:
+        if episode.id not in done and _SUMMED_UP not in episode.metadata:
+            by_task.setdefault(episode.task_type, []).append(episode)
     return [some for task, some in by_task.items() if task and len(some) >= least]

@@ -1,7 +1,7 @@
 """Extractors of candidates from a transcript: a protocol, and a model behind an OpenAI-compatible endpoint.
 
-An extractor only reports what it found. The gate decides scope, status and identity, and no answer of a model can
-influence it: unknown fields of an answer are ignored, and malformed items are counted and left out.
+An extractor only reports what it found. The gate decides scope, status and identity, and a model's answer cannot
+influence it: unknown fields are ignored, malformed items are counted and left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.checking import classify
 from scrubjay.memory.model.names import RELATIONS, Relation
@@ -36,14 +36,14 @@ __all__ = [
 ]
 
 CONFIDENCE = 1.0
-"""Of a fact or preference for which a model states none: as of a candidate without one."""
+"""The confidence of a fact or preference for which a model states none: the default of a candidate."""
 _DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
 _NO_DAY = ("", "null", "none", "unknown")
 
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate, and the number of the event that it comes from (None: the run as a whole)."""
+    """A candidate, and the number of the event from which it comes (None: the whole run)."""
 
     candidate: Candidate
     seq: int | None = None
@@ -51,11 +51,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Retraction:
-    """What was said to hold no longer, without saying what holds instead: facts of this subject and predicate end.
+    """A statement that something no longer holds, without saying what holds instead: facts of the slot end.
 
-    They end when it was said: they were true before. `content` says it in a sentence ("Jane left Acme"), which history
-    and :meth:`Memory.why` show. With a `value`, or if the content names some of several ("Jane is not allergic to nuts
-    any more"), only those that it names end (:func:`scrubjay.memory.model.named.ended`); without both, all.
+    They end when it was said: they were true before. `content` states it as a sentence ("Jane left Acme"), for history
+    and :meth:`Memory.why`. With a `value`, or if the content names some of several ("Jane is not allergic to nuts any
+    more"), only the named facts end (:func:`scrubjay.memory.model.target_statements.ended`); without both, all.
     """
 
     subject: str
@@ -67,24 +67,24 @@ class Retraction:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an extractor found: candidates in the order in which they were said, and what was retracted."""
+    """The result of an extractor: candidates in the order in which they were said, and retractions."""
 
     found: tuple[Found, ...] = ()
     retracted: tuple[Retraction, ...] = ()
     n_malformed: int = 0
-    """Items of a model's answer that were no candidates."""
+    """The number of invalid items in a model's answer."""
 
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Reads a transcript. May be slow and may raise: nothing is written then, and it can be asked again.
+    """Reads a transcript. It may be slow and may raise: nothing is written then, and it can be called again.
 
-    One whose `extract` has a parameter `conversation` is told what was said before (:class:`Conversation`), in the form
-    in which rewriters are (:meth:`Transcript.before`).
+    If its `extract` has a parameter `conversation`, it gets the earlier turns (:class:`Conversation`), in the same
+    form as rewriters (:meth:`Transcript.before`).
     """
 
     def extract(self, transcript: Transcript) -> Extraction:
-        """Return what is worth remembering of it."""
+        """Return what is worth remembering from it."""
         ...
 
 
@@ -93,13 +93,13 @@ AnyExtractor = Extractor | Callable[..., Any]
 
 
 def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction:
-    """Ask an extractor, or a function that returns an :class:`Extraction`, or candidates, or :class:`Found`.
+    """Call an extractor, or a function that returns an :class:`Extraction`, or candidates, or :class:`Found`.
 
-    Candidates may be texts (facts) and mappings, as the gate takes them; an answer that is a mapping as a whole is read
-    as that of a model (:func:`read_answer`).
+    Candidates may be texts (facts) and mappings, as the gate takes them; an answer that is a single mapping is read
+    as a model's answer (:func:`read_answer`).
 
     Raises:
-        TypeError, ValueError: the answer is something else.
+        TypeError, ValueError: the answer has another form.
     """
     ask: Callable[..., Any] = extractor.extract if isinstance(extractor, Extractor) else extractor
     answer = ask(transcript, conversation=transcript.before()) if takes_conversation(ask) else ask(transcript)
@@ -110,17 +110,17 @@ def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction
     if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
         raise TypeError(f"extractor: expected an Extraction or candidates, got {type(answer).__name__}")
     found, retracted = [], []
-    for one in answer:
-        if isinstance(one, Retraction):
-            retracted.append(one)
-        elif isinstance(one, Found):
-            found.append(one)
-        elif isinstance(one, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
-            found.append(Found(one))
-        elif isinstance(one, (str, Mapping)):
-            found.append(Found(classify(one)[1]))
+    for item in answer:
+        if isinstance(item, Retraction):
+            retracted.append(item)
+        elif isinstance(item, Found):
+            found.append(item)
+        elif isinstance(item, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
+            found.append(Found(item))
+        elif isinstance(item, (str, Mapping)):
+            found.append(Found(classify(item)[1]))
         else:
-            raise TypeError(f"extractor: expected candidates, got {type(one).__name__}")
+            raise TypeError(f"extractor: expected candidates, got {type(item).__name__}")
     return Extraction(tuple(found), tuple(retracted))
 
 
@@ -128,12 +128,12 @@ def takes_conversation(ask: Callable[..., Any]) -> bool:
     """Whether a function has a parameter `conversation`."""
     try:
         return "conversation" in inspect.signature(ask).parameters
-    except (TypeError, ValueError):  # of builtins
+    except (TypeError, ValueError):  # builtins have no signature
         return False
 
 
 def name_of(extractor: Any) -> str:
-    """Return what an extractor calls itself, or the name of its function or class."""
+    """Return the name that an extractor states, or the name of its function or class."""
     name = getattr(extractor, "name", None) or getattr(extractor, "__name__", None)
     return name if isinstance(name, str) else type(extractor).__name__
 
@@ -164,12 +164,12 @@ class OpenAIExtractor:
     """An extractor behind any endpoint that speaks OpenAI's `POST /chat/completions`. Standard library only.
 
     Args:
-        model: its name, as the endpoint knows it.
-        base_url: up to and without "/chat/completions".
-        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which goes to
-            that provider's host over https and to no other. It is in no message.
-        timeout_s: of the one attempt.
-        prompt: with {transcript} and perhaps {context} in it.
+        model: its name at the endpoint.
+        base_url: the URL without "/chat/completions".
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which is sent
+            to that provider's host over https and to no other. It appears in no message.
+        timeout_s: the timeout of the single attempt.
+        prompt: contains {transcript} and optionally {context}.
     """
 
     def __init__(
@@ -191,19 +191,17 @@ class OpenAIExtractor:
         self._prompt = prompt
 
     def extract(self, transcript: Transcript) -> Extraction:
-        """Ask the model once.
+        """Call the model once.
 
         Raises:
-            RetrievalError: the endpoint refuses, does not answer in time, or answers something else than JSON.
+            RetrievalError: the endpoint refuses, times out, or does not answer with JSON.
         """
         from scrubjay._http import post_json  # the HTTP client is slow to import
 
         said_before = [utterance.line for utterance in transcript.context[-20:]]
         summary = [f"(in short) {' '.join(transcript.summary.split())}"] if transcript.summary else []
         before = " / ".join(summary + said_before) or "(nothing)"
-        parts = self._prompt.partition(
-            "{transcript}"
-        )  # what the transcript holds is not looked at for places
+        parts = self._prompt.partition("{transcript}")  # braces in the transcript are not placeholders
         head, tail = (part.replace("{context}", before) for part in (parts[0], parts[2]))
         prompt = f"{head}\n{transcript.text}{tail}"
         body = {
@@ -214,12 +212,12 @@ class OpenAIExtractor:
         }
         answer = post_json(self._endpoint, body, self._timeout_s)
         try:
-            said = json_of_answer(answer["choices"][0]["message"]["content"])
+            content = json_of_answer(answer["choices"][0]["message"]["content"])
         except (ValueError, KeyError, TypeError, IndexError):
-            said = None
-        if not isinstance(said, dict):
+            content = None
+        if not isinstance(content, dict):
             raise RetrievalError(f"{self._url}: expected a JSON object in the model's answer")
-        return read_answer(said)
+        return read_answer(content)
 
     def __repr__(self) -> str:
         return f"<scrubjay.memory.OpenAIExtractor {self.name!r} at {self._url!r}>"
@@ -229,11 +227,11 @@ _NAMES = ("facts", "memories", "preferences", "retracted", "episode")
 
 
 def read_answer(said: Mapping[str, Any]) -> Extraction:
-    """Read a model's JSON; what is not as it should be is left out and counted.
+    """Read a model's JSON; invalid items are left out and counted.
 
-    Beside the shape that :data:`PROMPT` asks for, the common ones of other projects are understood: `facts` or
-    `memories` that are texts, objects, or both, and such that say `memory` or `text` instead of `content`. A fact
-    without subject and predicate is in no slot; one without a confidence has :data:`CONFIDENCE`.
+    Beside the form that :data:`PROMPT` asks for, common forms of other projects are understood: `facts` or `memories`
+    that are texts, objects, or both, and objects with `memory` or `text` instead of `content`. A fact without subject
+    and predicate has no slot; one without a confidence has :data:`CONFIDENCE`.
 
     >>> read_answer({"memories": ["Jane sails"]}) == read_answer({"memories": [{"memory": "Jane sails"}]})
     True
@@ -293,13 +291,13 @@ def _fact(item: Mapping[str, Any]) -> FactCandidate:
 
 
 def _stated(item: Any) -> FactCandidate:
-    """A fact, perhaps of another project's shape, whose model was asked for no more than a sentence."""
-    given: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
-    name = next((name for name in ("content", "memory", "text") if given.get(name)), "content")
-    said = {key: value for key, value in given.items() if key in _OF_A_FACT and value is not None}
-    made = _fact({"subject": "-", "predicate": "-", **said, "content": _text(given, name)})
-    has_slot = "subject" in said and "predicate" in said
-    return made if has_slot else replace(made, subject="", predicate="")
+    """Return a fact, possibly in another project's form, whose model was asked only for a sentence."""
+    fields: Mapping[str, Any] = {"text": item} if isinstance(item, str) else item
+    name = next((name for name in ("content", "memory", "text") if fields.get(name)), "content")
+    fact_fields = {key: value for key, value in fields.items() if key in _OF_A_FACT and value is not None}
+    fact = _fact({"subject": "-", "predicate": "-", **fact_fields, "content": _text(fields, name)})
+    has_slot = "subject" in fact_fields and "predicate" in fact_fields
+    return fact if has_slot else replace(fact, subject="", predicate="")
 
 
 _OF_A_FACT = frozenset(
@@ -335,8 +333,8 @@ def _text(item: Mapping[str, Any], name: str) -> str:
 
 
 def _texts(value: Any) -> Sequence[str]:
-    given = value if isinstance(value, list) else []
-    return tuple(one for one in given if isinstance(one, str) and one.strip())
+    items = value if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str) and item.strip())
 
 
 def _confidence(item: Mapping[str, Any]) -> float:
@@ -350,7 +348,7 @@ def _confidence(item: Mapping[str, Any]) -> float:
 
 def _single(item: Mapping[str, Any]) -> bool | None:
     value = item.get("single")
-    return value if isinstance(value, bool) else None  # no reason to lose the fact
+    return value if isinstance(value, bool) else None  # an invalid value must not lose the fact
 
 
 def _value(item: Mapping[str, Any]) -> str | float | bool | None:
@@ -362,23 +360,23 @@ def _value(item: Mapping[str, Any]) -> str | float | bool | None:
 
 
 def _relation(item: Mapping[str, Any]) -> Relation:
-    said = item.get("relation") or "asserts"
+    value = item.get("relation") or "asserts"
     for relation in RELATIONS:
-        if relation == said:
+        if relation == value:
             return relation
     raise ValueError("relation")
 
 
 def _day(item: Mapping[str, Any], name: str) -> datetime | None:
-    """Read a day, month or year as its beginning. Without its time a fact would supersede what it must not."""
-    said = item.get(name)
-    if said is None or (isinstance(said, str) and said.strip().lower() in _NO_DAY):
+    """Read a day, month or year as its first moment. A fact that lost its time would supersede later ones."""
+    value = item.get(name)
+    if value is None or (isinstance(value, str) and value.strip().lower() in _NO_DAY):
         return None
-    if isinstance(said, int) and not isinstance(said, bool):
-        said = str(said)
-    found = _DAY.fullmatch(said.strip())
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    found = _DAY.fullmatch(value.strip())
     if found is None:
-        return payload.to_utc(said.strip(), name)
+        return payload.to_utc(value.strip(), name)
     year, month, day = (int(part or 1) for part in found.groups())
     return datetime(year, month, day, tzinfo=timezone.utc)
 

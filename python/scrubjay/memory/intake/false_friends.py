@@ -1,5 +1,5 @@
-"""Words that are a relative date in one language and something else in others: "hier" is yesterday in French, and here
-in German and Dutch. Which is meant the little words of its sentence say.
+"""Words that are a relative date in one language and something else in others: "hier" is "yesterday" in French, and
+"here" in German and Dutch. The function words of the sentence decide which.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ENDS = ".!?;:\n"
 
 
 def is_of_another_language(language: str, text: str, start: int, end: int) -> bool:
-    """Whether a word that is a relative date in `language` stands in a sentence of another one, where it is none.
+    """Whether a word that is a relative date in `language` is in a sentence of another language, where it is not.
 
     >>> is_of_another_language("fr", "Ich wohne hier seit Jahren", 10, 14)
     True

@@ -1,8 +1,8 @@
 """Ingestion: notes become memories, and follow later changes of the files.
 
-Each file is compared with the facts that came from it: new passages go through the gate, facts of removed ones
-are revoked, both in one transaction; files between which a passage moved share one. So an ingestion can be repeated,
-and one that was killed is simply run again.
+Each file is compared with the facts that came from it: new passages go through the gate, facts of removed passages are
+revoked, both in one transaction; files between which a passage moved share one transaction. An ingestion can therefore
+be repeated, and one that was killed is simply run again.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.extractors import AnyExtractor, Extractor, as_extraction
 from scrubjay.memory.intake.notes import Note, read_notes
-from scrubjay.memory.intake.stabilise import Transcript, Utterance
+from scrubjay.memory.intake.transcripts import Transcript, Utterance
 from scrubjay.memory.ledger.context import MemoryContext
-from scrubjay.memory.ledger.drafts import check_text
+from scrubjay.memory.ledger.event_drafts import check_text
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.records import Fact
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.store.rows.scopes import names_of
 
 
 @dataclass
 class Ingested:
-    """What became of the notes of a folder: passages that are new, as they were, or gone."""
+    """The result of ingesting a folder: numbers of new, unchanged and removed passages."""
 
     written: int = 0
     unchanged: int = 0
     revoked: int = 0
     distilled: int = 0
-    """Candidates of the extractor that the gate took."""
+    """The number of the extractor's candidates that the gate accepted."""
     rejected: list[tuple[str, str]] = field(default_factory=list)
-    """(place, reason) of what the gate refused."""
+    """(place, reason) of each rejection by the gate."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Files that were passed over, with the reason: of another kind, or not to be read. Hidden ones are not named."""
+    """Skipped files, with the reason: of another type, or unreadable. Hidden files are not reported."""
     files: int = 0
 
 
@@ -63,12 +63,12 @@ def ingest(
         raise ValueError(f"name: expected 1 to 200 characters without a slash, got {name!r}")
     notes = read_notes(folder)
     report = Ingested(skipped=dict(sorted({**notes.skipped, **notes.others}.items())))
-    # One run for all files: a passage that stands in two of them was not observed twice.
+    # One run for all files: a passage in two of them was not observed twice.
     run = f"notes:{name}"
     known: dict[str, list[Fact]] = {file: [] for file in notes.by_file}
     for fact in facts_from(context, scope, run):
         file = str(fact.metadata.get("file"))
-        if file not in notes.skipped:  # what cannot be read today is not gone
+        if file not in notes.skipped:  # a file that is unreadable today is not deleted
             known.setdefault(file, []).append(fact)
     plans = [_plan(file, notes.by_file.get(file, []), facts) for file, facts in known.items()]
     for group in _together(plans):
@@ -79,7 +79,7 @@ def ingest(
 
 @dataclass
 class _Plan:
-    """What has to be done about a file: passages by their marks, those that are new, facts that are to go."""
+    """The changes for a file: its passages by mark, the new ones among them, and the facts to revoke."""
 
     notes: Sequence[Note]
     by_mark: dict[str, Note]
@@ -88,20 +88,20 @@ class _Plan:
 
     @property
     def leaving(self) -> set[str]:
-        """The marks of the passages that go."""
+        """The marks of the passages to be removed."""
         return {fact.metadata["passage"] for fact in self.gone if "passage" in fact.metadata}
 
 
 def _plan(file: str, notes: Sequence[Note], known: Sequence[Fact]) -> _Plan:
     by_mark = {mark_of(note.passage.text): note for note in notes}
     held = {str(fact.metadata.get("passage")) for fact in known}
-    # A fact that an extractor found in the file as a whole goes with the file.
-    gone = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
-    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, gone)
+    # A fact that an extractor found in the file as a whole is revoked with the file.
+    stale = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
+    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, stale)
 
 
 def _together(plans: Sequence[_Plan]) -> list[list[_Plan]]:
-    """Group the files between which passages move: to come into one file they have to go from the other first."""
+    """Group the files between which passages move: before a fact enters with one file it must leave with the other."""
     leaving = set[str]().union(*(plan.leaving for plan in plans))
     groups: list[tuple[set[str], list[_Plan]]] = []
     alone: list[list[_Plan]] = []
@@ -170,7 +170,7 @@ def facts_from(context: MemoryContext, scope: Scope, run: str) -> list[Fact]:
 
 
 def mark_of(text: str) -> str:
-    """Return what says that a passage is the same, wherever it stands in its file."""
+    """Return the identity of a passage, independent of its position in the file."""
     return hashlib.sha256(normalised(text).encode()).hexdigest()[:32]
 
 
@@ -178,7 +178,7 @@ def _passage_fact(scope: Scope, run: str, mark: str, note: Note) -> tuple[FactCa
     metadata: dict[str, Any] = {"passage": mark, "file": note.file}
     if note.passage.headings:
         metadata["heading"] = note.passage.headings[-1]
-    # Without a user or agent only what is about the tenant itself can be kept; it waits to be confirmed.
+    # Without a user or agent only facts about the tenant itself are accepted; they need a confirmation.
     subject = scope.tenant if scope.user is None and scope.agent is None else ""
     candidate = FactCandidate(note.passage.text, subject=subject, metadata=metadata)
     return candidate, scope, Provenance(run=run, place=note.place)
@@ -191,7 +191,7 @@ def _extracted(
     notes: Sequence[Note],
     extractor: AnyExtractor,
 ) -> list[tuple[Any, Scope, Provenance]]:
-    """What an extractor finds in the new passages; facts bear the mark of their passage, and go with it."""
+    """Return an extractor's candidates from the new passages; facts have the mark of their passage, and go with it."""
     now = datetime.now(timezone.utc)
     marks = list(new)
 

@@ -1,4 +1,4 @@
-"""Intake: runs, notes and what is known already, turned into proposals to the gate."""
+"""Intake: turns runs, notes and known records into proposals to the gate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, consolidate, merge
-from scrubjay.memory.intake.distil import Distilled, distil
+from scrubjay.memory.intake.distillation import Distilled, distil
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested, ingest
 from scrubjay.memory.intake.relative_dates import checked_languages, language_of, usable
@@ -26,8 +26,8 @@ class Intake:
     """Finds what is worth remembering, with extractors and mergers that may be slow.
 
     Args:
-        context: of the memory.
-        gate, slots, lookup, traces: of the same.
+        context: the context of the memory.
+        gate, slots, lookup, traces: parts of the same memory.
     """
 
     def __init__(
@@ -47,19 +47,19 @@ class Intake:
     def distil(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Distilled:
         """Turn what a run has said since it was last distilled into memories. Idempotent.
 
-        The run is stabilised (what was taken back is left out, "yesterday" gets its date), the extractor reads it, and
-        each candidate goes through the gate. Nothing is locked while the extractor works, and everything is written in
-        one transaction.
+        The run is stabilised (retracted turns are left out, "yesterday" gets its date), the extractor reads it, and
+        each candidate goes through the gate. Nothing is locked while the extractor works, and everything is written
+        in one transaction.
 
         Args:
-            run_id, scope: of the run.
-            extractor: an :class:`Extractor`, or a function from a :class:`Transcript` to candidates. One that has a
-                parameter `conversation` is told what was said before as well (:class:`Conversation`): the last turns
-                that were distilled already, and the run's summary.
+            run_id, scope: the run.
+            extractor: an :class:`Extractor`, or a function from a :class:`Transcript` to candidates. If it has a
+                parameter `conversation`, it also gets what was said before (:class:`Conversation`): the last turns
+                that were already distilled, and the run's summary.
 
         Raises:
             KeyError: exactly this scope has no such run.
-            Exception: what the extractor raises; nothing is written then.
+            Exception: whatever the extractor raises; nothing is written.
         """
         checked_scope(scope)
         return distil(
@@ -67,7 +67,7 @@ class Intake:
         )
 
     def distil_later(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Future[Distilled]:
-        """The same on a thread of its own, one run after the other; closing the memory waits for them.
+        """Do the same on a background thread, one run after another; closing the memory waits for them.
 
         A run that was not distilled because the process ended can be distilled by any process later.
 
@@ -88,20 +88,20 @@ class Intake:
         extractor: AnyExtractor | None = None,
         name: str | None = None,
     ) -> Ingested:
-        """Take the notes of a folder (Markdown and plain text) into memory; again after they changed.
+        """Import the notes of a folder (Markdown and plain text) into memory; repeat it when they have changed.
 
-        Each passage becomes a fact under the headings above it, with file and lines as its provenance. Passages that
-        are gone since the last time are revoked, those that are as they were cost nothing.
+        Each passage becomes a fact under the headings above it, with file and lines as its provenance. Passages removed
+        since the last time are revoked, unchanged ones cost nothing.
 
         Args:
-            folder: or one file.
-            scope: whose notes they are.
-            extractor: reads the passages that are new, as in :meth:`distil`; its candidates go through the same gate.
-            name: tells folders apart that one scope ingests; by default the folder's own name.
+            folder: a folder, or one file.
+            scope: the scope of the notes.
+            extractor: reads the new passages, as in :meth:`distil`; its candidates go through the same gate.
+            name: distinguishes the folders that one scope ingests; by default the folder's own name.
 
-        Each file is one transaction (files between which a passage moved share one). A file that cannot be read today
-        keeps what it gave. What is passed over, such as a file that is neither Markdown nor text, is named in `skipped`
-        of the report, with the reason. Raises as :meth:`distil` does; files before that one are in.
+        Each file is one transaction (files between which a passage moved share one). A file that is unreadable today
+        keeps its facts. Skipped files, such as those that are neither Markdown nor text, are in `skipped` of the
+        report, with the reason. It raises as :meth:`distil` does; files before the failing one stay imported.
         """
         checked_scope(scope)
         return ingest(self._context, self._gate, folder, scope, extractor, name)
@@ -114,25 +114,24 @@ class Intake:
         least_episodes: int = 5,
         dry_run: bool = False,
     ) -> Consolidated:
-        """Merge what is said twice and sum up episodes of one task type, by proposals to the gate, in one transaction.
+        """Merge duplicates, and summarise episodes of one task type, by proposals to the gate, in one transaction.
 
-        A merged fact is a new one that takes the place of those that it was made of: as a correction, for all of their
-        time, or from now on if they have no subject and predicate. They are in force again if it is revoked. A summary
-        stands beside its episodes, whose ids its metadata has ("consolidates"). To undo it, revoke the ids of the
-        result.
+        A merged fact is a new one that replaces its sources: as a correction, for all of their time, or from now on
+        if they have no subject and predicate. They are in force again if it is revoked. A summary stands beside its
+        episodes, whose ids are in its metadata ("consolidates"). To undo it, revoke the ids of the result.
 
         Args:
-            scope: of records in force of exactly this scope.
-            merger: takes the records of a group, oldest first, and returns the candidate that is to stand for them, or
-                None. The default needs no model: of facts the longest stands for all, episodes stay as they are.
-            likeness: share of all words of two facts that both must have (Jaccard). They must be of one subject and
-                predicate as well, and differ in no number and no value.
-            least_episodes: how many episodes of a task type are worth a summary.
-            dry_run: only say what would be proposed.
+            scope: the scope; records in force of exactly this scope are consolidated.
+            merger: takes the records of a group, oldest first, and returns the candidate that replaces them, or None.
+                The default needs no model: the longest fact replaces all, episodes stay as they are.
+            likeness: share of all words of two facts that both must have (Jaccard). They must also have one subject and
+                predicate, and must not differ in a number or a value.
+            least_episodes: the minimum number of episodes of a task type for a summary.
+            dry_run: only report what would be proposed.
 
         Raises:
-            TypeError, ValueError: an argument, or what the merger returned; nothing is written.
-            Exception: what the merger raises; nothing is written.
+            TypeError, ValueError: an argument, or the merger's result, is invalid; nothing is written.
+            Exception: whatever the merger raises; nothing is written.
         """
         return consolidate(
             self._lookup,
@@ -149,16 +148,16 @@ class Intake:
         self._background_thread = current_thread()
 
     def close(self) -> None:
-        """Wait for what is being distilled; to be called before the index is closed."""
+        """Wait for running distillations; must be called before the index is closed."""
         with self._background_lock:
             background, self._background = self._background, None
         if background is not None:
-            # An extractor may close the memory: it runs on the thread that would be waited for.
+            # An extractor may close the memory: it runs on the very thread that would be joined.
             background.shutdown(wait=self._background_thread is not current_thread())
 
 
 def _languages(context: MemoryContext) -> tuple[str, ...]:
-    """The languages of relative dates beside English: what was asked for, or that of the analyzer."""
+    """Return the languages of relative dates beside English: the configured ones, or that of the analyzer."""
     asked = checked_languages(context.settings.dates)
     if asked is not None:
         return asked

@@ -1,4 +1,4 @@
-"""The notes of a folder: Markdown and plain text, passage by passage, each with file and line."""
+"""The notes of a folder: Markdown and plain text, passage by passage, each with file and lines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scrubjay.memory.intake.passages import Passage, read_passages
 
 SUFFIXES = (".md", ".markdown", ".txt")
 MAX_PATH_CHARS = 250
-"""Of a file's path below the folder; it is part of a record's provenance."""
+"""Maximum length of a file's path below the folder; it is part of a record's provenance."""
 MAX_PASSAGE_CHARS = 4000
-"""A single paragraph that is longer is cut, at ends of lines or else between words."""
+"""Longer single paragraphs are cut, at line ends or else between words."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A passage and where it stands: the file's path below the folder, with slashes."""
+    """A passage and its file: the path below the folder, with slashes."""
 
     file: str
     passage: Passage
@@ -32,8 +32,8 @@ class Note:
 
 @dataclass
 class Notes:
-    """The notes of a folder by file, and the files that were passed over, with the reason: what could not be read today
-    (`skipped`), and what is no note of this folder (`others`)."""
+    """The notes of a folder by file, and the skipped files with reasons: unreadable ones (`skipped`), and files that
+    are not notes of this folder (`others`)."""
 
     by_file: dict[str, list[Note]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -41,18 +41,18 @@ class Notes:
 
 
 def read_notes(folder: str | Path) -> Notes:
-    """Read the notes of a folder and of the folders in it, files in alphabetical order; or one file.
+    """Read the notes of a folder and its subfolders, files in alphabetical order; or one file.
 
-    Hidden files and folders are left out. A file of another kind, a link to a file outside of the folder, and a file
-    that is not UTF-8 are passed over and reported.
+    Hidden files and folders are left out. Files of other types, links to files outside of the folder, and files that
+    are not UTF-8 are skipped and reported.
 
     Raises:
-        FileNotFoundError: there is no such folder.
+        FileNotFoundError: the folder does not exist.
         StoreError: a file or folder cannot be read.
     """
     root = Path(folder)
     if not root.exists():
-        raise FileNotFoundError(f"folder: expected a folder or a file, there is none: {root}")
+        raise FileNotFoundError(f"folder: expected an existing folder or file, got {root}")
     notes = Notes()
     for path, why in _files(root):
         name = path.name if path == root else path.relative_to(root).as_posix()
@@ -70,9 +70,9 @@ def read_notes(folder: str | Path) -> Notes:
         except UnicodeError as error:
             shown = name.encode(errors="replace").decode()
             notes.skipped[shown] = (
-                f"is no UTF-8 ({error.reason} at byte {error.start})"
+                f"is not UTF-8 ({error.reason} at byte {error.start})"
                 if isinstance(error, UnicodeDecodeError)
-                else "has a name that is no UTF-8"
+                else "has a name that is not UTF-8"
             )
             continue
         except OSError as error:
@@ -83,7 +83,7 @@ def read_notes(folder: str | Path) -> Notes:
 
 
 def _pieces(passage: Passage) -> Iterator[Passage]:
-    """Cut a passage that is too long for one record; its pieces keep their headings and get their own lines."""
+    """Cut a passage that is too long for one record; its pieces keep its headings and have their own lines."""
     if len(passage.body) <= MAX_PASSAGE_CHARS:
         yield passage
         return
@@ -104,7 +104,7 @@ def _pieces(passage: Passage) -> Iterator[Passage]:
 
 
 def _files(root: Path) -> Iterator[tuple[Path, str | None]]:
-    """Yield the files of a folder, or one file, and why a file is no note; None: it is one."""
+    """Yield the files of a folder, or one file, and the reason why a file is not a note; None: it is one."""
     if root.is_file():
         yield root, None
         return

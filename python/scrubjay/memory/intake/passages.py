@@ -18,7 +18,7 @@ _MAX_CHARS = 1200
 
 
 class Passage(NamedTuple):
-    """A passage: the headings above it from the outermost in, its text, and its first and last line, from 1."""
+    """A passage: the headings above it, outermost first, its text, and its first and last line, counted from 1."""
 
     headings: tuple[str, ...]
     body: str
@@ -27,12 +27,12 @@ class Passage(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The passage with its headings before it."""
+        """The headings and the text."""
         return "\n".join(filter(None, [" > ".join(self.headings), self.body]))
 
 
 def read_passages(content: str, *, markdown: bool = True, max_chars: int = _MAX_CHARS) -> Iterator[Passage]:
-    """Yield the passages of a file in their order; front matter is left out.
+    """Yield the passages of a file in order; front matter is left out.
 
     Paragraphs of a section are joined as long as they stay within `max_chars`.
 
@@ -49,8 +49,8 @@ def read_passages(content: str, *, markdown: bool = True, max_chars: int = _MAX_
 
 
 def read_pieces(content: str, *, markdown: bool = True, max_chars: int = _MAX_CHARS) -> Iterator[Passage]:
-    """Yield the passages of a file as :func:`read_passages` does, a paragraph longer than `max_chars` in pieces:
-    whole sentences, where they fit (:func:`scrubjay.passages.split`).
+    """Yield the passages of a file as :func:`read_passages` does, with paragraphs longer than `max_chars` in pieces:
+    whole sentences, if they fit (:func:`scrubjay.passages.split`).
 
     >>> [piece.body for piece in read_pieces("# Trips\\n" + "By train to Riga. " * 4, max_chars=60)]
     ['By train to Riga. By train to Riga. By train to Riga.', 'By train to Riga.']
@@ -66,7 +66,7 @@ def read_pieces(content: str, *, markdown: bool = True, max_chars: int = _MAX_CH
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Yield (headings, first line, line after the last), counted from 0, of each stretch between headings."""
+    """Yield (headings, first line, line after the last), counted from 0, for each section between headings."""
     start = 0
     if lines[0].strip() == "---":
         closing = next((i for i, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
@@ -77,7 +77,7 @@ def _sections(lines: list[str]) -> Iterator[tuple[tuple[str, ...], int, int]]:
         opened = _FENCE.match(lines[number])
         if opened:
             fence = opened[1] if fence is None else None if fence == opened[1] else fence
-        # A # inside of code is a comment.
+        # A # inside a code block is a comment.
         heading = _HEADING.match(lines[number]) if fence is None else None
         if heading is None:
             continue

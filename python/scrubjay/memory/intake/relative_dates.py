@@ -1,12 +1,12 @@
-"""Relative dates in other languages than English: "vor zwei Wochen" gets its date, "guten Morgen" gets none.
+"""Relative dates in languages other than English: "vor zwei Wochen" gets its date, "guten Morgen" does not.
 
-The library `dateparser` (extra `dates`) says what a phrase means: its locales translate "vorige Woche" to "1 week ago".
-Nothing else of it is used. What it would take for a date in running text is mostly none ("je", which is short for
-jeudi, "im Mai", numbers), so a phrase counts only if its translation is, as a whole, a number of days, weeks, months or
-years ago, or the next one of them; or a weekday's whole name beside a word for "last" or "next". What is said of the
-future with a number ("in 3 Tagen") is left alone, as it means "within 3 days" as often, but for Dutch "over 3 dagen".
+The library `dateparser` (extra `dates`) translates phrases: by its locales "vorige Woche" is "1 week ago". Nothing else
+of it is used. Most of what it would take for a date in running text is not one ("je", its abbreviation of jeudi, "im
+Mai", numbers), so a phrase counts only if its translation is, as a whole, a number of days, weeks, months or years ago,
+or the next one of them; or a weekday's full name beside a word for "last" or "next". A number with a future word ("in 3
+Tagen") is left alone, because it means "within 3 days" as often, except for Dutch "over 3 dagen".
 
-The tables below hold what the library's locales lack, and what would mislead it.
+The tables below contain what the library's locales lack, and what would mislead it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LANGUAGES: Mapping[str, str] = {
     "swedish": "sv",
     "turkish": "tr",
 }
-"""Analyzer, by the name that Snowball gives its language -> the language of its texts."""
+"""Snowball's name of an analyzer's language -> the language code of its texts."""
 
 _MOST_WORDS = 5
 _TOKEN = re.compile(r"[^\W_]+")
@@ -47,25 +47,25 @@ WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", 
 
 @dataclass(frozen=True)
 class _Words:
-    """What the library does not know of a language."""
+    """The vocabulary of a language that the library lacks."""
 
     numbers: str = ""
-    """From one on, in order; forms of one number are divided by a slash."""
+    """From one on, in order; forms of one number are separated by slashes."""
     last: str = ""
     next: str = ""
-    """Words that stand before or behind a weekday."""
+    """Words before or after a weekday."""
     more: Mapping[str, str] = field(default_factory=dict)
-    """Further phrases, and what they mean."""
+    """Further phrases, and their meaning."""
     not_after: str = ""
-    """Words behind which no phrase of one word begins: "guten Morgen"."""
+    """Words after which no phrase of one word begins: "guten Morgen"."""
     noun: str = ""
-    """Words that are nouns, and no dates, where they have a capital in the middle of a sentence."""
+    """Words that are nouns, not dates, if they are capitalised in the middle of a sentence."""
     idioms: str = ""
-    """Phrases with such words that mean no date, divided by a slash."""
+    """Phrases with such words that are not dates, separated by slashes."""
     ahead: str = ""
-    """A word before a number of days and the like that are to pass."""
+    """A word before a number of days (weeks, ...) in the future."""
     about: str = ""
-    """Words behind which that word means "about"."""
+    """Words after which that word means "about"."""
 
 
 _WORDS: Mapping[str, _Words] = {
@@ -151,20 +151,20 @@ _NO_WORDS = _Words()
 
 
 class Phrase(NamedTuple):
-    """A relative date in a text: where it stands, and what it means."""
+    """A relative date in a text: its span and its meaning."""
 
     start: int
     end: int
     n: int
-    """How many units, negative for the past."""
+    """The number of units, negative for the past."""
     unit: str
     """ "day", "week", "month", "year", or the English name of a weekday, of which it is the last or next one."""
     is_counted: bool
-    """Whether the number was said ("vor einer Woche" is a day), not a name ("vorige Woche" is a week)."""
+    """Whether a number was said ("vor einer Woche" is a day), not a name ("vorige Woche" is a week)."""
 
 
 def language_of(analyzer: str) -> str | None:
-    """Return the language of an analyzer's texts; None: English, or no language.
+    """Return the language code of an analyzer's texts; None: English, or no language.
 
     >>> language_of("german-1"), language_of("english-1"), language_of("plain-1")
     ('de', None, None)
@@ -173,32 +173,32 @@ def language_of(analyzer: str) -> str | None:
 
 
 def checked_languages(dates: Any) -> tuple[str, ...] | None:
-    """Return the languages that were asked for; None: that of the analyzer.
+    """Return the requested languages; None: that of the analyzer.
 
     Raises:
-        TypeError, ValueError: they are not a sequence of codes such as "de" that the library knows.
+        TypeError, ValueError: not a sequence of codes such as "de" that the library knows.
         MissingExtraError: the library is not installed.
     """
     if dates is None:
         return None
     if isinstance(dates, (str, bytes)) or not isinstance(dates, Sequence):
         raise TypeError(f'dates: expected a sequence of languages such as ["de"], got {type(dates).__name__}')
-    for one in dates:
-        if not isinstance(one, str):
-            raise TypeError(f"dates: expected languages as str, got {type(one).__name__}")
-        if one != "en":
-            _locale(one)
-    return tuple(dict.fromkeys(one for one in dates if one != "en"))
+    for language in dates:
+        if not isinstance(language, str):
+            raise TypeError(f"dates: expected languages as str, got {type(language).__name__}")
+        if language != "en":
+            _locale(language)
+    return tuple(dict.fromkeys(language for language in dates if language != "en"))
 
 
 def phrases_of(text: str, language: str) -> list[Phrase]:
-    """Return the relative dates of a text, in order; longer phrases go before shorter ones within them.
+    """Return the relative dates of a text, in order; a longer phrase takes precedence over a shorter one within it.
 
     >>> [text[a:b] for text in ["Wir waren vor zwei Wochen da"] for a, b, *_ in phrases_of(text, "de")]
     ['vor zwei Wochen']
     """
     words = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
-    joined = [  # whether a word stands right behind the one before it
+    joined = [  # whether a word directly follows the one before it
         at > 0 and bool(_BETWEEN.fullmatch(text[words[at - 1][1] : words[at][0]])) for at in range(len(words))
     ]
     found: list[Phrase] = []
@@ -219,7 +219,7 @@ def _read(
     length: int,
     found: list[Phrase],
 ) -> int:
-    """Note the longest phrase that begins with a word, if there is one; return how many words were read."""
+    """Append the longest phrase that begins with a word, if there is one; return the number of words consumed."""
 
     def meaning(first: int, last: int) -> tuple[int, str, bool] | None:
         phrase = text[words[first][0] : words[last][1]]
@@ -231,7 +231,7 @@ def _read(
             return last - at + 1
         meant = meaning(at, last)
         if meant is None or (last > at and meaning(at, last - 1) == meant):
-            continue  # none, or one with a word behind it that the library passes over
+            continue  # no phrase, or a shorter one followed by a word that the library ignores
         first = at
         while first < last and meaning(first + 1, last) == meant:
             first += 1
@@ -243,7 +243,7 @@ def _read(
 
 
 def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: int, last: int) -> bool:
-    """Whether a single word, or one before a number, is something else here."""
+    """Whether a single word, or a word before a number, has another meaning here."""
     known = _WORDS.get(language, _NO_WORDS)
     start, end = words[at]
     if last > at:
@@ -262,41 +262,41 @@ def _misleads(language: str, text: str, words: Sequence[tuple[int, int]], at: in
 
 @lru_cache(maxsize=4096)
 def _meaning(language: str, phrase: str) -> tuple[int, str, bool] | None:
-    """How many of what a phrase means, and whether its number was said; None: it is no relative date."""
-    known, said = _WORDS.get(language, _NO_WORDS), phrase.casefold()
-    numbered = _numbered(language, said)
+    """Return (count, unit, whether the number was said) of a phrase; None: it is not a relative date."""
+    known, folded = _WORDS.get(language, _NO_WORDS), phrase.casefold()
+    numbered = _numbered(language, folded)
     is_counted = any(letter.isdigit() for letter in numbered)
-    translated = known.more.get(said) or _translated(language, numbered)
+    translated = known.more.get(folded) or _translated(language, numbered)
     if translated is None:
         return None
     meant = _MEANT.fullmatch(translated)
     if meant is not None:
         is_past = meant["future"] is None
         if not translated.startswith("0 ") and is_past != translated.endswith("ago"):
-            return None  # "3 Tage", which is no date
-        if is_counted and not is_past and said.split(" ")[0] != known.ahead:
+            return None  # "3 Tage", which is not a date
+        if is_counted and not is_past and folded.split(" ")[0] != known.ahead:
             return None
         return (-1 if is_past else 1) * int(meant["n"]), meant["unit"], is_counted
-    return _of_weekday(known, language, said)
+    return _of_weekday(known, language, folded)
 
 
-def _of_weekday(known: _Words, language: str, said: str) -> tuple[int, str, bool] | None:
-    """The last or next weekday of a name beside a word that says which."""
-    parts = said.split(" ")
+def _of_weekday(known: _Words, language: str, phrase: str) -> tuple[int, str, bool] | None:
+    """Return the last or next weekday for a name beside a word that says which."""
+    parts = phrase.split(" ")
     last, next = set(known.last.split()), set(known.next.split())
     for which, name in ((parts[0], parts[1:]), (parts[-1], parts[:-1])):
         if len(parts) < 2 or which not in last | next:
             continue
         day = _translated(language, " ".join(name))
-        if day in WEEKDAYS and len(name[0]) > 3:  # "vi" and "je" are short for weekdays, and words as well
+        if day in WEEKDAYS and len(name[0]) > 3:  # "vi" and "je" abbreviate weekdays, but are words as well
             return -1 if which in last else 1, day, False
     return None
 
 
-def _numbered(language: str, said: str) -> str:
-    """A phrase with figures for its numbers."""
+def _numbered(language: str, phrase: str) -> str:
+    """Return a phrase with figures for its number words."""
     numbers = _numbers(language)
-    return " ".join(str(numbers.get(word, word)) for word in said.split(" "))
+    return " ".join(str(numbers.get(word, word)) for word in phrase.split(" "))
 
 
 @lru_cache(maxsize=64)
@@ -305,14 +305,14 @@ def _numbers(language: str) -> Mapping[str, int]:
     return {form: n for n, forms in enumerate(known, 1) for form in forms.split("/")}
 
 
-def _translated(language: str, said: str) -> str | None:
-    """What the library's locale makes of a phrase, in English words."""
+def _translated(language: str, phrase: str) -> str | None:
+    """Return the library's translation of a phrase into English; None if it fails."""
     settings: Any = _settings()
     try:
-        made: str = _locale(language).translate(said, settings=settings)
-    except (ValueError, TypeError, IndexError, AttributeError, re.error):  # of a library that reads anything
+        translation: str = _locale(language).translate(phrase, settings=settings)
+    except (ValueError, TypeError, IndexError, AttributeError, re.error):  # the library parses any input
         return None
-    return " ".join(made.split())
+    return " ".join(translation.split())
 
 
 @lru_cache(maxsize=64)

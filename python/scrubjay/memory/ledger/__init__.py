@@ -1,3 +1,3 @@
-"""What memory keeps in the file: tables, rows, encryption, logs, traces, documents; and the context through which all
-other parts read and write them.
+"""Storage of memory: tables, rows, encryption, logs, traces, documents; and the context through which all other parts
+read and write them.
 """

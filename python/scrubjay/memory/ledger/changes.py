@@ -1,8 +1,8 @@
-"""The changes of a memory as its log has them: read from a cursor on, and handed to those who follow.
+"""The changes of a memory according to its log: read from a cursor on, and delivered to followers.
 
-Every change of a record writes its row of the table `memory_log` in its own transaction. Transactions take turns, so
-the numbers of the rows ascend in the order in which the changes became visible, and whoever asks for what came after
-the last number that it saw misses nothing.
+Every change of a record writes its row of the table `memory_log` in its own transaction. Transactions are serialised,
+so row numbers ascend in the order in which changes became visible, and a reader that asks for the rows after the last
+number it has seen misses nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 _COLUMNS = "number, at, record, what, by, detail, tenant, user, agent"
 _PROPOSED = "written"
-"""What the log calls the first event of a record."""
+"""The log's name for the first event of a record."""
 _BATCH = 1000
 
 Hook = Callable[["ChangeEvent"], object]
@@ -41,16 +41,16 @@ class ChangeEvent:
     """One change of a memory.
 
     Attributes:
-        cursor: its place in the feed; later changes have greater ones, not always the next.
+        cursor: its position in the feed; later changes have greater ones, not always consecutive.
         at: when it was written.
         what: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
             "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten"; and
-            "held" and "released" of a legal hold on a scope.
-        scope: whose record it is; None: a global policy.
-        kind: of the record; None: it is about the whole scope, its users and agents included.
-        record: its id, or None with `kind`.
-        by: who did it, if that was said.
-        detail: such as the id of the successor, or the reason; None for what is gone.
+            "held" and "released" for a legal hold on a scope.
+        scope: the scope of the record; None: a global policy.
+        kind: the kind of the record; None: the change concerns the whole scope, including its users and agents.
+        record: the id of the record, or None together with `kind`.
+        by: the author of the change, if stated.
+        detail: such as the id of the successor, or the reason; None if the record is gone.
     """
 
     cursor: int
@@ -64,7 +64,7 @@ class ChangeEvent:
 
 
 class Logged(Protocol):
-    """What reading the log needs of a memory's context."""
+    """The part of a memory's context that reading the log needs."""
 
     @property
     def store(self) -> LayerStore:
@@ -72,11 +72,11 @@ class Logged(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Give a reading connection."""
+        """Return a reading connection."""
         ...
 
     def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Give one for several questions that are answered from one state."""
+        """Return a reading connection for several queries in one snapshot."""
         ...
 
     def is_readable(self, scope: Scope) -> bool:
@@ -85,10 +85,10 @@ class Logged(Protocol):
 
 
 class Changes:
-    """What happened to the records of a memory, of all scopes. Thread-safe.
+    """The changes of the records of a memory, in all scopes. Thread-safe.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: Logged) -> None:
@@ -100,15 +100,15 @@ class Changes:
 
     @property
     def cursor(self) -> int:
-        """The cursor of the newest change, whosever: what comes after it is new. 0: nothing was written yet."""
+        """The cursor of the newest change in any scope; 0: nothing was written yet."""
         newest, settled = _newest(self._context, Sight(None))
         return newest if settled is None or not newest else settled - 1
 
     def after(self, since: int, sight: Sight, limit: int) -> list[ChangeEvent]:
-        """Return the changes after a cursor that are in sight, oldest first.
+        """Return the changes in sight after a cursor, oldest first.
 
         Raises:
-            ValueError: the cursor is of another file, or of one that was restored from an older copy.
+            ValueError: the cursor belongs to another file, or to a newer state than that of a restored copy.
         """
         context = self._context
         newest, settled = _newest(context, sight)  # before the snapshot
@@ -121,13 +121,11 @@ class Changes:
                 events += [event for row in rows if (event := self._event(row)) is not None]
                 if len(rows) < wanted:
                     break
-                since = rows[-1][
-                    0
-                ]  # some may be of a tenant whose key is gone: a page shorter than asked is the last
+                since = rows[-1][0]  # events without a key are skipped: only a short page of rows is the last
             return events
 
     def times(self, sight: Sight, limit: int) -> list[int]:
-        """Return when the newest changes in sight happened, in microseconds since 1970, each time once, ascending."""
+        """Return the times of the newest changes in sight, in microseconds since 1970, distinct, ascending."""
         context = self._context
         _, settled = _newest(context, sight)  # before the snapshot
         found: set[int] = set()
@@ -147,11 +145,11 @@ class Changes:
         return sorted(found)[-limit:]
 
     def follow(self, function: Hook, sight: Sight) -> Callable[[], None]:
-        """Call a function with each change in sight from now on; return what ends it."""
+        """Call a function with each change in sight from now on; return a function that ends the subscription."""
         if not callable(function):
             raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
         follower = _Follower(function, sight, self.cursor)
-        self._hooks = [*self._hooks, follower]  # replaced as a whole: a delivery may be reading it
+        self._hooks = [*self._hooks, follower]  # replaced, not mutated: a delivery may be iterating over it
 
         def stop() -> None:
             self._hooks = [one for one in self._hooks if one is not follower]
@@ -159,7 +157,7 @@ class Changes:
         return stop
 
     def deliver(self) -> None:
-        """Call the hooks with what is new. A thread that finds another one at it leaves it to that."""
+        """Call the hooks with new changes. If another thread is delivering, it delivers these as well."""
         if not self._hooks:
             return
         self._due = True
@@ -178,7 +176,7 @@ class Changes:
                 newest = self.cursor
                 found = self.after(follower.since, follower.sight, _BATCH)
             except (Error, ValueError) as error:
-                # A key that is away, or a server's clock that was set back: the next write tries again.
+                # A key may be unavailable, or a server's clock set back: the next write tries again.
                 _log.warning("changes could not be read for a hook: %s", error)
                 return
             for event in found:
@@ -198,7 +196,7 @@ class Changes:
         cipher = self._context.store.cipher
 
         def made() -> ChangeEvent:
-            said = opened_in(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+            opened_detail = opened_in(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
             if (
                 not isinstance(record, str)
                 or not isinstance(what, str)
@@ -213,25 +211,25 @@ class Changes:
                 kind_of(record) if record else None,
                 record or None,
                 by,
-                said,
+                opened_detail,
             )
 
         return decoded("memory_log", number, made)
 
 
 class Sight:
-    """Which events are asked for: those of what a scope sees, of everything within it, or (None) of all scopes."""
+    """The set of events that a reader asks for: those visible to a scope, those within it, or (None) of all scopes."""
 
     def __init__(self, scope: Scope | None, within: bool = False) -> None:
         self._scope, self._within = scope, within
 
     @property
     def is_of_one_tenant(self) -> bool:
-        """Whether all but the events of global policies are of one tenant."""
+        """Whether all events except those of global policies belong to one tenant."""
         return self._scope is not None
 
     def parts(self) -> Iterable[tuple[str, tuple[str, ...]]]:
-        """Conditions, each for other rows, with what they compare with."""
+        """Return conditions for disjoint sets of rows, with their parameters."""
         if self._scope is None:
             return [("", ())]
         if not self._within:
@@ -243,7 +241,7 @@ class Sight:
 
 
 class _Follower:
-    """A hook, and how far it got."""
+    """A hook, and the cursor up to which it was called."""
 
     def __init__(self, function: Hook, sight: Sight, since: int) -> None:
         self.function, self.sight, self.since = function, sight, since
@@ -252,7 +250,7 @@ class _Follower:
 def _page(
     connection: sqlite3.Connection, since: int, sight: Sight, limit: int, settled: int | None
 ) -> list[tuple[Any, ...]]:
-    """Return the rows in sight after a cursor, oldest first: so many, and those of the same number as the last."""
+    """Return the rows in sight after a cursor, oldest first: `limit` of them, and all others with the last number."""
     found: list[tuple[Any, ...]] = []
     for condition, names in sight.parts():
         until = "" if settled is None else "number < ? AND "
@@ -263,7 +261,7 @@ def _page(
     found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
     del found[limit:]
     if settled is not None and len(found) == limit:
-        # Two tenants may have the same number, and the next page begins after it.
+        # Two tenants may share a number, and the next page begins after it.
         last = found[-1][0]
         found = [row for row in found if row[0] < last]
         for condition, names in sight.parts():
@@ -274,10 +272,10 @@ def _page(
 
 
 def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
-    """Return the last number that was given, even if its row is gone, and the number before which nothing more comes
-    into sight (None: in a file transactions take turns).
+    """Return the last number assigned, even if its row is gone, and the number below which no more rows can appear
+    (None: no bound, because in a file transactions are serialised).
 
-    Over PostgreSQL numbers are times of the server, and the last one is the time.
+    Over PostgreSQL numbers are times of the server, and the last one is the present time.
     """
     settled = getattr(context.store, "settled", None)
     if settled is None:

@@ -1,4 +1,4 @@
-"""What the parts of a memory share: the file and its index, the clock, the judge, one way to read and to write."""
+"""Shared context of a memory's parts: the file and its index, the clock, the judge, one way to read and to write."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from scrubjay.memory.model.settings import Settings
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 COLLECTION = MEMORY
-"""The collection of an index's file whose documents are facts and episodes."""
+"""The collection, in the file of an index, whose documents are facts and episodes."""
 
 
 _DAY_US = 86_400_000_000
 
 
 class MemoryContext:
-    """The ground that every part of a memory stands on; it knows none of them. Thread-safe.
+    """The context that all parts of a memory share; it depends on none of them. Thread-safe.
 
     Args:
         index: the index of the file.
-        settings: of the memory.
+        settings: the settings of the memory.
 
     Attributes:
-        documents: the collection of the facts and episodes. It is written to through the memory only.
-        backend: what that collection offers to what is built on it.
-        clock: microseconds since 1970.
-        judge: which facts contradict each other.
-        changes: what happened to the records.
+        documents: the collection of facts and episodes. Only the memory writes to it.
+        backend: the collection's interface for layers built on it.
+        clock: returns microseconds since 1970.
+        judge: decides which facts contradict each other.
+        changes: the change feed of the records.
     """
 
     def __init__(self, index: Index, settings: Settings) -> None:
@@ -58,18 +58,18 @@ class MemoryContext:
             self.backend.use_clock(settings.clock)
         self.judge = settings.judge
         self.changes = Changes(self)
-        self._version: tuple[object, object] = (None, None)  # a glance, and the version of the rows then
+        self._version: tuple[object, object] = (None, None)  # the last glance, and its row version
 
     # ------------------------------------------------------------------ the file
 
     @property
     def store(self) -> LayerStore:
-        """The file or database, as the collection sees it."""
+        """The file or database, as seen by the collection."""
         return self.backend.rows
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give this thread's reading connection, its errors translated into ours."""
+        """Yield this thread's reading connection; its errors are translated into ours."""
         store = self.store
         store.check_open()
         with translated(store.path, "reading memory"):
@@ -77,16 +77,16 @@ class MemoryContext:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """The same for several questions that are to be answered from one state."""
+        """Yield a reading connection on which several queries read one snapshot."""
         store = self.store
         store.check_open()
         with store.snapshot():
             yield store.reading_connection()
 
     def version(self) -> object | None:
-        """Return what differs whenever any row but those of traces may have changed; None: that cannot be said now.
+        """Return a value that differs whenever any row except those of traces may have changed; None: unknown now.
 
-        Ask before reading what is to be kept by it: what is written meanwhile is noticed the next time.
+        A cache must read the version before the rows, so that a write in between invalidates the entry next time.
         """
         store = self._rows
         glance = store.glance()
@@ -98,8 +98,8 @@ class MemoryContext:
         return version
 
     def version_in_file(self) -> object | None:
-        """Return the same of a file in the clear; else None: over a database it may cost a round trip, and the key of a
-        tenant may be destroyed without a trace in the file."""
+        """Return :meth:`version` for a file in the clear; else None: over a database it may cost a round trip, and a
+        tenant's key may be destroyed without a trace in the file."""
         is_plain = isinstance(self._rows, SqliteStore) and self._rows.cipher.ring is None
         return self.version() if is_plain else None
 
@@ -107,19 +107,19 @@ class MemoryContext:
     def changing(
         self, doing: str, tenants: Iterable[str] = (), *, of: Iterable[str | Scope] | None = None
     ) -> Iterator[Change]:
-        """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
+        """Begin a change that writes texts of these tenants. Its beginning settles whether their rows are sealed.
 
-        At its end the documents are written that it asked for (:func:`documents_in`).
+        At its end the requested documents are written (:func:`documents_in`).
 
         Args:
-            doing: what is being done, for the message of an error.
-            tenants: whose texts are written.
-            of: whose rows are read and written, for which no other process writes meanwhile: all of a tenant ("": what
-                belongs to all), or what the user of a scope has, whichever agent (without a user: what the tenant has
-                without one); None: all of the same tenants.
+            doing: what is being done, for error messages.
+            tenants: the tenants whose texts are written.
+            of: the tenants and scopes whose rows are read and written; other processes do not write them meanwhile. A
+                tenant ("": the rows of all tenants) stands for all of its rows; a scope for the rows of its user under
+                any agent (without a user: the tenant's rows without a user). None: all rows of `tenants`.
 
         Raises:
-            EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).
+            EncryptionError: a tenant's key is unavailable (KeyErasedError: permanently).
         """
         tenants = sorted(set(tenants))
         self.store.cipher.require(tenants)
@@ -134,16 +134,16 @@ class MemoryContext:
                 )
                 yield change
                 change.layer.flush()
-        except EncryptionError:  # perhaps of a key that could not be destroyed after the commit
+        except EncryptionError:  # possibly of a key that could not be destroyed after the commit
             self.changes.deliver()
             raise
         self.changes.deliver()
 
     def is_readable(self, scope: Scope) -> bool:
-        """Whether the tenant's key, and the user's, was not destroyed: otherwise their memory is as if erased.
+        """Whether neither the tenant's nor the user's key was destroyed; if one was, their memory counts as erased.
 
         Raises:
-            EncryptionError: the key cannot be had now.
+            EncryptionError: the key is unavailable now.
         """
         checked_scope(scope)
         self.store.check_open()
@@ -151,50 +151,50 @@ class MemoryContext:
             return bool(self.store.cipher.readable(scope.tenant, scope.user))
 
     def expiry(self, expires_at: Any, ttl: Any) -> int | None:
-        """Return when something expires that was given a time, or how long it holds by the memory's clock.
+        """Return the expiry time of a record from an absolute time or a duration, by the memory's clock.
 
         Raises:
-            TypeError, ValueError: both are given, or one of them is not a time.
+            TypeError, ValueError: both are given, or one of them is invalid.
         """
         return expiry_of(expires_at, ttl, self.clock)
 
     def history_since(self, now: int) -> int | None:
-        """Return the time before which history may be let go, in microseconds since 1970; None: never."""
+        """Return the time before which history may be deleted, in microseconds since 1970; None: never."""
         days = self.settings.history_days
         return None if days is None else now - int(days * _DAY_US)
 
-    # ------------------------------------------------------------------ what is asked of outside
+    # ------------------------------------------------------------------ embedder and judge
 
     def embed_texts(self, texts: Sequence[str]) -> list[Embedded]:
-        """Embed texts that are to be written, long ones in passages, as a backfill or `reembed` would. An embedder that
-        does not answer stops no write: they are pending then.
+        """Embed texts to be written, long ones in passages, as a backfill or `reembed` does. If the embedder is
+        unavailable, the write goes on and the texts are pending.
 
         Raises:
-            EmbedderError: it failed, and the index was opened with `on_embedder_error="raise"`; or what it returned is
-                no vector of its dimension.
+            EmbedderError: it failed, and the index was opened with `on_embedder_error="raise"`; or it did not return
+                vectors of its dimension.
         """
         vectors, marks = self.backend.embed_or_mark(texts, [None] * len(texts))
         return [Embedded(vector, mark is not None) for vector, mark in zip(vectors, marks, strict=True)]
 
     def is_single(self, predicate: str, content: str) -> bool | None:
-        """Whether a predicate has one value at a time, if the judge knows; None: one of a kind."""
+        """Whether a predicate has one value at a time, according to the judge; None: one value of a kind."""
         ask = getattr(self.judge, "is_single", None)
         single = False if ask is None else ask(FactCandidate(content, "", predicate))
         return None if single is None else bool(single)
 
     def cardinality(self, candidate: FactCandidate) -> int | None:
-        """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several; None: it depends on the
-        other statement, which the judge or the projection compares."""
+        """Return a candidate's `single` column: 1 if its predicate has one value at a time, 0 for several; None: that
+        depends on the other statement, with which the judge or the projection compares it."""
         return cardinality(self.judge, candidate)
 
 
 def checked_scope(scope: Any) -> Scope:
-    """Return the scope, or raise TypeError: without one nothing is read or written."""
+    """Return the scope, or raise TypeError: every read and write needs one."""
     if not isinstance(scope, Scope):
         raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
     return scope
 
 
 def absent(id: object) -> KeyError:
-    """Return the error for an id that is not there, or of another scope: the two cannot be told apart."""
+    """Return the error for an id that does not exist or belongs to another scope; callers cannot tell the two apart."""
     return KeyError(f"id: no such record in this scope: {id!r}")

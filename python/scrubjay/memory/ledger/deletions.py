@@ -1,4 +1,4 @@
-"""Deletion events (table `memory_deletion`): that something was deleted, never what it said. They are kept for good."""
+"""Deletion events (table `memory_deletion`): that something was deleted, never its content. They are kept forever."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import ERASED
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import rows_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def note_deletion(
     change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]
 ) -> None:
-    """Leave a deletion event."""
-    given = json.dumps({what: n for what, n in counts.items() if n})
+    """Write a deletion event."""
+    encoded_counts = json.dumps({kind: n for kind, n in counts.items() if n})
     change.connection.execute(
         "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (change.now, *names_of(scope), reason, by, given),
+        (change.now, *names_of(scope), reason, by, encoded_counts),
     )
 
 
@@ -41,8 +41,8 @@ def deletions_of(connection: sqlite3.Connection, tenant: str) -> list[Deletion]:
 
 
 def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
-    """Return the number of the last deletion event of a tenant, or of one whose name was erased; in a file of anybody;
-    0: there is none."""
+    """Return the number of the last deletion event of a tenant, or of one with an erased name; in a file, of any
+    tenant; 0: there is none."""
     query = "SELECT ifnull(max(number), 0) FROM memory_deletion"
     if is_file(connection):
         return int(rows_of(connection, query)[0][0])
@@ -55,12 +55,12 @@ def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
 
 
 def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str, str, str]) -> bool:
-    """Whether something was deleted after an event that a scope of these names may have seen."""
+    """Whether data visible to a scope with these names may have been deleted after an event."""
     tenant, user, agent = names
     if is_file(connection) and not rows_of(connection, _LATER, (number,)):
-        return False  # nearly always; SQLite compiles a GLOB with a parameter anew each time
+        return False  # nearly always; SQLite recompiles a GLOB with a parameter on each execution
     if not is_file(connection):
-        erased = f"{ERASED}%"  # whose name was erased may be anyone
+        erased = f"{ERASED}%"  # an erased name may have been any name
         of_scope = "(user IN ('', ?) OR user LIKE ?) AND (agent IN ('', ?) OR agent LIKE ?)"
         return any(
             connection.execute(
@@ -69,7 +69,7 @@ def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str,
             ).fetchone()
             for which, name in (("tenant = ?", tenant), ("tenant LIKE ?", erased))
         )
-    erased = f"{ERASED}*"  # whose name was erased may be anyone
+    erased = f"{ERASED}*"  # an erased name may have been any name
     found = rows_of(
         connection,
         "SELECT 1 FROM memory_deletion WHERE number > ? AND (tenant = ? OR tenant GLOB ?) "

@@ -1,4 +1,4 @@
-"""The writing of the documents of facts and episodes within a change."""
+"""Writing the documents of facts and episodes within a change."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.documents import Document, Embedded, documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 class Documents:
-    """What a change does to documents, collected and written at its end: each record's last state, in one step.
+    """The document changes of a change, collected and written at its end: the last state of each record, in one step.
 
     Args:
-        change: the change under way.
-        find: returns a document of the index as it is committed, by id and scope, or None.
-        embed: returns what the embedder makes of texts that have no vector yet.
+        change: the change in progress.
+        find: returns a committed document of the index by id and scope, or None.
+        embed: returns the embeddings of texts that have no vector yet.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Documents:
         self._embedded: dict[str, Embedded] = {}
         self._gone: dict[Scope, dict[str, str]] = {}  # id of a document -> reason
         self.has_changed = False
-        """Whether the documents of a record that was there before were changed or deleted."""
+        """Whether documents of an existing record were changed or deleted."""
 
     def put(
         self,
@@ -48,10 +48,10 @@ class Documents:
         """Write the documents of a record.
 
         Args:
-            row: as it is from now on.
-            embedded: of its text; None: as its document has it, or the embedder's answer.
-            before: the row as it was, if it had documents.
-            documents: of the row, where they are known (:func:`documents_of`).
+            row: the new row.
+            embedded: the embedding of its text; None: that of its present document, or else from the embedder.
+            before: the old row, if it had documents.
+            documents: the documents of the row, if they are known (:func:`documents_of`).
         """
         if before is not None:
             self._leave(before, "changed")
@@ -66,7 +66,7 @@ class Documents:
             self._made[row.id] = documents
 
     def embedded_of(self, row: FactRow | EpisodeRow) -> Embedded | None:
-        """Return what the embedder made of a record's text, as its document has it; None if it does not."""
+        """Return the embedding of a record's text from its document; None if the document lacks it."""
         return self._known(row, row.text)
 
     def remove(self, row: FactRow | EpisodeRow, reason: str) -> None:
@@ -76,8 +76,8 @@ class Documents:
 
     def _leave(self, row: FactRow | EpisodeRow, reason: str) -> None:
         self.has_changed = True
-        gone = self._gone.setdefault(scope_in(row), {})
-        gone.update(dict.fromkeys(ids_of_documents(row), reason))
+        removals = self._gone.setdefault(scope_in(row), {})
+        removals.update(dict.fromkeys(ids_of_documents(row), reason))
 
     def _known(self, row: FactRow | EpisodeRow, text: str) -> Embedded | None:
         found = self._find(ids_of_documents(row)[0], scope_in(row))
@@ -86,7 +86,7 @@ class Documents:
         return Embedded(found.vector, payload.is_pending(found.payload))
 
     def flush(self) -> None:
-        """Write what was collected."""
+        """Write the collected changes."""
         rows, self._rows = list(self._rows.values()), {}
         fresh = [row for row in rows if row.id not in self._embedded]
         if fresh:
@@ -104,10 +104,10 @@ class Documents:
                 vectors.append(embedded.vector)
                 payloads.append(payload.with_pending(document.payload, embedded.pending))
                 times.append(document.times)
-        for scope, gone in self._gone.items():
-            for reason in dict.fromkeys(gone.values()):
+        for scope, removals in self._gone.items():
+            for reason in dict.fromkeys(removals.values()):
                 self._change.delete(
-                    [id for id, why in gone.items() if why == reason], scope=scope, reason=reason
+                    [id for id, why in removals.items() if why == reason], scope=scope, reason=reason
                 )
         self._gone = {}
         if ids:
@@ -115,7 +115,7 @@ class Documents:
 
 
 def documents_in(change: Change) -> Documents:
-    """Return what a change does to documents."""
+    """Return the document changes of a change."""
     documents: Documents = change.layer
     return documents
 
@@ -126,7 +126,7 @@ def remove(change: Change, row: FactRow | EpisodeRow, reason: str) -> None:
 
 
 def remove_documents(change: Change, row: Row, reason: str) -> None:
-    """Take a record out of the index, if it is there."""
+    """Remove a record from the index, if it is there."""
     is_there = has_documents(row) if isinstance(row, FactRow) else row.status == "active"
     if isinstance(row, (FactRow, EpisodeRow)) and is_there:
         remove(change, row, reason)

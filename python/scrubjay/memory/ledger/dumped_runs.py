@@ -1,4 +1,4 @@
-"""Runs of traces as they are written to an export, and read from one: events keep their numbers, gaps included."""
+"""Runs of traces in exports: writing and reading them; events keep their numbers, gaps included."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DISTILLED = ("first_seq", "last_seq", "at", "extractor", "outcomes")
 def read_runs(
     connection: sqlite3.Connection, store: Any, where: str, values: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield each run with its events and what was distilled of it, in JSON's own types."""
+    """Yield each run with its events and its distillations, in JSON types."""
     sealer = Sealer(store)
     for key, *found in connection.execute(
         f"SELECT key, {', '.join(_RUN)} FROM memory_run WHERE {where} ORDER BY key", values
@@ -35,8 +35,8 @@ def read_runs(
         ).fetchall():
             event = dict(zip((*_EVENT, *EVENT), row, strict=True))
             for column in EVENT:
-                said = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
-                event[column] = None if said is None else said.decode()
+                plain = sealer.open(run["tenant"], place_of_event(column, key, event["seq"]), event[column])
+                event[column] = None if plain is None else plain.decode()
             events.append(event)
         distilled = []
         for row in connection.execute(
@@ -50,7 +50,8 @@ def read_runs(
 
 
 def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) -> bool:
-    """Write a run with its events; False if its scope has a run of this name. The caller holds the transaction."""
+    """Write a run with its events; return False if its scope has a run of this name. The caller holds the
+    transaction."""
     execute, tenant = connection.execute, said["tenant"]
     names = [said[name] for name in ("tenant", "user", "agent", "run")]
     if execute(
@@ -70,7 +71,7 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         execute(
             "UPDATE memory_run SET n_events = ? WHERE tenant = ? AND user = ? AND key = ?",
             (event["seq"] - 1, tenant, said["user"], key),
-        )  # what retention deleted
+        )  # reproduces the gaps that retention left
         author, content, data = (
             sealer.seal(
                 tenant,
@@ -89,9 +90,15 @@ def write_run(connection: sqlite3.Connection, store: Any, said: dict[str, Any]) 
         "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ?",
         (said["n_events"], said["n_turns"], tenant, said["user"], key),
     )
-    for one in said["distilled"]:
+    for row in said["distilled"]:
         execute(
             INSERT_DISTILLED,
-            (*(one[name] for name in _DISTILLED[:4]), one["outcomes"].encode(), tenant, said["user"], key),
+            (
+                *(row[name] for name in _DISTILLED[:4]),
+                row["outcomes"].encode(),
+                tenant,
+                said["user"],
+                key,
+            ),
         )
     return True

@@ -1,9 +1,9 @@
-"""Legal holds: what is held is not forgotten, deleted, rewritten or swept until an administrator releases it.
+"""Legal holds: held data is not forgotten, deleted, rewritten or swept until an administrator releases it.
 
-A hold is on a scope and everything within it, and a scope may have several. Setting and releasing are calls of whoever
-runs the service (:attr:`scrubjay.memory.Memory.admin`); no scope allows them, and both leave their event in the feed.
-Records are held here; documents that are none of memory's (notes) where every store writes them, by the same table
-(:mod:`scrubjay.store.rows.holds`).
+A hold covers a scope and everything within it, and a scope may have several. Holds are set and released by the operator
+of the service (:attr:`scrubjay.memory.Memory.admin`); no scope permits it, and both leave an event in the feed. This
+module protects records; every store protects documents outside of memory (notes) where it writes them, by the same
+table (:mod:`scrubjay.store.rows.holds`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ TABLE = """CREATE TABLE memory_hold(
   tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,
   name TEXT NOT NULL CHECK (name <> ''), reason TEXT NOT NULL CHECK (reason <> ''),
   by TEXT NOT NULL CHECK (by <> ''), at INTEGER NOT NULL, PRIMARY KEY (tenant, user, agent, name)) WITHOUT ROWID"""
-"""What the file needs for holds. Names and reasons stay readable in it, as the reasons of deletion events."""
+"""The table of holds. Names and reasons stay readable in the file, like the reasons of deletion events."""
 
 NAME_OF_OLD = "reason"
-"""The column that names a hold of a format before 3, when a scope had one."""
+"""The column that serves as the name of a hold in formats before 3, where a scope had one hold."""
 
 HELD = (
     "EXISTS (SELECT 1 FROM memory_hold h WHERE h.tenant = {row}.tenant AND h.user IN ('', {user}) "
     "AND h.agent IN ('', {agent}))"
 )
-"""The condition that a row of a table is held."""
+"""SQL condition for rows of a table under a hold."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Hold:
     """A legal hold on a scope and everything within it.
 
     Attributes:
-        scope: what is held, with everything within it.
-        reason, by: why, and who ordered it.
-        at: since when.
-        name: which of the holds on the scope it is.
+        scope: the held scope.
+        reason, by: the reason, and the name of the person who set it.
+        at: when it was set.
+        name: identifies the hold among those of the scope.
     """
 
     scope: Scope
@@ -64,7 +64,7 @@ class _Owned(Protocol):
 
 
 def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> list[Hold]:
-    """Return the holds on a tenant's scopes (None: on those of all), by scope, of one scope in the order of time."""
+    """Return the holds on a tenant's scopes (None: on those of all tenants), by scope, then by time."""
     condition, values = ("WHERE tenant = ? ", (tenant,)) if tenant is not None else ("", ())
     found = connection.execute(
         f"SELECT tenant, user, agent, reason, by, at, name FROM memory_hold {condition}"
@@ -75,11 +75,11 @@ def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> li
 
 
 def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
-    """Return what says whether a row is held; the holds are read once."""
+    """Return a predicate for rows under a hold; the holds are read once."""
     by_tenant: dict[str, list[holds.Held]] = {}
-    for one in held_scopes(connection):
-        tenant, user, agent = names_of(one.scope)
-        by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, one.reason))
+    for hold in held_scopes(connection):
+        tenant, user, agent = names_of(hold.scope)
+        by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, hold.reason))
 
     def held(row: _Owned) -> bool:
         return holds.is_held(by_tenant.get(row.tenant, ()), row.user, row.agent)
@@ -88,18 +88,18 @@ def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
 
 
 def check_hold(connection: sqlite3.Connection, scope: Scope, *, within: bool) -> None:
-    """Refuse to destroy what is held, within the transaction that would.
+    """Raise if data to be destroyed is under a hold; called within the transaction that would destroy it.
 
     Args:
-        connection: of the transaction.
-        scope: what would go.
-        within: with everything inside of it: then a hold on a part of it counts as well.
+        connection: the connection of the transaction.
+        scope: the scope to be destroyed.
+        within: whether everything within it is destroyed as well; then a hold on a part of it counts.
 
     Raises:
-        HeldError: a hold is on it.
+        HeldError: it is under a hold.
     """
     found = held_scopes(connection, scope.tenant)
     if found:
         holds.check_held(
-            (holds.Held(*names_of(one.scope)[1:], one.reason) for one in found), scope, within=within
+            (holds.Held(*names_of(hold.scope)[1:], hold.reason) for hold in found), scope, within=within
         )

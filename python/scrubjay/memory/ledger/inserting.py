@@ -1,4 +1,4 @@
-"""Rows of memory's tables that are inserted together."""
+"""Batched insertion of rows into memory's tables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 from scrubjay.memory.ledger.sealing import is_file
 
-_SIZES = (64, 16, 4, 1)  # rows of one statement; few sizes, so that SQLite compiles few statements
+_SIZES = (64, 16, 4, 1)  # rows per statement; few sizes, so that SQLite compiles few statements
 
 
 def insert_values(connection: sqlite3.Connection, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run an ``INSERT ... VALUES (?, ...)`` for each of several rows, in their order.
+    """Execute an ``INSERT ... VALUES (?, ...)`` for several rows, in order.
 
-    As if it was executed for one after the other. Where a trigger can end a statement half-way, SQLite first copies
-    every page that the statement changes, and writes the copies to a temporary file: a third of the time of a row,
-    unless many rows are one statement. Over PostgreSQL each row is a statement of the batch that is sent.
+    As if it were executed for one row after another. If a trigger can abort a statement, SQLite first copies every page
+    that the statement changes to a temporary file: a third of the time per row, unless a statement has many rows. Over
+    PostgreSQL each row is a statement of the batch that is sent.
     """
     at = 0
     for size in _SIZES if is_file(connection) else (1,):

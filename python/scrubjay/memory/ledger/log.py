@@ -1,4 +1,4 @@
-"""The log of what happened to records (table `memory_log`): writing its rows, and deleting a record with them."""
+"""The log of record events (table `memory_log`): writing its rows, and deleting a record with its events."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from scrubjay.memory.ledger.rows import insert, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
-    """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's.
+    """Delete the row of a record and its log, except for the event that it is gone; the caller deletes its documents.
 
-    What expired and is under a legal hold stays, revoked.
+    An expired record under a legal hold stays, as revoked.
     """
     if what == "expired" and is_held(change.connection)(row):
         is_fact = row.kind == "fact"
@@ -33,8 +33,8 @@ def drop(change: Change, row: Row, what: str = "expired", by: str | None = None)
 
 
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
-    """Note that something happened to a record that is there. The detail may quote it, and is sealed as it is."""
-    connection, number, kept = change.connection, None, detail
+    """Log an event of an existing record. The detail may quote the record, and is sealed like it."""
+    connection, number, sealed = change.connection, None, detail
     kind = str(kind_of(record))
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
@@ -47,20 +47,20 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
             at = place_in("memory_log", "detail", number, ())
-            kept = sealed_cell(cipher, tenant, user, at, detail)
-    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
+            sealed = sealed_cell(cipher, tenant, user, at, detail)
+    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, sealed, record))
     if written.rowcount != 1:
         raise CorruptIndexError("its row is gone", id=record)
 
 
 def insert_new(change: Change, table: str, *rows: FactRow | EpisodeRow) -> None:
-    """Insert new facts or episodes, in their order, and note that their authors wrote them."""
+    """Insert new facts or episodes, in order, and log that their authors wrote them."""
     insert(change.connection, table, *rows)
     events = [(change.now, row.id, "written", row.author, row.tenant, row.user, row.agent) for row in rows]
     insert_values(change.connection, _LOG, events)
 
 
-_USER = {"policy": "''"}  # kind -> the expression for the user whose a record is
+_USER = {"policy": "''"}  # kind -> SQL expression for the user who owns a record
 _LOG = "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _LOGGED = {
     kind: "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
@@ -74,5 +74,5 @@ _LOGGED = {
 def log_gone(
     change: Change, record: str, names: tuple[str, str, str], what: str, by: str | None = None
 ) -> None:
-    """Note that a record, or all of a scope (''), is gone: "expired" or "forgotten"; never what it said."""
+    """Log that a record, or all of a scope (''), is gone: "expired" or "forgotten"; never its content."""
     change.connection.execute(_LOG, (change.now, record, what, by, *names))

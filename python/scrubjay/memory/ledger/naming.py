@@ -1,4 +1,4 @@
-"""Names in memory's tables that outlive what they named: deletion events, stamps, authors, who decided."""
+"""Names in memory's tables that outlive their records: in deletion events, stamps, authors, and decisions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _NAMING = {
 def forget_names(
     connection: sqlite3.Connection, scope: Scope, words: Pseudonyms, by: str | None
 ) -> str | None:
-    """Replace the names of what was just forgotten, inside the caller's transaction; return what `by` is called now.
+    """Replace the names of erased data, inside the caller's transaction; return the new form of `by`.
 
-    In the tenant's remaining rows that is done where a name stands alone; texts are not looked at.
+    In the tenant's remaining rows a name is replaced where it is a whole value; texts are not searched.
     """
     execute = connection.execute
-    given = {"user": scope.user, "agent": scope.agent}
-    names = [scope.tenant, *(name for name in given.values() if name is not None)]
+    columns = {"user": scope.user, "agent": scope.agent}
+    names = [scope.tenant, *(name for name in columns.values() if name is not None)]
     condition = "tenant = ?" + "".join(
-        f" AND {column} = ?" for column, name in given.items() if name is not None
+        f" AND {column} = ?" for column, name in columns.items() if name is not None
     )
     person = scope.user if scope.user is not None else scope.agent
     tables = [*_NAMING, "memory_log"]
@@ -61,7 +61,8 @@ def forget_names(
 def _rename_deletion(
     connection: sqlite3.Connection, number: int, by: str | None, tenant: str, names: tuple[str, str, str]
 ) -> None:
-    """Give a deletion event of a tenant other names. In a database another tenant's rows are elsewhere: it moves."""
+    """Rename a deletion event of a tenant. In a database the rows of the new tenant name are in another home: it
+    moves."""
     if is_file(connection):
         connection.execute(
             "UPDATE memory_deletion SET by = ?, tenant = ?, user = ?, agent = ? WHERE number = ?",
@@ -81,7 +82,7 @@ def _rename_deletion(
 
 
 def _replace(connection: sqlite3.Connection, tenant: str, name: str, word: str) -> None:
-    """Replace a name in the records of a tenant that stay."""
+    """Replace a name in the remaining records of a tenant."""
     for table, columns in _NAMING.items():
         for column in columns:
             connection.execute(

@@ -1,4 +1,4 @@
-"""Memory's tables in PostgreSQL: those of a file (:mod:`scrubjay.memory.ledger.schema`), as that database has them."""
+"""Memory's tables in PostgreSQL: those of a file (:mod:`scrubjay.memory.ledger.schema`) in its dialect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
 from scrubjay.memory.ledger.holds import NAME_OF_OLD
 
-_WITHOUT = ("memory_meta", "memory_sealed")  # the format is elsewhere, nothing is erased or sealed by marks
+_WITHOUT = ("memory_meta", "memory_sealed")  # a database stores the format elsewhere, and needs no marks
 NUMBERED = {
     "memory_policy": "number",
     "memory_log": "number",
@@ -16,20 +16,20 @@ NUMBERED = {
     "memory_deletion": "number",
     "memory_run": "key",
 }
-"""Table -> its column that is numbered: in a file for all tenants together, in a database for each."""
+"""Table -> its numbered column; numbered over all tenants in a file, per tenant in a database."""
 FORMAT = 4
-"""Of the tables in a database; those of a file have formats of their own."""
+"""The format of the tables in a database; those of a file have formats of their own."""
 _SPREAD = frozenset(
     f"memory_{table}"
     for table in (
         "preference", "fact", "episode", "log", "rejection", "stamp", "run", "event", "distilled"
     )
 )  # fmt: skip
-"""Tables whose rows are in the home of the user that they belong to."""
+"""Tables whose rows are in the home of the user to whom they belong."""
 _RUNS = {"memory_event": ("run", "memory_run", "key"), "memory_distilled": ("run", "memory_run", "key")}
 _UPGRADES: dict[int, tuple[str, ...]] = {
     3: (
-        # Row-level security binds the owner as well, and this is about the rows of all tenants.
+        # Row-level security binds the owner as well, and this statement changes the rows of all tenants.
         "ALTER TABLE sj_memory_hold NO FORCE ROW LEVEL SECURITY",
         'ALTER TABLE sj_memory_hold ADD name text COLLATE "C"',
         f"UPDATE sj_memory_hold SET name = {NAME_OF_OLD}",
@@ -37,9 +37,9 @@ _UPGRADES: dict[int, tuple[str, ...]] = {
         "DROP CONSTRAINT sj_memory_hold_pkey, ADD PRIMARY KEY (home, tenant, usr, agent, name)",
         "ALTER TABLE sj_memory_hold FORCE ROW LEVEL SECURITY",
     ),
-    4: (),  # rows of users are in their homes; scrubjay.store.postgres.placing moves them before
+    4: (),  # moves users' rows to their homes, which scrubjay.store.postgres.row_homes has done before
 }
-"""Format -> the statements that lead to it from the one before; there was no database of format 1."""
+"""Format -> the statements that migrate to it from the previous one; there was no database of format 1."""
 _RECORDS = {
     "memory_policy": ("''", "''"),
     "memory_preference": ("user", "''"),
@@ -49,21 +49,21 @@ _RECORDS = {
 
 
 def prepare(store: Any, tables: Sequence[str]) -> None:
-    """Make the tables if the database has none yet.
+    """Create the tables if the database has none yet.
 
     Args:
         store: the collection of memory's documents.
-        tables: the statements that make them in a file.
+        tables: the statements that create them in a file.
 
     Raises:
-        UnsupportedError: the store takes no tables.
-        StoreFormatError: they are of another format, or the collection holds documents that are not of a memory.
+        UnsupportedError: the store does not support tables.
+        StoreFormatError: they have another format, or the collection contains documents of something other than memory.
     """
     if not hasattr(store, "make_layer"):
         raise UnsupportedError("Memory", store.place)
     from scrubjay.store.postgres.dialect import Layer, made  # needs the extra
 
-    # Asked again at last: another process may have made the tables meanwhile, and written documents of a memory.
+    # Checked again last: another process may have created the tables meanwhile, and written memory's documents.
     has = store.has_layer
     if not has("memory_fact") and store.count(None, now=0) and not has("memory_fact"):
         raise StoreFormatError(
@@ -80,15 +80,15 @@ def prepare(store: Any, tables: Sequence[str]) -> None:
         )
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
-            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+            f"the collection {store.collection!r} does not belong to a memory: its ids are numbers"
         )
 
 
 def missing_tables(connection: Any) -> list[str]:
-    """Return the names of tables and indexes of memory that are not in the database."""
+    """Return the names of memory's tables and indexes that are missing in the database."""
     return list(connection.missing())
 
 
 def misplaced_rows(connection: Any) -> list[str]:
-    """Return what is wrong with the homes of memory's rows in a database."""
+    """Return the memory rows that are in a wrong home of a database."""
     return list(connection.misplaced())

@@ -1,4 +1,4 @@
-"""What the gate refused (table `memory_rejection`), with the reason; kept for a while to be asked about."""
+"""Rejections of the gate (table `memory_rejection`) with their reasons, kept for a limited time."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
 from scrubjay.store.rows.decoding import optional_integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.cipher import Cipher
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 
 def write_rejection(
     change: Change, scope: Scope, kind: str, reason: str, content: str, source: Provenance
 ) -> None:
-    """Note what was refused of a scope. Reason and content are sealed as the tenant is."""
+    """Record a rejection in a scope. Reason and content are sealed if the tenant is."""
     connection, (tenant, *names) = change.connection, names_of(scope)
     number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
-    said = sealed_values(
+    sealed = sealed_values(
         connection,
         "memory_rejection",
         tenant,
@@ -43,8 +43,8 @@ def write_rejection(
             tenant,
             *names,
             kind,
-            said["reason"],
-            said["content"],
+            sealed["reason"],
+            sealed["content"],
             source.run,
             source.turn,
             source.author,
@@ -55,7 +55,7 @@ def write_rejection(
 def rejections_of(
     connection: sqlite3.Connection, cipher: Cipher, scope: Scope, limit: int
 ) -> list[Rejection]:
-    """Return what was refused in exactly a scope, newest first.
+    """Return the rejections in exactly a scope, newest first.
 
     Raises:
         CorruptIndexError: a row is not what was written.
@@ -71,12 +71,12 @@ def rejections_of(
 def _rejection(cipher: Cipher, scope: Scope, row: Any) -> Rejection:
     number, at, kind, reason, content, run, turn, author = row
     _, user, agent = names_of(scope)
-    said = [
-        opened_in(cipher, scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
-        for column, kept in (("reason", reason), ("content", content))
+    texts = [
+        opened_in(cipher, scope.tenant, place_in("memory_rejection", column, number, (user, agent)), sealed)
+        for column, sealed in (("reason", reason), ("content", content))
     ]
-    if not are_texts(kind, *said) or not are_texts(run, author, optional=True):
+    if not are_texts(kind, *texts) or not are_texts(run, author, optional=True):
         raise CorruptIndexError("its texts cannot be read")
     return Rejection(
-        as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
+        as_moment(at), scope, kind, texts[0], texts[1], run, optional_integer(turn, "its turn"), author
     )

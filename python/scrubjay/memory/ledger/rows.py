@@ -32,7 +32,7 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _MISSING = {
     "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},
@@ -49,7 +49,7 @@ SELECT = {
 
 
 def _columns(kind: str) -> dict[int, str]:
-    """Where in its tuple a kind has the columns that its table has, and what they are called there."""
+    """Return the positions of a row tuple that are columns of the table, with their names there."""
     names = ((i, _MISSING[kind].get(name, name)) for i, name in enumerate(ROWS[kind]._fields))
     return {i: name for i, name in names if name not in ("''", "NULL")}
 
@@ -67,21 +67,21 @@ IN_SCOPE = "tenant = ? AND user = ? AND agent = ? "
 
 
 def new_id(kind: str) -> str:
-    """Return an id that is unique in the file, which tells its kind and nothing else; callers never choose one."""
+    """Return an id that is unique in the file and reveals only its kind; callers never choose ids."""
     return f"{kind}_{os.urandom(16).hex()}"
 
 
 def new_ids(*kinds: str) -> tuple[str, ...]:
-    """Return several of them, drawn at once."""
+    """Return several new ids, from one call for random bytes."""
     drawn = os.urandom(16 * len(kinds)).hex()
     return tuple([f"{kind}_{drawn[32 * i : 32 * i + 32]}" for i, kind in enumerate(kinds)])
 
 
 def kind_of(id: object) -> str | None:
-    """Return the kind of record that an id is of, or None for an id of another form.
+    """Return the kind of record that an id belongs to, or None for an id of another form.
 
     Raises:
-        TypeError: it is not a str.
+        TypeError: not a str.
     """
     if not isinstance(id, str):
         raise TypeError(f"id: expected a str, got {type(id).__name__}")
@@ -97,16 +97,16 @@ def rows_where(
     *,
     damaged: list[str] | None = None,
 ) -> Iterator[Any]:
-    """Yield the rows of a kind that meet a condition, opened; those of a tenant whose key was destroyed are not there.
+    """Yield the decrypted rows of a kind that meet a condition, except for rows of tenants whose key was destroyed.
 
-    A condition can ask for what is not sealed, see :mod:`scrubjay.memory.ledger.sealing`.
+    A condition may only use columns that are not sealed, see :mod:`scrubjay.memory.ledger.sealing`.
 
     Args:
-        damaged: is called with what is wrong with unreadable rows, which are left out; None: they raise.
+        damaged: receives a description of each unreadable row, which is skipped; None: they raise.
 
     Raises:
-        EncryptionError: a row's key is not available.
-        CorruptIndexError: something else changed a row in the file.
+        EncryptionError: a row's key is unavailable.
+        CorruptIndexError: a row was changed outside of Scrubjay.
     """
     yield from opened_rows(connection, kind, raw_rows_where(connection, kind, condition, values), damaged)
 
@@ -114,7 +114,7 @@ def rows_where(
 def opened_rows(
     connection: sqlite3.Connection, kind: str, found: Iterable[tuple[Any, ...]], damaged: list[str] | None
 ) -> Iterator[Any]:
-    """Yield what :func:`raw_rows_where` returned as :func:`rows_where` does."""
+    """Yield the tuples of :func:`raw_rows_where` as :func:`rows_where` does."""
     make, open_row = ROWS[kind]._make, opener(connection)
     for values_of_row in found:
         try:
@@ -129,7 +129,8 @@ def opened_rows(
 
 
 def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
-    """Return what opens rows of the file, for immediate use; None if the tenant's or user's key was destroyed.
+    """Return a function that decrypts rows, for immediate use; its result is None if the tenant's or user's key was
+    destroyed.
 
     It raises CorruptIndexError for a row that is not what was written.
     """
@@ -154,7 +155,7 @@ def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
 
 
 def _unsealed(cipher: Cipher, row: Row) -> Row:
-    """Return a row as it is, without keys; a sealed one is refused."""
+    """Return a row unchanged, without keys; raise for a sealed one."""
     if row.tenant.__class__ is not str or type(row[_SAID[row.kind]]) is str:
         return _checked(row)
     return _opened(cipher, row, False)
@@ -188,31 +189,31 @@ def _opened(cipher: Cipher, row: Row, refused: bool) -> Row:
 
 
 def is_sealed_text(kept: Any) -> bool:
-    """Whether a text column holds sealed bytes."""
+    """Whether the value of a text column is sealed."""
     return isinstance(kept, bytes) and is_sealed(kept)
 
 
 def raw_rows_where(
     connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the same as they are in the file, as bare tuples, their ids first; :func:`as_row` makes rows of them."""
+    """Return the same rows as stored, as plain tuples that begin with the id; :func:`as_row` makes rows of them."""
     return fetched(connection, f"{SELECT[kind]}WHERE {condition}", values)
 
 
 def as_row(kind: str, values: tuple[Any, ...]) -> Row:
-    """Return a bare tuple as a row."""
+    """Return a plain tuple as a row."""
     row: Row = ROWS[kind]._make(values)
     return row
 
 
 def find_row(connection: sqlite3.Connection, id: object, scope: Scope | None = None) -> Row | None:
-    """Return the row of an id, whatever its status, or None.
+    """Return the row with an id, whatever its status, or None.
 
     Args:
-        connection: to read by.
-        id: of the record.
-        scope: who asks, if only what that sees matters: a database then looks in the homes of that alone. Others may be
-            returned all the same.
+        connection: the connection to read by.
+        id: the id of the record.
+        scope: the scope of the caller, if only rows visible to it matter: a database then looks only in their homes.
+            Other rows may be returned all the same.
     """
     kind = kind_of(id)
     if kind is None or "\udc00" <= max(str(id)) <= "\udfff":
@@ -222,8 +223,8 @@ def find_row(connection: sqlite3.Connection, id: object, scope: Scope | None = N
 
 
 def seen_by(connection: sqlite3.Connection, kind: str, scope: Scope) -> tuple[str, tuple[str, ...]]:
-    """Return how a condition begins that is about the rows of a kind that a scope sees, and perhaps others of its
-    tenant and user, and its values. A file finds a row by its id alone."""
+    """Return the beginning of a condition, with its values, that selects the rows of a kind visible to a scope, and
+    possibly others of its tenant and user. In a file it is empty: a row is found by its id alone."""
     if is_file(connection):
         return "", ()
     tenant, user, _ = names_of(scope)
@@ -233,23 +234,22 @@ def seen_by(connection: sqlite3.Connection, kind: str, scope: Scope) -> tuple[st
 
 
 def insert(connection: sqlite3.Connection, table: str, *rows: Row) -> None:
-    """Insert rows in their order; the columns that their table has under another name, or not at all, are known. They
-    are sealed here."""
+    """Insert rows in order, and seal them. Columns that the table names differently or lacks are mapped."""
     sealing = {tenant: settle(connection, tenant) for tenant in {row.tenant for row in rows}}
     values = []
     for row in rows:
         if sealing[row.tenant]:
-            said = {name: getattr(row, name) for name in SEALED[table]}
-            row = row._replace(**sealed_columns(connection, row, said))
+            columns = {name: getattr(row, name) for name in SEALED[table]}
+            row = row._replace(**sealed_columns(connection, row, columns))
         values.append(_VALUES[table](row))
     insert_values(connection, _INSERT[table], values)
 
 
 def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return new values of some columns of a row as they are to be kept, within a transaction.
+    """Return new values of some columns of a row in their stored form, within a transaction.
 
     Raises:
-        EncryptionError: the tenant's key cannot be had.
+        EncryptionError: the tenant's key is unavailable.
     """
     table = KINDS[row.kind]
     bound = [getattr(row, name) for name in BOUND[table]]
@@ -268,10 +268,10 @@ def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[st
 
 
 def hash_in(connection: sqlite3.Connection, scope: Scope, text: str) -> bytes:
-    """Return the hash of a content in a scope as the file has it."""
+    """Return the hash of a content in a scope, in the form of the file."""
     return keyed(connection, scope.tenant, digest(scope, text))
 
 
 def value_hash_in(connection: sqlite3.Connection, tenant: str, value: Any) -> bytes | None:
-    """Return by what equal values of a slot are found, as the file has it; None without a value."""
+    """Return the hash by which equal values of a slot are found, in the form of the file; None without a value."""
     return None if value is None else keyed(connection, tenant, value_digest(value))

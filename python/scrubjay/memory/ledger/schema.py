@@ -1,11 +1,11 @@
-"""The tables that memory adds to an index's file, and the rules that hold for every writer.
+"""The tables that memory adds to an index's file, and the rules that bind every writer.
 
-Rules that SQL can express are here, not in the code above: no fact without a source, no change of a policy, no
-unconfirmed fact of a tenant in force, no two living records with the same content. So they hold for every thread,
-process and mistake.
+Rules that SQL can express are constraints and triggers here, not in the code above: no fact without a source, no change
+of a policy, no unconfirmed fact of a tenant in force, no two living records with the same content. They therefore bind
+every thread, every process and every mistake.
 
-Scopes are as in the index's own tables: '' is "none". Times are microseconds since 1970, UTC. Rows of the tables that
-are append-only can be deleted only inside of a transaction that erases (:func:`erasing`).
+Scopes are as in the index's own tables: '' stands for a missing name. Times are microseconds since 1970, UTC. Rows of
+append-only tables can be deleted only inside a transaction that erases (:func:`erasing`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMAT = 3
 KINDS: dict[str, str] = {kind: f"memory_{kind}" for kind in RECORD_KINDS}
 """Kind of record -> its table."""
 
-# Where a record comes from, for every kind.
+# Columns for the source of a record, for every kind.
 _PROVENANCE = """
   source_run TEXT NOT NULL CHECK (source_run <> ''), source_turn INTEGER, author TEXT, place TEXT,
   policy_version INTEGER NOT NULL,     -- number of the newest policy in force for the tenant then; 0: none was"""
@@ -39,9 +39,10 @@ INDEPENDENT = (
     "SELECT min(count(DISTINCT run), count(DISTINCT CASE user WHEN '' THEN 'author ' || ifnull(author, '') "
     "ELSE 'user ' || user END)) FROM memory_observation WHERE tenant = {tenant} AND hash = {hash}"
 )
-"""How many sources of a statement about a tenant are independent: they differ in the run and in who observed it.
+"""The number of independent sources of a statement about a tenant: the minimum of its distinct runs and its distinct
+observers.
 
-Outside of a user's scope that is the author that is named; observations that name no author count as one source's."""
+Outside of a user's scope the observer is the named author; observations that name no author count as one source."""
 _SCOPE = "tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,"
 LIVING = "status IN ('provisional', 'active')"
 
@@ -87,10 +88,10 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)))""",
     "CREATE UNIQUE INDEX memory_preference_once ON memory_preference(tenant, user, key) WHERE status = 'active'",
     # ------------------------------------------------------------------ facts
-    # Statements, which accumulate. What is said of one subject by one predicate is a slot; when each statement of a
-    # slot holds is computed from all of them (scrubjay.memory.model.projection) and kept in `status`, `superseded_by`
-    # and `holds`.
-    # Columns behind policy_version are NULL in rows of format 1: those assert, from created_at on.
+    # Statements, which accumulate. The statements with one subject and one predicate in a scope are a slot; when each
+    # statement of a slot holds is computed from all of them (scrubjay.memory.model.projection) and stored in `status`,
+    # `superseded_by` and `holds`.
+    # Columns after policy_version are NULL in rows of format 1: those assert, from created_at on.
     f"""CREATE TABLE memory_fact(
   id TEXT PRIMARY KEY,
   slot TEXT NOT NULL,                  -- the id of its document in the index
@@ -138,7 +139,7 @@ BEGIN SELECT RAISE(ABORT, 'what was revoked stays so, and what was in force is n
     """CREATE TRIGGER memory_fact_stays BEFORE UPDATE ON memory_fact
 WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
 BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
-    # Who saw a statement about a tenant: two that are independent of each other promote it.
+    # Observers of a statement about a tenant: two that are independent of each other promote it.
     """CREATE TABLE memory_observation(
   tenant TEXT NOT NULL, hash BLOB NOT NULL, run TEXT NOT NULL CHECK (run <> ''), user TEXT NOT NULL,
   fact TEXT NOT NULL,                  -- where it was written then
@@ -165,9 +166,9 @@ BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
 WHEN (OLD.status = 'revoked' AND NEW.status <> 'revoked') OR NEW.id <> OLD.id
   OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
 BEGIN SELECT RAISE(ABORT, 'an episode stays in its scope, and revoked if it is'); END""",
-    # ------------------------------------------------------------------ what happened to records
-    # The feed of changes: numbers ascend in the order of commits, as one transaction writes at a time. What happened to
-    # a record goes with it; that it expired or was forgotten stays, without content (record '': all of a scope).
+    # ------------------------------------------------------------------ events of records
+    # The change feed: numbers ascend in the order of commits, because one transaction writes at a time. The events of a
+    # record are deleted with it; the event of its expiry or erasure stays, without content (record '': a whole scope).
     """CREATE TABLE memory_log(
   number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
   record TEXT NOT NULL, what TEXT NOT NULL, by TEXT, detail TEXT,
@@ -198,8 +199,8 @@ WHEN NOT EXISTS (SELECT 1 FROM memory_meta WHERE name = 'erasing')
 BEGIN SELECT RAISE(ABORT, 'only an erasure deletes this'); END"""
         for name in ("policy", "log")
     ),
-    # ------------------------------------------------------------------ what known() may keep
-    # Grows with every change of a tenant's policies or own preferences (user ''), a user's preferences, or global
+    # ------------------------------------------------------------------ versions for the cache of known()
+    # Incremented with every change of a tenant's policies or own preferences (user ''), a user's preferences, or global
     # policies (tenant ''); kept when those are erased.
     """CREATE TABLE memory_stamp(tenant TEXT NOT NULL, user TEXT NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (tenant, user)) WITHOUT ROWID""",
@@ -212,7 +213,7 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
     ),
     holds.TABLE,
     *trace.TABLES,
-    sealing.TABLE,  # tenants whose rows are all sealed
+    sealing.TABLE,  # marks of format 2 for sealed tenants
 )
 
 
@@ -220,7 +221,7 @@ KNOWN_TABLES["memory_"] = TABLES
 
 
 def is_prepared(store: Any) -> bool:
-    """Whether the store has the tables; only looks. `store` is of any of its collections."""
+    """Whether the store has the tables; changes nothing. `store` may be any collection of the file."""
     if not isinstance(store, SqliteStore):
         return bool(store.has_layer("memory_fact"))
     with translated(store.path, "reading memory"):
@@ -228,10 +229,10 @@ def is_prepared(store: Any) -> bool:
 
 
 def prepare(store: Any) -> bool:
-    """Make the tables if there are none yet; return whether they were of an older format, and are of this one now.
+    """Create the tables if there are none yet; return whether they were upgraded from an older format.
 
     Raises:
-        StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
+        StoreFormatError: they have a newer format, or the collection contains documents of something other than memory.
     """
     if not isinstance(store, SqliteStore):
         postgres.prepare(store, TABLES)
@@ -279,19 +280,17 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> bool:
         raise CorruptIndexError(f"memory_meta.format: expected a format from 1 to {FORMAT}, got {found}")
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
-            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+            f"the collection {store.collection!r} does not belong to a memory: its ids are numbers"
         )
     missing = [table for table, columns in _tables().items() if _columns(connection, table) != columns]
     if missing:
-        raise CorruptIndexError(
-            f"tables of memory that are gone or not as they were made: {', '.join(missing)}"
-        )
+        raise CorruptIndexError(f"missing or altered tables of memory: {', '.join(missing)}")
     return is_upgraded
 
 
 @cache
 def _tables() -> dict[str, list[str]]:
-    """Table -> its columns, by a database of its own; without the table that files of older versions do not have."""
+    """Table -> its columns, from a database in memory; without the table that files of older versions lack."""
     connection = sqlite3.connect(":memory:")
     try:
         for statement in TABLES:
@@ -310,14 +309,14 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def missing_rules(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of indexes and triggers of memory that are not in the file."""
+    """Return the names of memory's indexes and triggers that are missing in the file."""
     if not sealing.is_file(connection):
         return postgres.missing_tables(connection)
     there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
-    made = (statement.split("(")[0].split() for statement in TABLES)
+    heads = (statement.split("(")[0].split() for statement in TABLES)
     return [
         words[i + 1]
-        for words in made
+        for words in heads
         for i, word in enumerate(words)
         if word in _RULES and words[i + 1] not in there
     ]
@@ -335,12 +334,12 @@ def _format(connection: sqlite3.Connection) -> int | None:
 
 @contextmanager
 def erasing(connection: sqlite3.Connection) -> Iterator[None]:
-    """Allow to delete from what is append-only, inside the caller's transaction."""
-    if not sealing.is_file(connection):  # where no trigger forbids it
+    """Permit deletions from append-only tables, inside the caller's transaction."""
+    if not sealing.is_file(connection):  # a database has no triggers that forbid them
         yield
         return
     outer = connection.execute("INSERT OR IGNORE INTO memory_meta VALUES ('erasing', 1)").rowcount == 0
     yield
-    if outer:  # which goes on
+    if outer:  # an enclosing erasure goes on
         return
     connection.execute("DELETE FROM memory_meta WHERE name = 'erasing'")

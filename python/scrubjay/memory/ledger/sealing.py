@@ -1,20 +1,20 @@
 """Encryption of memory's own tables: which values are sealed, and how.
 
-Values are sealed one by one by the store's cipher, where it has one. Sealed are: texts, values and types of policies
-and preferences; contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what
-an episode did; what the gate refused and why; details in the log; author, content, data of a trace's events. Not sealed
-are ids, names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses,
-numbers and times, and the reason of a deletion event, which outlives everything; and global policies, which are no
-tenant's. An empty text stays empty.
+Values are sealed one by one by the store's cipher, if it has one. Sealed columns are: texts, values and types of
+policies and preferences; contents, subjects, predicates, evidence, metadata and places of facts and episodes, with
+all fields of an episode's task; content and reason of rejections; details in the log; author, content and data of
+trace events. Not sealed are ids, names of tenants, users, agents, authors and runs, keys of policies and preferences,
+kinds, statuses, numbers and times, the reasons of deletion events, which are kept forever, and global policies, which
+belong to no tenant. An empty text stays empty.
 
-Sealed bytes open only in their table, column and row, and only while the row has the same owner. Hashes by which
-equal contents are found are keyed, so no guessed content can be compared with them.
+Sealed bytes can be decrypted only in their table, column and row, and only while the row has the same owner. Hashes by
+which equal contents are found are keyed, so that guessed contents cannot be tested against them.
 
-The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.sqlite.registry`),
-and the store seals by that in the transaction in which a tenant gets its data key. So every tenant with a data key is
-sealed here.
+The file itself declares all this (:data:`RULES`, written when the tables are created:
+:mod:`scrubjay.store.sqlite.registry`), and the store seals accordingly in the transaction in which a tenant gets its
+data key. So the rows of every tenant with a data key are sealed.
 
-In the clear a text stays a text in the file, and a hash is plain SHA-256.
+In the clear a text is stored as a text, and a hash is plain SHA-256.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEALED = {
     ),
     "memory_rejection": ("reason", "content"),
 }
-"""Table with a tenant's name -> its columns that are sealed; the first is never empty."""
+"""Table with a tenant's name -> its sealed columns; the first is never empty."""
 BOUND = {
     "memory_policy": ("key", "version"),
     "memory_preference": ("user", "key"),
@@ -52,16 +52,16 @@ BOUND = {
     "memory_episode": ("user", "agent"),
     "memory_rejection": ("user", "agent"),
 }
-"""What else of a row is authenticated with its sealed cells, beside tenant and id."""
+"""Further columns authenticated with a row's sealed cells, beside tenant and id."""
 BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
-"""Which of them are bytes; the others are texts."""
+"""Sealed columns that contain bytes; the others contain texts."""
 _HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
 EVENT = ("author", "content", "data")
-"""What is sealed of an event."""
+"""The sealed columns of an event."""
 TABLE = (
     "CREATE TABLE IF NOT EXISTS memory_sealed(tenant TEXT PRIMARY KEY, witness BLOB NOT NULL) WITHOUT ROWID"
 )
-"""Which tenants' rows format 2 had sealed; nothing is written to it any more."""
+"""Tenants whose rows were sealed in format 2; no longer written."""
 
 
 def _rules(table: str) -> Rules:
@@ -92,20 +92,20 @@ RULES = (
         owner=(("run", "memory_run", "key"),),
     ),
 )
-"""What the file says of memory's tables."""
+"""The declaration of memory's tables in the file."""
 
 
 # ---------------------------------------------------------------------- cells
 
 
 def cipher_of(connection: sqlite3.Connection) -> Cipher | None:
-    """Return the cipher of a store's connection; None for another connection: everything is in the clear."""
+    """Return the cipher of a store's connection; None for any other connection: everything is in the clear."""
     cipher: Cipher | None = getattr(connection, "cipher", None)
     return cipher
 
 
 def place_in(table: str, column: str, id: object, bound: Sequence[Any]) -> str:
-    """Return where a cell is, for the cipher.
+    """Return the place of a cell, which the cipher authenticates.
 
     >>> place_in("memory_fact", "content", "fact_1", ["jane", ""])
     'memory_fact.content ["fact_1", "jane", ""]'
@@ -114,19 +114,19 @@ def place_in(table: str, column: str, id: object, bound: Sequence[Any]) -> str:
 
 
 def sealed_cell(cipher: Cipher | None, tenant: str, user: str, place: str, given: Any) -> Any:
-    """Return what is to be kept of a text or bytes of a user ('': of none), within a transaction of the store."""
+    """Return the stored form of a text or bytes of a user ('': no user), within a transaction of the store."""
     if cipher is None or given is None or given == "":
         return given
     raw = given.encode() if isinstance(given, str) else given
-    kept = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw, user=user)
-    return given if kept == raw else kept
+    sealed = (cipher.seal_text if isinstance(given, str) else cipher.seal)(tenant, place, raw, user=user)
+    return given if sealed == raw else sealed
 
 
 def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes: bool, refused: bool) -> Any:
-    """Return what :func:`sealed_cell` was given.
+    """Return the value passed to :func:`sealed_cell`.
 
     Raises:
-        CorruptIndexError, EncryptionError: it was changed or moved, or is in the clear, which is `refused`.
+        CorruptIndexError, EncryptionError: it was changed or moved, or is in the clear and `refused`.
     """
     if kept is None or kept == "":
         return kept
@@ -140,7 +140,7 @@ def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes:
 
 
 def opened_in(cipher: Any, tenant: str, place: str, kept: Any) -> Any:
-    """Return the text of a cell outside of records, in the clear if the tenant may still be."""
+    """Return the text of a cell that is not part of a record; accepted in the clear if the tenant may be."""
     return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
 
 
@@ -153,23 +153,23 @@ def sealed_values(
     bound: Sequence[Any],
     values: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return values of a row as they are to be kept, within a transaction of the store.
+    """Return values of a row in their stored form, within a transaction of the store.
 
     Raises:
-        EncryptionError: the tenant's key cannot be had; nothing may be written.
+        EncryptionError: the tenant's key is unavailable; nothing may be written.
     """
-    kept = dict(values)
+    sealed = dict(values)
     if settle(connection, tenant):
         cipher = cipher_of(connection)
         for column in SEALED[table]:
-            if column in kept:
+            if column in sealed:
                 at = place_in(table, column, id, bound)
-                kept[column] = sealed_cell(cipher, tenant, user, at, kept[column])
-    return kept
+                sealed[column] = sealed_cell(cipher, tenant, user, at, sealed[column])
+    return sealed
 
 
 def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> int | None:
-    """Return the number for a new row of an AUTOINCREMENT table; None: the next one."""
+    """Return the number for a new row of an AUTOINCREMENT table; None: SQLite assigns it."""
     if not wanted:
         return None
     if not is_file(connection):
@@ -181,7 +181,7 @@ def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> 
 
 
 def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
-    """Return a hash of contents as it stands in the file, if the tenant is sealed there; empty stays empty."""
+    """Return the stored form of a content hash: keyed if the tenant is sealed; an empty one stays empty."""
     cipher = cipher_of(connection)
     if cipher is None or not hash:
         return hash
@@ -197,24 +197,24 @@ def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
 def settle(connection: sqlite3.Connection, tenant: str) -> bool:
     """Give a tenant that has a key its data key; return whether new values are sealed.
 
-    Within a transaction of the store. The tables are sealed when the data key is drawn, so rows and hashes that were
-    read before may be others after.
+    Called within a transaction of the store. Drawing the data key seals the tables, so rows and hashes read before may
+    have changed.
 
     Raises:
-        EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again), or the tenant is to be encrypted
-            by :meth:`scrubjay.Admin.encrypt` first.
+        EncryptionError: the tenant's key is unavailable (KeyErasedError: permanently), or the tenant must first be
+            encrypted by :meth:`scrubjay.Admin.encrypt`.
     """
     cipher = cipher_of(connection)
     return cipher is not None and cipher.current(tenant) is not None
 
 
 def is_file(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are in a file, with triggers, and may be sealed; else they are in a database."""
+    """Whether the tables are in a file, with triggers, and may be sealed; otherwise they are in a database."""
     return bool(getattr(connection, "is_file", True))
 
 
 def release(connection: sqlite3.Connection, tenant: str) -> None:
-    """Delete the mark that format 2 made for a tenant of which memory keeps nothing."""
+    """Delete the mark of format 2 for a tenant without rows."""
     if is_file(connection) and not _has_rows(connection, tenant):
         connection.execute("DELETE FROM memory_sealed WHERE tenant = ?", (tenant,))
 
@@ -231,12 +231,12 @@ def _has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
 
 
 def place_of_event(column: str, run: int, seq: int) -> str:
-    """Return where a cell of an event is, for the cipher."""
+    """Return the place of an event's cell, which the cipher authenticates."""
     return f"memory_event.{column} {run}.{seq}"
 
 
 class Sealer:
-    """Seals and opens the texts of traces in one store; in the clear if it has no cipher.
+    """Seals and decrypts the texts of traces in one store; in the clear if it has no cipher.
 
     >>> sealer = Sealer(store=None)
     >>> sealer.seal("acme", "memory_event.content 1.1", "Hello"), sealer.readable("acme")
@@ -247,31 +247,31 @@ class Sealer:
         self._cipher: Any = getattr(store, "cipher", None)
 
     def readable(self, tenant: str, user: str | None = None) -> bool:
-        """Whether the key of the tenant, and of the user, was not destroyed: otherwise they are as if erased."""
+        """Whether neither the tenant's nor the user's key was destroyed; if one was, the data counts as erased."""
         return self._cipher is None or self._cipher.readable(tenant, user)
 
     def opens_plain(self) -> bool:
-        """Whether what is kept as text is what was given, of every tenant: there are no keys."""
+        """Whether every stored text is plain, for every tenant: there are no keys."""
         return self._cipher is None or self._cipher.ring is None
 
     def require(self, tenant: str) -> None:
-        """Ask for the tenant's key before a transaction, so that no other writer waits for the provider."""
+        """Obtain the tenant's key before a transaction, so that no other writer waits for the key provider."""
         if self._cipher is not None:
             self._cipher.require([tenant])
 
     def seal(
         self, tenant: str, place: str, given: str | bytes | None, *, user: str = ""
     ) -> str | bytes | None:
-        """Return what is to be kept of a user ('': of none), within a transaction of the store."""
+        """Return the stored form of a value of a user ('': no user), within a transaction of the store."""
         if self._cipher is None or given is None:
             return given
         raw = given.encode() if isinstance(given, str) else given
         seal = self._cipher.seal_text if isinstance(given, str) else self._cipher.seal
-        kept: str | bytes | None = seal(tenant, place, raw, user=user)
-        return given if kept == raw else kept
+        sealed: str | bytes | None = seal(tenant, place, raw, user=user)
+        return given if sealed == raw else sealed
 
     def open_text(self, tenant: str, column: str, run: int, seq: int, kept: str | bytes | None) -> str | None:
-        """Return the text of a cell of an event.
+        """Return the text of an event's cell.
 
         Raises:
             CorruptIndexError, EncryptionError: as :meth:`open`.
@@ -282,7 +282,7 @@ class Sealer:
         return None if opened is None else opened.decode()
 
     def open(self, tenant: str, place: str, kept: str | bytes | None) -> bytes | None:
-        """Return the bytes that were given (of a str its UTF-8).
+        """Return the bytes of a sealed value (of a str its UTF-8).
 
         Raises:
             CorruptIndexError, EncryptionError: they were changed or moved, or are in the clear, which is refused.

@@ -1,8 +1,8 @@
-"""Slots: when each fact of one subject and predicate in one scope holds, written with what changed it.
+"""Slots: the facts of one subject and predicate in one scope, written together with their intervals.
 
-Whatever changes a slot lets the projection say anew when each of its statements holds
-(:mod:`scrubjay.memory.ledger.statements`), in the same transaction, and writes the documents of those that changed. So
-no search, in any thread or process, sees a fact and the one that superseded it.
+Every change of a slot projects all of its statements again (:mod:`scrubjay.memory.model.statements`), in the same
+transaction, and writes the documents of those whose intervals changed. No search, in any thread or process, therefore
+sees a fact together with the one that superseded it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scrubjay.memory.model.statements import (
     with_held,
 )
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 COMPUTED = (
     "slot",
@@ -45,10 +45,10 @@ COMPUTED = (
 
 
 class Slots:
-    """The facts of a memory as slots.
+    """The slots of a memory's facts.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -62,14 +62,14 @@ class Slots:
         *,
         asserted: tuple[bytes, bytes | None] | None,
     ) -> list[FactRow]:
-        """Return the facts of a slot that a new one may concern.
+        """Return the facts of a slot that a new fact may affect.
 
         Args:
-            connection: of a transaction.
-            names: of the scope: tenant, user, agent.
-            topics: of the slot.
-            asserted: hashes of content and value of a fact that does no more than assert what may be so beside others;
-                None: it may concern each of them.
+            connection: the connection of a transaction.
+            names: tenant, user and agent of the scope.
+            topics: the topics of the slot.
+            asserted: hashes of content and value of a fact that merely asserts and may coexist with others; None: it
+                may affect each of them.
         """
         if not topics or (asserted is not None and _stands_alone(connection, names, topics, *asserted)):
             return []
@@ -78,7 +78,7 @@ class Slots:
     def write(
         self, change: Change, fact: NewFact, rivals: Sequence[FactRow], embedded: Embedded, by: str | None
     ) -> list[str]:
-        """Write a fact that entered its slot, and what that changes; return the facts that it ended now."""
+        """Write a new fact and its effects on its slot; return the ids of the facts that it ended now."""
         row = fact.row
         ended = self.settle(change, rivals, fact.held, row.id, by)
         documents_in(change).put(row, embedded, documents=fact.documents)
@@ -97,7 +97,7 @@ class Slots:
         cause: str | None,
         by: str | None,
     ) -> list[str]:
-        """Write what the projection says of the other statements of a slot; return those that `cause` ended now."""
+        """Write the projection of the other statements of a slot; return the ids of those that `cause` ended now."""
         changed = [(old, with_held(old, held[old.id], change.now)) for old in rivals if old.id in held]
         changed = [
             (old, new)
@@ -105,14 +105,14 @@ class Slots:
             if (old.status, old.superseded_by, holds_of(old))
             != (new.status, new.superseded_by, holds_of(new))
         ]
-        changed.sort(key=lambda pair: pair[1].status == "active")  # one living row of a content at a time
+        changed.sort(key=lambda pair: pair[1].status == "active")  # at most one living row with a content
         ended = []
         for old, new in changed:
             new = new._replace(updated_at=change.now)
             update_fact(change, old, new, COMPUTED)
             documents_in(change).put(new, before=old)
             is_over = is_in_force(old, change.now) and not is_in_force(new, change.now)
-            closer = new.superseded_by or (cause if is_over else None)  # None: it resumes later by itself
+            closer = new.superseded_by or (cause if is_over else None)  # None: it resumes by itself later
             if is_over and cause is not None:
                 ended.append(old.id)
             if closer is not None and (is_over or closer != old.superseded_by):
@@ -122,9 +122,10 @@ class Slots:
         return ended
 
     def replace(self, change: Change, id: str, by_id: str, names: Sequence[str], by: str | None) -> list[str]:
-        """Let a fact end one of another slot of its scope that it replaces; return those that it ended now."""
+        """Let a fact end one of another slot of its scope that it replaces; return the ids of facts that it ended
+        now."""
         other = next(rows_where(change.connection, "fact", f"{IN_SCOPE}AND id = ?", (*names, id)), None)
-        if other is None:  # it was deleted since
+        if other is None:  # deleted meanwhile
             return []
         fresh = other._replace(replaced_by=encoded_ids([*ids_of(other, "replaced_by"), by_id]))
         update_fact(change, other, fresh, ("replaced_by",))
@@ -138,7 +139,7 @@ class Slots:
         cause: str | None,
         by: str | None = None,
     ) -> list[str]:
-        """Project a slot anew after one of its statements changed; return those that `cause` ended now."""
+        """Project a slot again after one of its statements changed; return the ids of those that `cause` ended now."""
         topics = [topic for topic in topics if topic]
         if not topics:
             return []
@@ -148,7 +149,7 @@ class Slots:
         )
 
     def project_around(self, change: Change, row: FactRow, cause: str | None, by: str | None) -> list[str]:
-        """The same for the slot that a row is in, or for the row alone if it is in none."""
+        """Project the slot of a row, or the row alone if it has no slot."""
         if not row.topic:
             held = projected(change.connection, [row], self._context.is_single)
             return self.settle(change, [row], held, cause, by)
@@ -156,7 +157,8 @@ class Slots:
         return self.project(change, (row.tenant, row.user, row.agent), topics, cause, by)
 
     def project_slot_of(self, change: Change, row: FactRow, by: str | None = None) -> None:
-        """The same for what a row concerns that changed, or is gone: its slot, and what it replaces elsewhere."""
+        """Project everything that a changed or deleted row affects: its slot, and the facts that it replaces
+        elsewhere."""
         if row.topic:
             self.project_around(change, row, None, by)
         for id in ids_of(row, "replaces"):
@@ -165,7 +167,7 @@ class Slots:
                     self.project_around(change, other, None, by)
 
     def facts_about(self, scope: Scope, subject: str, predicate: str) -> list[str]:
-        """Return the ids of the facts in force of exactly this scope with this subject and predicate."""
+        """Return the ids of the facts in force in exactly this scope with this subject and predicate."""
         checked_scope(scope)
         if not self._context.is_readable(scope):
             return []
@@ -183,7 +185,7 @@ def _stands_alone(
     hash: bytes,
     value_hash: bytes | None,
 ) -> bool:
-    """Whether a fact that asserts what may be so beside others cannot concern those of its slot: they do so, too."""
+    """Whether a fact that merely asserts cannot affect those of its slot, because all of them merely assert as well."""
     marks = ", ".join("?" * len(topics))
     found = connection.execute(
         f"SELECT 1 FROM memory_fact WHERE {IN_SCOPE}AND topic IN ({marks}) AND status <> 'provisional' AND NOT ("

@@ -15,7 +15,7 @@ from scrubjay.memory.model.statements import IsSingle, encoded_intervals, ids_of
 
 
 def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
-    """Return by what the statements of a slot are found, as the file has it."""
+    """Return the topics by which the statements of a slot are found, in the form of the file."""
     return tuple(keyed(connection, tenant, topic) for topic in topics_of(subject, predicate))
 
 
@@ -29,10 +29,10 @@ def facts_of_slot(
     """Return the facts of exactly one scope and one slot, oldest first.
 
     Args:
-        connection: of a transaction.
-        names: of the scope: tenant, user, agent.
-        topics: of the slot.
-        with_provisional: also those that were never in force, because nobody has confirmed them.
+        connection: the connection of a transaction.
+        names: tenant, user and agent of the scope.
+        topics: the topics of the slot.
+        with_provisional: whether to include facts that were never in force, because they are not confirmed.
     """
     marks = ", ".join("?" * len(topics))
     believed = "" if with_provisional else "AND status <> 'provisional' "
@@ -53,18 +53,18 @@ def projected(
     *,
     known_at: int | None = None,
 ) -> dict[str, Held]:
-    """Return when each fact of one slot holds, as was known at a time (None: by all that is known).
+    """Return when each fact of one slot holds, as was known at a time (None: now).
 
     Args:
-        connection: to read what stands in other slots and replaces some of these.
+        connection: for reading facts of other slots that replace some of these.
         rows: all facts of the slot.
-        is_single: for rows that do not say it.
+        is_single: the cardinality for rows that do not state it.
         known_at: in microseconds since 1970.
     """
     if known_at is not None:
         rows = [as_known(row, known_at) for row in rows]
         alone = [row for row in rows if not row.topic] if len(rows) > 1 else []
-        if alone:  # those that came into the slot later
+        if alone:  # facts that got their slot later
             held = projected(connection, [row for row in rows if row.topic], is_single, known_at=known_at)
             for row in alone:
                 held.update(projected(connection, [row], is_single, known_at=known_at))
@@ -96,7 +96,7 @@ def rows_beside(connection: sqlite3.Connection, rows: Sequence[FactRow]) -> list
 
 
 def _begun(connection: sqlite3.Connection, tenant: str, id: str) -> int | None:
-    """When a tenant's fact came into force first, whatever it said then; None: it is gone."""
+    """Return when a tenant's fact first came into force, with any content; None: it is gone."""
     (at,) = connection.execute(
         "SELECT min(ifnull(recorded_at, created_at)) FROM memory_fact "
         "WHERE +tenant = ? AND user = '' AND (id = ? OR id > ? AND id < ?)",
@@ -108,8 +108,8 @@ def _begun(connection: sqlite3.Connection, tenant: str, id: str) -> int | None:
 def believed_rows(
     connection: sqlite3.Connection, rows: Sequence[FactRow], known_at: int, is_single: IsSingle
 ) -> list[FactRow]:
-    """Return the rows of one subject and predicate as they were believed at a time, without those that came later, and
-    those that were said without subject and predicate until then."""
+    """Return the rows of one slot as they were believed at a time, without those recorded later, and without those that
+    had no subject and predicate at that time."""
     slots: dict[bytes, list[FactRow]] = {}
     for row in rows:
         slots.setdefault(row.topic, []).append(row)
@@ -121,12 +121,12 @@ def believed_rows(
 
 
 class Beliefs:
-    """What was believed at a time of facts that are asked for one by one. Each slot is projected once.
+    """Beliefs at a time about facts that are read one by one. Each slot is projected once.
 
     Args:
-        connection: of one state of the file.
+        connection: a connection to one snapshot of the file.
         known_at: in microseconds since 1970.
-        is_single: for rows that do not say it.
+        is_single: the cardinality for rows that do not state it.
     """
 
     def __init__(self, connection: sqlite3.Connection, known_at: int, is_single: IsSingle) -> None:
@@ -136,7 +136,7 @@ class Beliefs:
         self._slots: dict[tuple[str, str, str, bytes], dict[str, Held]] = {}
 
     def row(self, row: FactRow) -> FactRow | None:
-        """Return a row as it was believed; None if it was not: it was recorded later, or never."""
+        """Return a row as it was believed; None if it was not believed: it was recorded later, or never in force."""
         if row.status == "provisional":
             return None
         key = (row.tenant, row.user, row.agent, row.topic)

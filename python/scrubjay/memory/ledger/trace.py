@@ -1,9 +1,9 @@
-"""Traces: the events of a run. Append-only, replayed by run id, kept as long as their retention class says.
+"""Traces: the events of a run. Append-only, replayed by run id, kept according to their retention class.
 
 A trace belongs to exactly the scope that wrote it and is visible to no other. Events are numbered from 1 without gaps,
-also if several processes append them. They are never ranked and never in an index: :meth:`Traces.find` is for forensics
-and reads event by event. That they are append-only is a rule of the schema; only retention and erasure may delete, and
-they say so first (`memory_run.erasing`).
+even if several processes append them. They are never ranked and never in an index: :meth:`Traces.find` is for forensics
+and reads event by event. Triggers of the schema make them append-only; only retention and erasure may delete, and mark
+the run first (`memory_run.erasing`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
-from scrubjay.memory.ledger.drafts import Draft, check_text
+from scrubjay.memory.ledger.event_drafts import Draft, check_text
 from scrubjay.memory.ledger.holds import HELD
 from scrubjay.memory.ledger.sealing import EVENT as _SEALED
 from scrubjay.memory.ledger.sealing import Sealer, is_file, settle
@@ -33,10 +33,10 @@ from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import fetched, rows_of, translated
 
 RETENTION_DAYS: Mapping[Retention, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
-"""Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
+"""Retention class -> number of days for which an event is kept after it was recorded; None: until it is erased."""
 
 CONVERSATION = ("user", "model")
-"""Kinds of events that are turns of the conversation; output of tools stays in the trace."""
+"""Kinds of events that are turns of the conversation; tool output stays in the trace."""
 
 DAY_US = 86_400_000_000
 
@@ -85,12 +85,12 @@ BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
 WHEN NEW.first_seq <= (SELECT max(last_seq) FROM memory_distilled WHERE run = NEW.run)
 BEGIN SELECT RAISE(ABORT, 'these events were distilled before'); END""",
 )
-"""What the file needs for traces and for what was distilled of them."""
+"""The tables of traces and of their distillation."""
 
 
 @dataclass(frozen=True)
 class TraceEvent:
-    """One event of a run: its number, its turn, when it happened, who did what, and what a program added to it."""
+    """One event of a run: number, turn, time, kind, author, content, and data added by a program."""
 
     seq: int
     turn: int
@@ -101,7 +101,7 @@ class TraceEvent:
     data: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in JSON's own types."""
+        """Return all fields in JSON types."""
         return {
             "seq": self.seq,
             "turn": self.turn,
@@ -114,7 +114,7 @@ class TraceEvent:
 
 
 class Run(NamedTuple):
-    """A run as the file has it."""
+    """A run as stored."""
 
     key: int
     run_id: str
@@ -125,7 +125,7 @@ class Run(NamedTuple):
 
 
 class State(NamedTuple):
-    """Tells one state of a run from others: which run it is, when it began, and its last event."""
+    """Identifies a state of a run: the run, its beginning, and its last event."""
 
     key: int
     started_at: int
@@ -133,12 +133,12 @@ class State(NamedTuple):
 
 
 class Traces:
-    """The traces in an index's file. Thread-safe; writes of all threads and processes take turns.
+    """The traces in an index's file. Thread-safe; writes of all threads and processes are serialised.
 
     Args:
-        store: of the index.
-        clock: microseconds since 1970.
-        version: returns what differs whenever anything but traces may have been written; None: that cannot be said.
+        store: the store of the index.
+        clock: returns microseconds since 1970.
+        version: returns a value that differs whenever anything but traces may have been written; None: unknown.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Traces:
         self.store = store
         self.clock = clock
         self._version = version
-        self._last_deletion: tuple[object, str, int] = (None, "", 0)  # as of a version, of a tenant
+        self._last_deletion: tuple[object, str, int] = (None, "", 0)  # version, tenant, number
         self._sealer = Sealer(store)
 
     def append(
@@ -161,11 +161,11 @@ class Traces:
         retention: Retention = "standard",
         n_unseen: int = 0,
     ) -> list[TraceEvent]:
-        """Append events in one transaction, all or none; the first makes the run. Return them with their numbers, all
-        but the first `n_unseen`.
+        """Append events in one transaction, all or none; the first event creates the run. Return them with their
+        numbers, without the first `n_unseen`.
 
-        A draft that says `unless_deleted_since` is left out where that holds.
-        `retention` counts for these events; see :data:`RETENTION_DAYS`.
+        A draft with `unless_deleted_since` is skipped if something was deleted after that event.
+        `retention` applies to these events; see :data:`RETENTION_DAYS`.
         """
         names = names_of(scope)
         self._sealer.require(scope.tenant)
@@ -198,17 +198,19 @@ class Traces:
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
                 texts = (draft.author, draft.content, draft.data)
-                kept: Sequence[str | bytes | None] = texts  # neither UTF-8 nor JSON begins as what is sealed
+                columns: Sequence[str | bytes | None] = (
+                    texts  # neither UTF-8 nor JSON begins like sealed bytes
+                )
                 if is_sealed:
-                    kept = [
+                    columns = [
                         self._sealer.seal(scope.tenant, _place(column, key, seq), text, user=names[1])
                         for column, text in zip(_SEALED, texts, strict=True)
                     ]
-                event = (key, seq, turn, at, expires_at, draft.kind, *kept, scope.tenant)
+                event = (key, seq, turn, at, expires_at, draft.kind, *columns, scope.tenant)
                 ask(*insertion_of_event(transaction.connection, event, names[1]))
                 if number >= n_unseen:
                     events.append(_event((seq, turn, at, draft.kind), *texts))
-            if seq > n_events and not is_file(transaction.connection):  # where a trigger did it
+            if seq > n_events and not is_file(transaction.connection):  # in a file a trigger does it
                 ask(
                     "UPDATE memory_run SET n_events = ?, n_turns = ? WHERE tenant = ? AND user = ? AND key = ? "
                     "AND n_events <> ?",
@@ -218,10 +220,10 @@ class Traces:
 
     def last_deletion(self, tenant: str) -> int:
         """Return the number of the last deletion event of a tenant."""
-        version = self._version()  # first: what is deleted meanwhile is of a later one
-        kept = self._last_deletion
-        if version is not None and kept[0] == version and kept[1] == tenant:
-            return kept[2]
+        version = self._version()  # before reading: a concurrent deletion belongs to a later version
+        cached = self._last_deletion
+        if version is not None and cached[0] == version and cached[1] == tenant:
+            return cached[2]
         with self._reading() as connection:
             number = last_deletion(connection, tenant)
         self._last_deletion = (version, tenant, number)
@@ -252,7 +254,7 @@ class Traces:
             return [_run(row) for row in found]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
-        """Return the events of a run after number `after` in their order; empty if exactly this scope has no such run.
+        """Return the events of a run after number `after`, in order; empty if exactly this scope has no such run.
 
         Events past their retention are left out, whether or not they were swept.
         """
@@ -262,14 +264,14 @@ class Traces:
             return self._opened(scope, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
-        """Return the last n events of some kinds, oldest first, however long the run is."""
+        """Return the last n events of some kinds, oldest first; the cost does not depend on the length of the run."""
         return self.tail_until(scope, run_id, n, kinds)[0]
 
     def tail_until(
         self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]
     ) -> tuple[list[TraceEvent], int | None]:
-        """Return :meth:`tail`, and when the first of these events is past its retention, in microseconds since 1970;
-        None: never."""
+        """Return :meth:`tail`, and when the first of these events reaches the end of its retention, in microseconds
+        since 1970; None: never."""
         marks = ", ".join("?" * len(kinds))
         with self._reading() as connection:
             values = (*names_of(scope), run_id, self.clock(), *kinds, n)
@@ -278,8 +280,8 @@ class Traces:
             return self._opened(scope, (row[:-1] for row in reversed(found))), min(ends, default=None)
 
     def state(self, scope: Scope, run_id: str) -> State | None:
-        """Return what is another once a run of exactly this scope has more events, or is made anew; None: there is no
-        run, or the tenant's or user's key was destroyed."""
+        """Return a value that differs once a run of exactly this scope has more events, or is created anew; None: the
+        run does not exist, or the tenant's or user's key was destroyed."""
         if not self._sealer.readable(scope.tenant, scope.user):
             return None
         with self._reading() as connection:
@@ -287,9 +289,9 @@ class Traces:
             return State(*found[0]) if found else None
 
     def position(self, scope: Scope, run_id: str, seq: int) -> int:
-        """Return the place of event `seq` among the turns of its conversation; turns beside each other differ by 1.
+        """Return the position of event `seq` among the turns of its conversation; adjacent turns differ by 1.
 
-        Prompts and the output of tools are not counted, but where retention has deleted: there positions leap.
+        Prompts and tool output are not counted, except where retention has deleted events: positions jump there.
         """
         marks = ", ".join("?" * len(CONVERSATION))
         with self._reading() as connection:
@@ -305,9 +307,9 @@ class Traces:
     def find(
         self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
     ) -> list[tuple[str, TraceEvent]]:
-        """Return (run id, event) of events of exactly this scope whose content holds `text`, newest first.
+        """Return (run id, event) for the events of exactly this scope whose content contains `text`, newest first.
 
-        Upper and lower case are alike. For forensics: it reads every event of the scope.
+        Case is ignored. For forensics: it reads every event of the scope.
         """
         check_text("text", text)
         wanted = text.casefold()
@@ -335,7 +337,7 @@ class Traces:
         return found
 
     def _opened(self, scope: Scope, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
-        """The events of rows; empty if the tenant's or user's key was destroyed."""
+        """Return the events of rows; empty if the tenant's or user's key was destroyed."""
         if not self._sealer.readable(scope.tenant, scope.user):
             return []
         return [self._open(scope.tenant, row) for row in rows]
@@ -343,11 +345,11 @@ class Traces:
     def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
         key, seq, turn, at, kind, *sealed = row
         if sealed[2] is None and self._sealer.opens_plain():
-            try:  # as nearly all are: what `opened` does, without a call for each cell
+            try:  # the fast path for nearly all events: the same as `opened`, without a call for each cell
                 if (*map(type, row[1:7]),) == _PLAIN:
                     return _event((seq, turn, at, kind), sealed[0], sealed[1], None)
             except CorruptIndexError:
-                pass  # which says the same, and where
+                pass  # `opened` raises it again, with its location
 
         def opened() -> TraceEvent:
             integer(seq, "its number")
@@ -355,11 +357,11 @@ class Traces:
             if not isinstance(kind, str):
                 raise CorruptIndexError(f"its kind is {shown(kind)}")
             author, content = (
-                self._sealer.open_text(tenant, column, key, seq, kept)
-                for column, kept in zip(_SEALED[:2], sealed[:2], strict=True)
+                self._sealer.open_text(tenant, column, key, seq, cell)
+                for column, cell in zip(_SEALED[:2], sealed[:2], strict=True)
             )
             if author is None or content is None:
-                raise CorruptIndexError("its author or content is gone")
+                raise CorruptIndexError("its author or content is missing")
             data = sealed[2]
             if data is not None:
                 data = self._sealer.open(tenant, _place(_SEALED[2], key, seq), data)
@@ -374,7 +376,7 @@ class Traces:
 
 
 _PLAIN = (int, int, int, str, str, str)
-"""Types of an event's number, turn, time, kind, author and content as they are written in the clear."""
+"""Types of an event's number, turn, time, kind, author and content when stored in the clear."""
 _STATE = (
     "SELECT key, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
 )
@@ -391,7 +393,7 @@ INSERT_DISTILLED = (
     "INSERT INTO memory_distilled(run, first_seq, last_seq, at, extractor, outcomes) "
     "SELECT key, ?, ?, ?, ?, ? FROM memory_run WHERE tenant = ? AND user = ? AND key = ?"
 )
-"""Notes what was distilled of a run, for (first, last, at, extractor, outcomes, tenant, user, key)."""
+"""Records the distillation of a run; parameters: (first, last, at, extractor, outcomes, tenant, user, key)."""
 _COLUMNS = "e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data"
 _OF_RUN = (
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
@@ -405,12 +407,12 @@ _TAIL = f"SELECT {_COLUMNS}, e.expires_at {_OF_RUN}AND e.kind IN ({{marks}}) ORD
 def insertion_of_event(
     connection: sqlite3.Connection, event: tuple[Any, ...], user: str
 ) -> tuple[str, tuple[Any, ...]]:
-    """Return the statement that inserts an event, and its values. In a database its run says in which home.
+    """Return the statement that inserts an event, and its values. In a database the home is that of the run.
 
     Args:
-        connection: of the transaction.
+        connection: the connection of the transaction.
         event: the columns from `run` to `tenant`.
-        user: whose run it is.
+        user: the user of the run.
     """
     if is_file(connection):
         return _INSERT_EVENT, event
@@ -420,14 +422,15 @@ def insertion_of_event(
 def sweep_traces(
     connection: sqlite3.Connection, now: int, away: Collection[str] = (), tenant: str | None = None
 ) -> int:
-    """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers.
+    """Delete events past their retention, inside the caller's transaction; return their number. Runs keep their counts.
 
-    Those of tenants who are `away` stay, and what is under a legal hold; with `tenant` those of all others.
+    Events of tenants who are `away` (their key is unavailable) stay, and so do events under a legal hold. With `tenant`
+    only the events of that tenant are deleted.
     """
     others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
-    whose, given = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
+    whose, values = ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))
     others += whose
-    away = (*away, *given)
+    away = (*away, *values)
     held = HELD.format(row="memory_run", user="memory_run.user", agent="memory_run.agent")
     others += f" AND run NOT IN (SELECT key FROM memory_run WHERE {held})"
     due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
@@ -437,16 +440,17 @@ def sweep_traces(
     n_deleted = connection.execute(
         f"DELETE FROM memory_event WHERE expires_at <= ?{others}", (now, *away)
     ).rowcount
-    connection.execute(f"UPDATE memory_run SET erasing = 0 WHERE erasing = 1{whose}", given)
+    connection.execute(f"UPDATE memory_run SET erasing = 0 WHERE erasing = 1{whose}", values)
     return int(n_deleted)
 
 
 def erase_traces(
     connection: sqlite3.Connection, *, tenant: str, user: str | None = None, agent: str | None = None
 ) -> int:
-    """Delete every run of a tenant (or of one user or agent of it), inside the caller's transaction; how many events.
+    """Delete every run of a tenant (or of one of its users or agents), inside the caller's transaction; return the
+    number of events.
 
-    What was distilled of them is forgotten, too: a run that is recorded again starts over.
+    The record of their distillation is deleted too: a run that is recorded again starts over.
     """
     condition, values = "tenant = ?", [tenant]
     for column, name in (("user", user), ("agent", agent)):
@@ -455,9 +459,9 @@ def erase_traces(
             values.append(name)
     execute = connection.execute
     execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)
-    gone, whose = "run IN (SELECT key FROM memory_run WHERE erasing = 1 AND tenant = ?)", (tenant,)
-    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}", whose).rowcount
-    execute(f"DELETE FROM memory_distilled WHERE {gone}", whose)
+    of_erased, whose = "run IN (SELECT key FROM memory_run WHERE erasing = 1 AND tenant = ?)", (tenant,)
+    n_deleted = execute(f"DELETE FROM memory_event WHERE {of_erased}", whose).rowcount
+    execute(f"DELETE FROM memory_distilled WHERE {of_erased}", whose)
     execute("DELETE FROM memory_run WHERE erasing = 1 AND tenant = ?", whose)
     return int(n_deleted)
 
@@ -475,9 +479,7 @@ def _run(row: Sequence[Any]) -> Run:
 
 def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
     seq, turn, at, kind = head
-    event = object.__new__(
-        TraceEvent
-    )  # its constructor does the same field by field, and takes four times as long
+    event = object.__new__(TraceEvent)  # the constructor does the same field by field, in four times the time
     fields = {
         "seq": seq,
         "turn": turn,

@@ -1,7 +1,7 @@
 """Migration of memory's tables from older formats, inside one transaction.
 
-No key is asked for: rows are copied as they stand, sealed or not, and the columns that are new are NULL in them, so the
-digests of encrypted tenants stay right (:mod:`scrubjay.store.sqlite.registry`, `grown`).
+No key is needed: rows are copied as stored, sealed or not, and their new columns are NULL, so that the digests of
+encrypted tenants stay valid (:mod:`scrubjay.store.sqlite.registry`, `grown`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GROWN_2 = (
     "memory_episode",
     "memory_log",
 )
-"""Tables that format 2 gave further columns, behind the last, and other conditions."""
+"""Tables to which format 2 added columns, after the last, and other constraints."""
 _SCOPES = {
     "memory_policy": "tenant, '', ''",
     "memory_preference": "tenant, user, ''",
@@ -31,16 +31,14 @@ _SCOPES = {
 
 
 def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -> None:
-    """Bring the tables of an older format up to this one; the caller holds the write transaction.
+    """Upgrade the tables of an older format; the caller holds the write transaction.
 
     Args:
-        connection: of the transaction.
-        found: the format that the file says.
-        tables: the statements that make the tables of this format.
+        connection: the connection of the transaction.
+        found: the format of the file.
+        tables: the statements that create the tables of the current format.
     """
-    connection.execute(
-        "PRAGMA legacy_alter_table = ON"
-    )  # triggers of other tables are not looked at on the way
+    connection.execute("PRAGMA legacy_alter_table = ON")  # no check of other tables' triggers meanwhile
     if found < 2:
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
@@ -51,7 +49,7 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
 
 
 def _name_scopes(connection: sqlite3.Connection) -> None:
-    """Say in the log whose the records are that it names."""
+    """Add the scopes of the records to their log rows."""
     with unguarded(connection, ["memory_log"]):
         for table, names in _SCOPES.items():
             connection.execute(
@@ -61,7 +59,7 @@ def _name_scopes(connection: sqlite3.Connection) -> None:
 
 
 def _name_holds(connection: sqlite3.Connection) -> None:
-    """Let a scope have several holds: the one that it had is named by its reason."""
+    """Permit several holds on a scope: an existing hold is named by its reason."""
     old = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_hold'").fetchone()
     if old is not None:
         connection.execute("ALTER TABLE memory_hold RENAME TO memory_hold_old")
@@ -75,19 +73,19 @@ def _name_holds(connection: sqlite3.Connection) -> None:
 
 
 def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:
-    """Make a table anew by its statement; what it has more than the old one is NULL, or its default.
+    """Recreate a table by its statement; its new columns are NULL, or their default.
 
-    The numbers of an AUTOINCREMENT table go on where they were: those of deleted rows are not given again.
+    The numbers of an AUTOINCREMENT table continue: those of deleted rows are not reused.
     """
-    made = f"{table}_new"
+    new_table = f"{table}_new"
     opening = f"CREATE TABLE {table}("
     create = next(statement for statement in tables if statement.startswith(opening))
-    connection.execute(create.replace(opening, f"CREATE TABLE {made}(", 1))
+    connection.execute(create.replace(opening, f"CREATE TABLE {new_table}(", 1))
     columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall())
-    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table}")
+    connection.execute(f"INSERT INTO {new_table}({columns}) SELECT {columns} FROM {table}")
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     connection.execute(f"DROP TABLE {table}")  # with its indexes and triggers
-    connection.execute(f"ALTER TABLE {made} RENAME TO {table}")
+    connection.execute(f"ALTER TABLE {new_table} RENAME TO {table}")
     if last is not None:
         connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
         connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?, ?)", (table, *last))

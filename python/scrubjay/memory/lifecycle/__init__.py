@@ -1,1 +1,1 @@
-"""What becomes of records: edited, erased, swept; and whether the index still has them as they are."""
+"""Lifecycle of records: editing, erasure, sweeping, and consistency with the index."""

@@ -1,4 +1,4 @@
-"""Consistency of rows and searched documents. Rows are truth; documents can be made again from them."""
+"""Consistency of rows and search documents. Rows are the truth; documents can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -19,53 +19,50 @@ from scrubjay.memory.model.documents import documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.decoding import is_id, scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
 
 class _Found(NamedTuple):
-    """What is wrong: records without their documents, and documents (their keys) of no record."""
+    """Inconsistencies: records without their documents, and the keys of documents without a record."""
 
     missing: list[FactRow | EpisodeRow]
     stray: list[tuple[Scope, str]]
 
 
 class Consistency:
-    """Holds the index of a memory against its rows.
+    """Compares the index of a memory with its rows.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
 
     def check(self) -> list[str]:
-        """Return what is wrong between the records and the documents that are searched; empty: nothing.
+        """Return the inconsistencies between the records and the search documents; empty: there are none.
 
-        They are always written together. What was done to the file past the memory (an index that erased or dropped
-        documents, an export that was read in) is what this finds, and :meth:`reindex` repairs. Documents of older
-        versions, which do not say which turn of a conversation they are from, are no fault; reindexing renews them.
+        Both are always written together. This finds changes made without the memory (an index that erased or dropped
+        documents, an imported export); :meth:`reindex` repairs them. Documents of older versions, which lack the turn
+        of their conversation, are not reported; reindexing renews them.
         """
         with self._context.snapshot() as connection:
             found = self._compare(connection, self._context.clock(), admits_older=True)
             rules = missing_rules(connection)
             misplaced = [] if is_file(connection) else misplaced_rows(connection)
         return [
-            *(f"{name}: an index or rule of the tables is gone" for name in rules),
+            *(f"{name}: a table, index or trigger is missing" for name in rules),
             *misplaced,
-            *(f"{row.id}: not in the index, or as it was before" for row in found.missing),
-            *(
-                f"{id} of {scope!r}: in the index, and no record is in force that it is of"
-                for scope, id in found.stray
-            ),
+            *(f"{row.id}: missing or outdated in the index" for row in found.missing),
+            *(f"{id} of {scope!r}: in the index without a record in force" for scope, id in found.stray),
         ]
 
     def reindex(self) -> int:
-        """Make documents again that are missing or old, delete those of no record; return how many there were.
+        """Rebuild missing or outdated documents and delete those without a record; return how many there were.
 
         Raises:
-            EmbedderError: the embedder made no vectors; nothing was written. One that does not answer is no error.
+            EmbedderError: the embedder returned invalid vectors; nothing was written. An unavailable one is no error.
         """
         with self._context.snapshot() as connection:
             found = self._compare(connection, self._context.clock())
@@ -82,13 +79,11 @@ class Consistency:
                 scopes, ids = zip(*found.stray, strict=True)
                 change.delete(ids, scope=scopes, reason="reindex")
             for row in found.missing:
-                documents_in(change).put(
-                    row, known.get(row)
-                )  # None: written meanwhile, past the memory again
+                documents_in(change).put(row, known.get(row))  # None: written meanwhile, without the memory
         return len(found.missing) + len(found.stray)
 
     def _has_vector(self, row: FactRow | EpisodeRow) -> bool:
-        """Whether a document of a record has its text already, whatever else it says."""
+        """Whether a document of the record already has its text, whatever its other columns say."""
         found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
         return found is not None and found.text == row.text
 
@@ -98,8 +93,8 @@ class Consistency:
             if not is_id(document.id, "str"):
                 raise CorruptIndexError("a document's id cannot be read", id=document.id)
             whole = document.damage is None
-            said = payload.with_pending(document.payload, False) if whole else None
-            documents[scope, document.id] = (document.text, said) if whole else ("", None)
+            stored = payload.with_pending(document.payload, False) if whole else None
+            documents[scope, document.id] = (document.text, stored) if whole else ("", None)
         missing: list[FactRow | EpisodeRow] = []
         for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
             condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"

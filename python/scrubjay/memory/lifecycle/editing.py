@@ -1,7 +1,7 @@
-"""Changing a record under its id, and its documents with it.
+"""In-place edits of records and their documents.
 
-What a fact said before stays for those who ask what was known (:mod:`scrubjay.memory.ledger.versions`). Episodes and
-preferences are rewritten.
+The previous text of a fact stays for `known_at` (:mod:`scrubjay.memory.ledger.versions`). Episodes and preferences
+are overwritten.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, Pr
 from scrubjay.memory.model.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
 from scrubjay.memory.model.decoding import as_moment, moment_of
 from scrubjay.memory.model.details import detail_in, with_earlier
-from scrubjay.memory.model.making import loaded, record_of
 from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.row_records import loaded, record_of
 from scrubjay.memory.model.rows import (
     EpisodeRow,
     FactRow,
@@ -43,7 +43,7 @@ from scrubjay.memory.model.rows import (
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _CHANGEABLE = {
     "fact": (
@@ -83,11 +83,11 @@ _TOLD = ("topic", "value_hash", "valid_from", "valid_until", "single")
 
 
 class Editing:
-    """Changes facts, episodes and preferences, which keep their ids.
+    """Edits facts, episodes and preferences, which keep their ids.
 
     Args:
-        context: of the memory.
-        slots: of the same.
+        context: the context of the memory.
+        slots: the slots of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots) -> None:
@@ -95,53 +95,57 @@ class Editing:
         self._slots = slots
 
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
-        """Change a fact, episode or preference, which keeps its id.
+        """Change a fact, episode or preference; it keeps its id.
 
-        Of a fact this is a correction: what it says now is so for all of its time (`as_of`), and what it said stays
-        what was known before (`known_at`, :meth:`history`), until the fact is deleted or forgotten; to let a text
-        itself go, `delete` it or `forget`. Of an episode or preference the previous text is deleted.
+        For a fact this is a correction: the new statement holds for all of its time (`as_of`), and the old one stays
+        what was known before (`known_at`, :meth:`history`) until the fact is deleted or forgotten; to remove the old
+        text itself, use `delete` or `forget`. The previous text of an episode or preference is deleted.
 
         Args:
-            id: of a record in force that belongs to `scope` (what is shared with others can only be changed by
-                whose it is).
-            scope: who changes it.
-            by: who changes it, for :meth:`why`.
+            id: the id of a record in force that belongs to exactly `scope` (a record shared with a scope can be changed
+                only from its own).
+            scope: the record's exact scope.
+            by: the author of the change, for :meth:`why`.
             changes: fields of its candidate. `expires_at=None` removes its expiry.
 
         Raises:
-            KeyError: this scope has no such record of its own.
-            TypeError, ValueError: a field is unknown or may not have this value; a policy never changes.
-            ConflictError: another record of the scope says that already.
+            KeyError: exactly this scope has no such record.
+            TypeError, ValueError: a field is unknown or has an invalid value; a policy never changes.
+            ConflictError: another record of the scope has the same content.
             HeldError: it is under a legal hold.
         """
         checked_scope(scope)
         with self._context.reading() as connection:
-            seen = find_row(connection, id, scope)
-        if seen is None or not belongs_to(seen, scope) or not is_in_force(seen, self._context.clock()):
+            current = find_row(connection, id, scope)
+        if (
+            current is None
+            or not belongs_to(current, scope)
+            or not is_in_force(current, self._context.clock())
+        ):
             raise absent(id)
-        if isinstance(seen, PolicyRow):
+        if isinstance(current, PolicyRow):
             raise ValueError("id: a version of a policy never changes; write the next one with policy()")
-        known = _CHANGEABLE[seen.kind]
+        known = _CHANGEABLE[current.kind]
         for name in changes:
             if name not in known:
-                raise ValueError(f"{name}: expected a field of a {seen.kind} ({', '.join(known)})")
+                raise ValueError(f"{name}: expected a field of a {current.kind} ({', '.join(known)})")
         if not changes:
             raise ValueError(f"changes: expected some of {', '.join(known)}, got none")
         if "expires_at" in changes or "ttl" in changes:
             until = self._context.expiry(changes.pop("expires_at", None), changes.pop("ttl", None))
         else:
-            until = seen.expires_at
+            until = current.expires_at
         if until is not None and until <= self._context.clock():
-            raise ValueError("expires_at: expected a time to come; to let a record go, delete or revoke it")
-        candidate = self._changed(seen, changes)
-        metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
+            raise ValueError("expires_at: expected a future time; to remove a record, delete or revoke it")
+        candidate = self._changed(current, changes)
+        metadata = encoded(candidate.metadata) if current.kind != "preference" else None
         embedded = None
-        if isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text:
+        if isinstance(current, (FactRow, EpisodeRow)) and _text(candidate) != current.text:
             embedded = self._context.embed_texts([_text(candidate)])[0]
         with self._context.changing("updating", [scope.tenant], of=[scope]) as change:
             held = find_row(change.connection, id, scope)
-            if held is None or _said(held) != _said(seen):
-                raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
+            if held is None or _without_hashes(held) != _without_hashes(current):
+                raise ConflictError(f"id: {id!r} was changed in the meantime; read it again")
             check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
@@ -151,28 +155,26 @@ class Editing:
                 documents_in(change).put(fresh, embedded, before=held)
             if isinstance(fresh, FactRow) and isinstance(held, FactRow):
                 self._slots.project_slot_of(change, held, by)
-                # What it says now may contradict what stood beside it.
+                # The new statement may contradict other facts of its slot.
                 self._slots.project_slot_of(change, fresh, by)
-                if not fresh.topic:  # its own times may be others
+                if not fresh.topic:  # its times may have changed
                     self._slots.project_around(change, fresh, None, by)
                 fresh = next(rows_where(change.connection, "fact", "id = ?", (id,)))
             log(change, id, "updated", by, ", ".join(sorted(changes)) or "expires_at")
         return record_of(fresh, self._context.clock())
 
     def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
-        made: Any
+        candidate: Any
         if isinstance(row, FactRow):
             detail = detail_in(row)
-            made = FactCandidate(
+            candidate = FactCandidate(
                 row.content,
                 row.subject,
                 row.predicate,
                 row.confidence,
                 metadata=loaded(row.metadata),
                 single=None if row.single is None or "predicate" in changes else bool(row.single),
-                value=None
-                if "content" in changes
-                else detail.get("value"),  # which said what the old content says
+                value=None if "content" in changes else detail.get("value"),  # the value of the old content
                 relation=row.relation or "asserts",
                 valid_from=None if row.valid_from is None else as_moment(row.valid_from),
                 valid_until=None if row.valid_until is None else as_moment(row.valid_until),
@@ -182,7 +184,7 @@ class Editing:
             )
         elif isinstance(row, EpisodeRow):
             old: Any = record_of(row)
-            made = EpisodeCandidate(
+            candidate = EpisodeCandidate(
                 row.summary,
                 row.outcome,
                 row.task_type,
@@ -195,17 +197,17 @@ class Editing:
             )
         else:
             assert isinstance(row, PreferenceRow)
-            made = _preference(row, changes)
-        names = {field.name for field in fields(made)}
-        made = replace(made, **{name: value for name, value in changes.items() if name in names})
+            candidate = _preference(row, changes)
+        names = {field.name for field in fields(candidate)}
+        candidate = replace(candidate, **{name: value for name, value in changes.items() if name in names})
         try:
             if isinstance(row, PreferenceRow):
-                made = verify(row.kind, with_text(made), Provenance(row.source_run))
-                refused = fault(self._context.settings.validate, made)
+                candidate = verify(row.kind, with_text(candidate), Provenance(row.source_run))
+                refused = fault(self._context.settings.validate, candidate)
                 if refused:
                     raise Unfit(refused)
-                return made
-            return verify(row.kind, made, Provenance(row.source_run))
+                return candidate
+            return verify(row.kind, candidate, Provenance(row.source_run))
         except Unfit as unfit:
             raise ValueError(str(unfit)) from None
 
@@ -279,7 +281,7 @@ class Editing:
 
 
 def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: bytes | None) -> None:
-    """Refuse what another record says already, rather than leave that to the UNIQUE constraint's words."""
+    """Raise ConflictError if another record has the same content, rather than leave it to the UNIQUE constraint."""
     condition = "tenant = ? AND user = ? AND agent = ? AND hash = ? AND id <> ? "
     condition += "AND status IN ('active', 'provisional')"
     for other in rows_where(
@@ -288,20 +290,21 @@ def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: by
         if topic is not None and other.topic != topic:
             continue
         if other.expires_at is None or other.expires_at > change.now:
-            raise ConflictError(f"content: {other.id!r} of this scope says that already")
+            raise ConflictError(f"content: {other.id!r} of this scope already has this content")
         drop(change, other)
         remove_documents(change, other, "expired")
 
 
-def _said(row: Row) -> Row:
-    """The row without its hashes, which say nothing more, and change when its tenant is sealed."""
+def _without_hashes(row: Row) -> Row:
+    """The row without its hashes, which are derived, and change when the tenant is sealed."""
     if isinstance(row, FactRow):
         return row._replace(hash=b"", topic=b"", value_hash=None)
     return row._replace(hash=b"") if isinstance(row, EpisodeRow) else row
 
 
 def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCandidate:
-    """What stays of a preference: a text that was made of the value goes with it, and the value with such a text."""
+    """The candidate of a preference before `changes`: a text derived from the value is dropped with the value, and a
+    value with the text derived from it."""
     held: Any = record_of(row)
     value = None if held.value_json is None else held.value
     text = held.text
@@ -323,8 +326,8 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     )
 
 
-def _time_of(given: CreatedAt | None) -> int | None:
-    moment = payload.to_utc(given, "completed_at")
+def _time_of(created_at: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(created_at, "completed_at")
     return None if moment is None else payload.microseconds(moment)
 
 

@@ -1,7 +1,7 @@
-"""Erasure, at once and provably: of a record, of everything of a user or a tenant.
+"""Verifiable erasure of a record, or of all data of a user or a tenant.
 
-Everything of a user is deleted in one transaction: rows of every kind, rejections, observations, logs, traces, and the
-documents of all collections of the file. What remains is an event with the counts.
+All data of a user is deleted in one transaction: rows of every kind, rejections, observations, logs, traces, and the
+documents of all collections of the file. A deletion event with the counts remains.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scrubjay.memory.model.documents import ids_of_documents
 from scrubjay.memory.model.rows import FactRow, belongs_to, is_global, scope_in
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport, KeyProof
+from scrubjay.store.rows.erasure_search import ErasureReport, KeyProof
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
 
@@ -41,50 +41,50 @@ _AT_ONCE = 500  # ids in one statement
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was erased: records of each kind, events of traces, documents of all collections (`documents`).
+    """Result of an erasure: counts of records by kind, trace events, and documents of all collections (`documents`).
 
     Attributes:
-        counts: what -> how many.
+        counts: kind -> count.
     """
 
     counts: dict[str, int]
 
     @property
     def total(self) -> int:
-        """Of everything but the documents, which are projections of records or other collections' own."""
-        return sum(n for what, n in self.counts.items() if what != "documents")
+        """The sum of all counts except documents, which are projections of records or belong to other collections."""
+        return sum(n for kind, n in self.counts.items() if kind != "documents")
 
 
 @dataclass(frozen=True)
 class MemoryErasure:
-    """What is left of a scope: rows by table, and what a search of files or of a database's rows found (None: nothing
-    was given to look for)."""
+    """Remains of a scope: rows by table, and the report of a search of the files or of a database's rows (None: no
+    texts, vectors or names were given)."""
 
     rows: dict[str, int]
     files: ErasureReport | None
     keys: tuple[KeyProof, ...] = ()
-    """Of a user, where users have keys of their own: what became of each, see :class:`scrubjay.ErasureReport`."""
+    """For a user with keys of their own: the state of each key; see :class:`scrubjay.ErasureReport`."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is left."""
+        """Whether nothing remains."""
         destroyed = all(key.destroyed_at is not None for key in self.keys)
         return not self.rows and destroyed and (self.files is None or self.files.clean)
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """What is proved, in words: of each key of the user, of rows, and of what was searched and not found."""
+        """The proofs in words: about each key of the user, rows, and the texts searched for and not found."""
         rows = () if self.rows else ("rows absent",)
         searched = () if self.files is None else self.files.proofs
         return tuple(dict.fromkeys((*map(str, self.keys), *rows, *searched)))
 
 
 class Erasure:
-    """Deletes records and scopes with everything that is known about them.
+    """Deletes records and scopes with all data derived from them.
 
     Args:
-        context: of the memory.
-        slots, promotion, rules: of the same.
+        context: the context of the memory.
+        slots, promotion, rules: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, rules: Rules) -> None:
@@ -94,23 +94,23 @@ class Erasure:
         self._rules = rules
 
     def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
-        """Delete a record with everything that is known about it; False if there is no such record of this scope's own.
+        """Delete a record and everything stored about it; return False if exactly this scope has no such record.
 
-        What a fact had superseded is in force again, as if it had not been said. A deletion event says that there was
-        something.
+        The facts that it superseded come back into force, as if it had never been said. A deletion event records that a
+        record was deleted.
 
         Args:
-            id: of the record.
+            id: the id of the record.
             scope: the record's exact scope.
-            reason, by: why and by whom, for the deletion event.
+            reason, by: for the deletion event.
         """
         checked_scope(scope)
         reason = checked_str(reason, "reason") or "delete"
         if by is not None:
             checked_str(by, "by")
-        # Copies of a tenant's fact, which any user may have, speak for themselves again once it is gone.
-        of = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
-        with self._context.changing("deleting", of=of) as change:
+        # Copies of a tenant's fact, which may belong to any user, come back into force once it is deleted.
+        owners = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
+        with self._context.changing("deleting", of=owners) as change:
             row = find_row(change.connection, id, scope)
             if row is None or not belongs_to(row, scope):
                 return False
@@ -139,33 +139,33 @@ class Erasure:
         by: str | None = None,
         names: bool = False,
     ) -> Forgotten:
-        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
+        """Erase all data of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
 
-        Preferences, facts, episodes, whatever their status, with their histories; rejections; observations; traces;
-        and every document of this scope in *all* collections of the file. A tenant's facts that others have also
-        observed, or that were confirmed, stay, without the author's name. Policies go with their tenant.
+        This covers preferences, facts and episodes of any status with their histories; rejections; observations;
+        traces; and every document of this scope in *all* collections of the file. A tenant's facts that others have
+        observed as well, or that were confirmed, stay without the author's name. Policies go with their tenant.
 
         Args:
-            user: or a Scope, which says all three.
-            tenant: whose user it is; required.
-            agent: of this agent only.
+            user: the user, or a Scope that states tenant, user and agent.
+            tenant: the tenant of the user; required.
+            agent: erases only data of this agent.
             reason: for the deletion event.
-            by: who asked for it.
-            names: the names of the user, agent or tenant (and its users) go from the file as well. In deletion events
-                and scopes, which are kept, random pseudonyms take their place; the same where a name stands as author
-                or as who decided something in records of others. Texts and reasons are not looked at. Every process
-                that has the file open reads its partitions anew.
+            by: the name of the person who asked for it.
+            names: also remove the names of the user, agent or tenant (and its users) from the file. In deletion events
+                and scopes, which are kept, random pseudonyms replace them, as they do where a name is the author of
+                another user's record or the name of the person who decided on it. Texts and reasons are not searched.
+                Every process that has the file open reloads its partitions.
 
-        Rows are overwritten with zeros; copies in the log disappear with :meth:`MemoryAdmin.compact`, which
+        Rows are overwritten with zeros; copies in the WAL disappear with :meth:`MemoryAdmin.compact`, which
         :meth:`MemoryAdmin.verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key
-        is at hand (digests of what stays are rewritten), a whole tenant always. Where users have keys of their own
-        (:mod:`scrubjay.keystores`) the user's is destroyed, so that no copy from before opens.
+        is available (digests of the remaining rows are rewritten), a whole tenant always. Where users have keys of
+        their own (:mod:`scrubjay.keystores`) the user's key is destroyed, so no earlier copy can be decrypted.
 
         Raises:
-            EncryptionError: the key that this needs is not available; or all was erased, and the user's key could not
-                be destroyed now, which the next erasure or opening does.
-            HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
-            TypeError, ValueError: it is not said whose memories; nothing is erased by default.
+            EncryptionError: a required key is unavailable; or everything was erased but the user's key could not be
+                destroyed now: the next erasure or opening destroys it.
+            HeldError: part of it is under a legal hold (:meth:`MemoryAdmin.hold`).
+            TypeError, ValueError: no tenant is given, or an argument is invalid; nothing is erased by default.
         """
         if isinstance(user, Scope):
             if tenant is not None or agent is not None:
@@ -184,19 +184,19 @@ class Erasure:
         words = Pseudonyms(scope) if names else None
         if self._context.store.cipher.ring is not None:
             self._context.store.cipher.openable(scope.tenant)
-        of: list[str | Scope] = [scope.tenant]
-        if names:  # which stand in rows of others; and the stamp of all tenants says that they are gone
-            of.append("")
+        owners: list[str | Scope] = [scope.tenant]
+        if names:  # they occur in other scopes' rows; the stamp of all tenants announces their removal
+            owners.append("")
         elif scope.user is not None:
-            of = [scope, Scope(scope.tenant)]
-        with self._context.changing("forgetting", of=of) as change:
+            owners = [scope, Scope(scope.tenant)]
+        with self._context.changing("forgetting", of=owners) as change:
             connection = change.connection
             check_hold(connection, scope, within=True)
             with erasing(connection):
-                gone = _gather(connection, scope)
-                shared = [  # of the tenant's own: the user's scope does not hold their documents
+                gathered = _gather(connection, scope)
+                shared = [  # facts of the tenant itself: the user's scope does not contain their documents
                     found
-                    for some in _some(gone["memory_fact"])
+                    for some in _some(gathered["memory_fact"])
                     for found in raw_rows_where(
                         connection,
                         "fact",
@@ -204,7 +204,7 @@ class Erasure:
                         (scope.tenant, *some),
                     )
                 ]
-                counts.update(_erase_rows(connection, scope, gone))
+                counts.update(_erase_rows(connection, scope, gathered))
             if scope.user is not None:
                 for found in shared:
                     log_gone(change, found[0], (scope.tenant, "", ""), "forgotten")
@@ -215,7 +215,7 @@ class Erasure:
                 topics = dict.fromkeys(as_row("fact", found).topic for found in shared)  # type: ignore[union-attr]
                 for topic in topics:
                     self._slots.project(change, (scope.tenant, "", ""), (topic,), None)
-            release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
+            release(connection, scope.tenant)  # before the documents, and the data key if nothing is left
             counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True, words=words)
             if words is not None:
                 by = forget_names(connection, scope, words, by)
@@ -223,7 +223,7 @@ class Erasure:
             note_deletion(change, scope, reason, by, counts)
             log_gone(change, "", names_of(scope), "forgotten", by)
         self._rules.clear(None if names else scope.tenant)
-        return Forgotten({what: n for what, n in counts.items() if n})
+        return Forgotten({kind: n for kind, n in counts.items() if n})
 
     def verify_erased(
         self,
@@ -232,9 +232,9 @@ class Erasure:
         vectors: Iterable[ArrayLike] = (),
         names: Iterable[str] = (),
     ) -> MemoryErasure:
-        """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
-        of any collection, and, in the bytes of the files or all rows of a database, texts, vectors and names (see
-        :meth:`scrubjay.Admin.verify_erased`). Run :meth:`MemoryAdmin.compact` first.
+        """Look for remains of erased data: rows of everything within `scope` (including its users and agents),
+        documents of any collection, and, in the bytes of the files or all rows of a database, texts, vectors and names
+        (see :meth:`scrubjay.Admin.verify_erased`). Run :meth:`MemoryAdmin.compact` first.
         """
         checked_scope(scope)
         sought = (_listed(texts, "texts"), _listed(vectors, "vectors"), (), _listed(names, "names"))
@@ -242,7 +242,7 @@ class Erasure:
         with self._context.snapshot() as connection:
             tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
             for table in tables:
-                condition, values = _of(scope, table)
+                condition, values = _condition(scope, table)
                 if condition is None:
                     continue
                 (n,) = connection.execute(
@@ -258,14 +258,14 @@ class Erasure:
 
 
 def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple[str, int]]:
-    """Return of each collection the suffix of its tables and how many documents it has within a scope."""
+    """Return the number of documents within a scope for each collection, by the suffix of its tables."""
     if not is_file(connection):
         counted: list[tuple[str, int]] = connection.documents_within(scope)  # type: ignore[attr-defined]
         return counted
     counted = []
     numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
     for suffix in ["", *(f"_{number}" for number in numbers)]:
-        condition, values = _of(scope, f"scope{suffix}")
+        condition, values = _condition(scope, f"scope{suffix}")
         (n,) = connection.execute(
             f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
         ).fetchone()
@@ -274,7 +274,7 @@ def documents_within(connection: sqlite3.Connection, scope: Scope) -> list[tuple
 
 
 def _some(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield ids as many at a time as a statement takes."""
+    """Yield ids in batches of the size that one statement takes."""
     for first in range(0, len(ids), _AT_ONCE):
         yield ids[first : first + _AT_ONCE]
 
@@ -284,14 +284,14 @@ def _marks(values: Sequence[Any]) -> str:
 
 
 def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]]:
-    """Return the ids of all records that go, by table."""
-    gone: dict[str, list[str]] = {}
+    """Return the ids of all records to erase, by table."""
+    gathered: dict[str, list[str]] = {}
     for table in KINDS.values():
-        condition, values = _of(scope, table)
+        condition, values = _condition(scope, table)
         found: list[Any] = []
         if condition is not None:
             found = connection.execute(f"SELECT id FROM {table} WHERE {condition}", values).fetchall()
-        gone[table] = [id for (id,) in found]
+        gathered[table] = [id for (id,) in found]
     if scope.user is not None:  # unconfirmed facts of the tenant that only this user observed
         found = connection.execute(
             "SELECT id FROM memory_fact f WHERE tenant = ? "
@@ -300,15 +300,15 @@ def _gather(connection: sqlite3.Connection, scope: Scope) -> dict[str, list[str]
             "SELECT 1 FROM memory_observation o WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user <> ?)",
             (scope.tenant, scope.user, scope.user),
         ).fetchall()
-        gone["memory_fact"] = list(dict.fromkeys([*gone["memory_fact"], *(id for (id,) in found)]))
-    return gone
+        gathered["memory_fact"] = list(dict.fromkeys([*gathered["memory_fact"], *(id for (id,) in found)]))
+    return gathered
 
 
 def _erase_rows(
-    connection: sqlite3.Connection, scope: Scope, gone: Mapping[str, Sequence[str]]
+    connection: sqlite3.Connection, scope: Scope, ids: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
     counts: dict[str, int] = {}
-    if scope.user is not None:  # remaining observers are not told who the other was
+    if scope.user is not None:  # the remaining observers do not learn of the erased one
         connection.execute(
             "UPDATE memory_fact SET author = NULL, place = NULL, evidence = NULL, source_turn = NULL, "
             "source_run = 'forgotten' WHERE tenant = ? AND user = '' AND agent = '' AND EXISTS ("
@@ -323,26 +323,26 @@ def _erase_rows(
         )
     for kind, table in KINDS.items():
         counts[kind] = 0
-        for some in _some(gone[table]):
-            which, given = f"IN ({_marks(some)})", (scope.tenant, *some)
+        for some in _some(ids[table]):
+            which, bound = f"IN ({_marks(some)})", (scope.tenant, *some)
             counts[kind] += connection.execute(
-                f"DELETE FROM {table} WHERE tenant = ? AND id {which}", given
+                f"DELETE FROM {table} WHERE tenant = ? AND id {which}", bound
             ).rowcount
-            connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", given)
+            connection.execute(f"DELETE FROM memory_log WHERE +tenant = ? AND record {which}", bound)
             if kind == "fact":
-                connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", given)
-    condition, values = _of(scope, "memory_log")  # what is gone already: one event says it of all
+                connection.execute(f"DELETE FROM memory_observation WHERE tenant = ? AND fact {which}", bound)
+    condition, values = _condition(scope, "memory_log")  # of records deleted earlier; one event replaces them
     connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
-    for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
-        condition, values = _of(scope, table)
+    for counted, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
+        condition, values = _condition(scope, table)
         if condition is not None:
-            counts[what] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
+            counts[counted] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
     counts["trace"] = erase_traces(connection, tenant=scope.tenant, user=scope.user, agent=scope.agent)
     return counts
 
 
-def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
-    """The condition for the rows of a table that belong to a scope or are below it; None if it cannot have any."""
+def _condition(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
+    """The condition for rows of a table within a scope; None if the table cannot contain any."""
     tenant, user, agent = names_of(scope)
     condition, values = "tenant = ?", [tenant]
     columns = {"memory_policy": (), "memory_preference": ("user",), "memory_observation": ("user",)}
@@ -357,7 +357,7 @@ def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
     return condition, values
 
 
-def _listed(given: Any, name: str) -> list[Any]:
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name}: expected a sequence, got {type(given).__name__}")
-    return list(given)
+def _listed(value: Any, name: str) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name}: expected a sequence, got {type(value).__name__}")
+    return list(value)

@@ -1,4 +1,4 @@
-"""Forgetting little by little: what is past its time is deleted, facts age, histories are kept for a while."""
+"""Sweeping: expired records are deleted, facts age, histories are kept for a limited time."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, is_visible, scope_in
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.together import Change
+from scrubjay.store.write_batches import Change
 
 _DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep did."""
+    """Counts of a sweep."""
 
     expired: int
-    """Records past their time, and facts too weak to keep."""
+    """Expired records, and facts too weak to keep."""
     let_go: int
-    """Rows that were kept to be asked about: superseded and revoked records, rejections."""
+    """Rows that were kept only for look-ups: superseded and revoked records, rejections."""
     faded: int
-    """Facts that sink from now on."""
+    """Facts that are ranked lower from now on."""
     traces: int
-    """Events past their retention."""
+    """Trace events past their retention time."""
 
 
 class Sweeping:
-    """Lets records age, unless they are of use, and deletes those whose time is over.
+    """Ages facts that are not used, and deletes records whose time is over.
 
     Args:
-        context: of the memory.
-        promotion, rules: of the same.
+        context: the context of the memory.
+        promotion, rules: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, promotion: Promotion, rules: Rules) -> None:
@@ -57,12 +57,12 @@ class Sweeping:
         self._rules = rules
 
     def sweep(self) -> Swept:
-        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`.
+        """Delete expired records, let facts age, and delete rows that were kept only for :meth:`Memory.why`.
 
-        Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
-        are kept for `retention_days`, superseded facts, those whose time is over and what facts said before they were
-        edited for `history_days`, traces as long as their class says. One transaction, over PostgreSQL one for each
-        tenant. What is kept of an encrypted tenant whose key cannot be had now stays until it can.
+        Searches and look-ups skip expired records in any case. Revoked records, superseded preferences and rejections
+        are kept for `retention_days`; superseded facts, facts whose time is over and versions from before an edit for
+        `history_days`; traces as long as their retention class says. It takes one transaction, over PostgreSQL one for
+        each tenant. Rows of an encrypted tenant whose key is unavailable now stay until it is available.
         """
         with self._context.reading() as connection:
             is_one = is_file(connection)
@@ -72,7 +72,7 @@ class Sweeping:
         return Swept(*(sum(counts) for counts in zip(*parts, strict=True))) if parts else Swept(0, 0, 0, 0)
 
     def _due(self, connection: sqlite3.Connection) -> list[str]:
-        """Return the tenants of which a sweep may find something, in alphabetical order."""
+        """Return the tenants for which a sweep may find something, in alphabetical order."""
         settings, now = self._context.settings, self._context.clock()
         before = now - int(settings.retention_days * _DAY_US)
         past = now if settings.history_days is None else now - int(settings.history_days * _DAY_US)
@@ -87,7 +87,7 @@ class Sweeping:
         return [tenant for (tenant,) in found]
 
     def _sweep(self, tenant: str | None) -> tuple[int, int, int, int]:
-        """Sweep one tenant, or all; return what :class:`Swept` says."""
+        """Sweep one tenant, or all; return the counts of :class:`Swept`."""
         away = self._context.store.tenants_without_key()
         with self._context.changing("sweeping memory", of=[] if tenant is None else [tenant]) as change:
             with erasing(change.connection):
@@ -105,17 +105,17 @@ class Sweeping:
     ) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
         held = is_held(change.connection)
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         for kind in ("preference", "fact", "episode"):
             for found in raw_rows_where(
-                change.connection, kind, f"expires_at <= ?{whose}", (change.now, *given)
+                change.connection, kind, f"expires_at <= ?{whose}", (change.now, *names)
             ):
                 row: Any = as_row(kind, found)
                 if not isinstance(row.expires_at, int):
                     raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
                 scope_in(row)
                 if row.tenant not in away and not held(row):
-                    self._delete_row(change, row, expired)  # whose key was destroyed, too
+                    self._delete_row(change, row, expired)  # also rows whose key was destroyed
         return expired
 
     def _delete_row(
@@ -135,12 +135,12 @@ class Sweeping:
         self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]], tenant: str | None
     ) -> int:
         decay, n_faded, held = self._context.settings.decay, 0, is_held(change.connection)
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         weak = raw_rows_where(
             change.connection,
             "fact",
             f"status = 'active' AND confidence < ? AND last_used_at < ?{whose}",
-            (decay.keep_from, change.now - _DAY_US, *given),
+            (decay.keep_from, change.now - _DAY_US, *names),
         )
         for found in weak:
             row: Any = as_row("fact", found)
@@ -164,32 +164,32 @@ class Sweeping:
         return n_faded
 
     def _has_key(self, tenant: str, user: str) -> bool:
-        """Whether a user's rows can be read now; the ones of others age when they can."""
+        """Whether a user's rows can be read now; rows that cannot be read age later."""
         try:
             return bool(self._context.store.cipher.openable(tenant, user))
         except EncryptionError:
             return False
 
     def _let_go(self, change: Change, away: Collection[str], tenant: str | None) -> int:
-        """Delete what was kept to be asked about, once its time is over."""
+        """Delete rows that were kept only for look-ups, once their time is over."""
         before = change.now - int(self._context.settings.retention_days * _DAY_US)
-        gone = [
+        conditions = [
             ("preference", "status IN ('superseded', 'revoked') AND updated_at < ?", before),
             ("episode", "status = 'revoked' AND updated_at < ?", before),
             ("fact", f"status = 'revoked' AND NOT {IS_VERSION} AND updated_at < ?", before),
         ]
         if self._context.settings.history_days is not None:
             past = change.now - int(self._context.settings.history_days * _DAY_US)
-            gone += [
+            conditions += [
                 ("fact", "status = 'superseded' AND updated_at < ?", past),
                 ("fact", f"{IS_VERSION} AND updated_at < ?", past),
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
-        whose, given = _of_tenant(tenant)
+        whose, names = _of_tenant(tenant)
         others = (f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else "") + whose
         execute, n, held = change.connection.execute, 0, is_held(change.connection)
-        for kind, condition, limit in gone:
-            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away, *given)):
+        for kind, condition, limit in conditions:
+            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away, *names)):
                 row: Any = as_row(kind, found)
                 if held(row):
                     continue
@@ -203,20 +203,20 @@ class Sweeping:
         table = "memory_rejection"
         spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
         n += execute(
-            f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away, *given)
+            f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away, *names)
         ).rowcount
         return n
 
     def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
-        """Note that a fact or episode was of use (or was not): what is used does not fade.
+        """Record that a fact or episode was useful (or was not): facts in use do not fade.
 
         Args:
-            id: of the record.
-            used: whether it was of use.
-            scope: who asks; the record may be shared with it.
+            id: the id of the record.
+            used: whether it was useful.
+            scope: the scope of the caller; the record may be shared with it.
 
         Raises:
-            KeyError: `scope` sees no such record in force.
+            KeyError: no such record is in force and visible to `scope`.
         """
         checked_scope(scope)
         if not isinstance(used, bool):
@@ -246,5 +246,5 @@ class Sweeping:
 
 
 def _of_tenant(tenant: str | None) -> tuple[str, tuple[str, ...]]:
-    """What a condition says further of whose rows are swept."""
+    """Return the SQL condition, and its parameters, that restricts a sweep to a tenant."""
     return ("", ()) if tenant is None else (" AND tenant = ?", (tenant,))

@@ -1,1 +1,1 @@
-"""What memory is about, without a file: records and candidates, when texts say the same, the projection of a slot."""
+"""The model of memory, independent of any file: records, candidates, equality of texts, the projection of a slot."""

@@ -1,4 +1,4 @@
-"""What a memory says of its records: what happened to them, and what was refused or deleted."""
+"""Answers about records: their events, rejections and deletions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from scrubjay.memory.model.records import Record
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a record; who did it, and a detail such as the id of the successor.
+    """An event in the life of a record.
 
     `what` is "written", "superseded", "limited" (by a fact that begins later), "resumed", "confirmed", "promoted",
     "revoked", "updated", "restated", "faded" or "revived".
 
     Attributes:
-        at: when.
+        at: the time of the event.
         record: the id of the record.
-        by: who did it, if it is known.
+        by: the author of the event, if known.
         detail: such as the id of the successor.
     """
 
@@ -34,13 +34,13 @@ class Event:
 
 @dataclass(frozen=True)
 class Why:
-    """Why a record is known: itself, what happened to it, what it took the place of, which runs observed it.
+    """The provenance of a record: the record, its events, the records it replaced, the runs that observed it.
 
     Attributes:
         record: the record.
-        events: what happened to it, oldest first.
-        supersedes: ids of those whose place it took.
-        superseded_by: the id of the one that took its place.
+        events: its events, oldest first.
+        supersedes: ids of the records that it replaced.
+        superseded_by: the id of the record that replaced it.
         observed_in: the runs that said so.
     """
 
@@ -52,36 +52,36 @@ class Why:
 
     @property
     def provenance(self) -> Provenance:
-        """Where it comes from."""
+        """The source of the record."""
         return self.record.provenance
 
     def __str__(self) -> str:
         source = self.provenance
-        said = f"{self.record.kind} {self.record.id} ({self.record.status}): {self.record.text}\n"
-        said += f"  from run {source.run}" + ("" if source.turn is None else f", turn {source.turn}")
-        said += "".join(
+        text = f"{self.record.kind} {self.record.id} ({self.record.status}): {self.record.text}\n"
+        text += f"  from run {source.run}" + ("" if source.turn is None else f", turn {source.turn}")
+        text += "".join(
             f", {name} {value}" for name, value in (("by", source.author), ("at", source.place)) if value
         )
-        said += f", under policies up to {source.policy_version}, recorded {source.at}\n"
+        text += f", under policies up to {source.policy_version}, recorded {source.at}\n"
         if len(self.observed_in) > 1:
-            said += f"  observed in {', '.join(self.observed_in)}\n"
+            text += f"  observed in {', '.join(self.observed_in)}\n"
         for event in self.events:
-            said += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
-            said += f": {event.detail}\n" if event.detail else "\n"
-        return said
+            text += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
+            text += f": {event.detail}\n" if event.detail else "\n"
+        return text
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A proposal that the gate refused.
+    """A proposal that the gate rejected.
 
     Attributes:
-        at: when.
-        scope: for whom it was proposed.
+        at: the time of the rejection.
+        scope: the scope on whose behalf it was proposed.
         kind: "fact", "episode", "policy" or "preference".
-        reason: why it was refused.
-        content: what was proposed.
-        run, turn, author: of its source.
+        reason: the reason for the rejection.
+        content: the proposed content.
+        run, turn, author: the source of the proposal.
     """
 
     at: datetime
@@ -96,13 +96,13 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Deletion:
-    """A deletion event: when, which scope, why, by whom, how many of each kind; never the content.
+    """A deletion event: time, scope, reason, author and counts by kind; never the content.
 
     Attributes:
-        at: when.
-        scope: what was deleted from.
-        reason, by: why, and by whom.
-        counts: kind -> how many.
+        at: the time of the deletion.
+        scope: the scope from which records were deleted.
+        reason, by: the reason, and the name of the person who asked for it.
+        counts: kind -> count.
     """
 
     at: datetime

@@ -1,4 +1,4 @@
-"""What is proposed to a memory, where it comes from, and what becomes of it."""
+"""Candidates for records, their provenance, and the outcome of proposing them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SOURCES = ("user_stated", "inferred", "admin_set")
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a record comes from.
+    """The source of a record.
 
     Attributes:
-        run: the run (conversation, import, job) that it was observed in.
-        turn: of the run.
-        author: who said it: a user, a model's name, a tool.
+        run: the run (conversation, import, job) in which it was observed.
+        turn: the turn of the run.
+        author: the speaker: a user, a model's name, a tool.
         place: where it was read, such as "notes/travel.md:12".
-        policy_version: number of the newest policy in force then, 0 if there was none. Filled in by the gate.
+        policy_version: the number of the newest policy in force at the time, 0 if none. Filled in by the gate.
         at: when it was said or observed; a fact holds from then on unless it states another time. None: now.
     """
 
@@ -36,36 +36,37 @@ class Provenance:
 
 @dataclass(frozen=True)
 class FactCandidate:
-    """A statement that may become a fact. Its content is to be understood by itself ("Jane lives in Oslo").
+    """A statement that may become a fact. Its content must be understandable by itself ("Jane lives in Oslo").
 
     Args:
-        content: the statement; what is searched and shown.
-        subject, predicate: what it is about ("Jane", "lives in"): its slot. Only statements of one slot can contradict
-            each other; without them nothing is superseded.
+        content: the statement; it is searched and shown.
+        subject, predicate: the slot of the statement ("Jane", "lives in"). Only statements of one slot can contradict
+            each other; without a slot nothing is superseded.
         confidence: 0 to 1; facts need 0.7.
-        evidence: the words that it was taken from.
-        expires_at, ttl: from when on it is to be deleted. It holds no longer than that.
+        evidence: the words from which it was extracted.
+        expires_at, ttl: when it is deleted, as a time or as a duration from now. It holds no longer than that.
         metadata: JSON values for filters, returned with the record.
-        single: whether the predicate has one value at a time, so that what begins later takes the place of what is
-            known. None: the judge decides; its default knows "lives in" and the like, compares two statements where
-            words only resemble these ("born in", "appointment"), and lets all else stand side by side.
-        value: what it says of the slot ("Oslo"), a str or another JSON value. The same value said again is the same
-            statement, unless its text says something else ("a son, Ali" and "a son, Karim" both hold); if it says more,
-            it takes the place of what said less.
-        relation: "asserts" that it holds; "ends" what was known from its day on ("not allergic any more"); "corrects"
-            what was never so, and takes its place for all of its time. Both touch what they name, by `replaces`, value
-            or words, and nothing else; "plans" what will be so from `valid_from` on,
-            and supersedes nothing before.
-        valid_from, valid_until: when it is so (datetime, ISO 8601, seconds since 1970). By default from when it was
-            said on, for good. A fact of the past goes to its place in the past and supersedes nothing that begins
+        single: whether the predicate has one value at a time, so that a statement that begins later supersedes the
+            earlier one. None: the judge decides; the default judge knows "lives in" and the like, compares two
+            statements where the words only resemble these ("born in", "appointment"), and lets all others coexist.
+        value: the value in the slot ("Oslo"), a str or another JSON value. A statement with the same value restates
+            the fact, unless its text says something else ("a son, Ali" and "a son, Karim" both hold); if the text
+            says more, the statement supersedes the fact that said less.
+        relation: "asserts" that it holds; "ends" a known fact from its day on ("not allergic any more"); "corrects" a
+            fact that was never true, and replaces it for all of its time; "plans" a state from `valid_from` on, and
+            supersedes nothing before. An end or a correction affects only facts that it names, by `replaces`, value
+            or words.
+        valid_from, valid_until: when it is true (datetime, ISO 8601, seconds since 1970). By default from when it was
+            said, without end. A fact about the past takes its place in the past and supersedes nothing that begins
             later.
         said_at: when it was said; by default the time of its source (`Provenance.at`), or now.
-        replaces: ids of facts of the same scope that it contradicts, whatever their slots: they end where it begins.
-        entities: whom and what it names; found by these names, too (see `entities` of :class:`scrubjay.Query`).
+        replaces: ids of facts of the same scope that it contradicts, in any slot: they end where it begins.
+        entities: names of people and things in it; it is also found by them (see `entities` of
+            :class:`scrubjay.Query`).
         importance: 0 to 1, for callers who rank by it; in the metadata of its hits.
-        vector: its own; None: the embedder's.
-        sensitivity: its class, a name of yours such as "personal" or "secret", for filters (``{"sensitivity": {"$ne":
-            "secret"}}``); "": what `Memory.open(classify=...)` says, if anything.
+        vector: its own vector; None: the embedder's.
+        sensitivity: its class, a name of your choice such as "personal" or "secret", for filters (``{"sensitivity":
+            {"$ne": "secret"}}``); "": the class from `Memory.open(classify=...)`, if any.
     """
 
     content: str
@@ -96,18 +97,17 @@ class FactCandidate:
 
 @dataclass(frozen=True)
 class PreferenceCandidate:
-    """A wish of a user, or of a whole tenant, that always holds, under a key ("language", "tone").
+    """A standing preference of a user, or of a whole tenant, under a key ("language", "tone").
 
     Args:
-        key: what it is about; a new one replaces the old one of its key.
-        text: the wish as prompts show it; by default its value, as JSON on one line.
-        source: "user_stated", "inferred" or "admin_set". What was inferred never replaces what was stated or set.
+        key: the subject of the preference; a new one replaces the old one with its key.
+        text: the preference as prompts show it; by default its value, as JSON on one line.
+        source: "user_stated", "inferred" or "admin_set". An inferred one never replaces one that was stated or set.
         confidence: 0 to 1; preferences need 0.5.
-        expires_at, ttl: from when on it does not hold any more.
+        expires_at, ttl: when it expires, as a time or as a duration from now.
         value: any JSON value for programs (25, {"allow_personalization": True}); None: the text.
-        type: what sort of preference it is.
-        sensitivity: its class, as of a :class:`FactCandidate`; prompts and look-ups can leave classes out
-            (`without`).
+        type: the type of the preference.
+        sensitivity: its class, as of a :class:`FactCandidate`; prompts and look-ups can exclude classes (`without`).
     """
 
     key: str
@@ -123,19 +123,19 @@ class PreferenceCandidate:
 
 @dataclass(frozen=True)
 class EpisodeCandidate:
-    """A task that was completed.
+    """A completed task.
 
     Args:
-        summary: what was done; what is searched and shown.
-        outcome: how it ended ("success", "gave up").
-        task_type: what kind of task.
+        summary: what was done; it is searched and shown.
+        outcome: how the task ended ("success", "gave up").
+        task_type: the type of the task.
         steps: the key steps.
-        artifacts: what came of it: paths, links, ids, or JSON objects that describe them; or one object
+        artifacts: results: paths, links, ids, or JSON objects that describe them; or one object
             ({"ticket": "T-17", "files": ["a.pdf"]}).
-        expires_at, ttl: episodes are long-lived; None: for good.
+        expires_at, ttl: when it is deleted, as a time or as a duration from now; None: never.
         metadata: JSON values for filters, returned with the record.
-        title: a headline; the summary is what is searched.
-        completed_at: when the task was completed; recency and times of searches go by it. None: when it is recorded.
+        title: a headline; only the summary is searched.
+        completed_at: when the task was completed, for recency and for searches by time. None: when it is recorded.
         sensitivity: its class, as of a :class:`FactCandidate`.
     """
 
@@ -162,11 +162,11 @@ class PolicyCandidate:
     """A rule for a whole tenant, under a key. It has no effect until it is confirmed.
 
     Args:
-        key: what it is about; a new one is the next version of its key.
+        key: the subject of the policy; a new one is the next version of its key.
         text: the rule as prompts show it; by default its value, as JSON on one line.
-        effective_from, effective_until: when it is in force; by default from now on, for good.
+        effective_from, effective_until: when it is in force; by default from now on, without end.
         value: any JSON value for programs ({"max_auto_approve_usd": 500}); None: the text.
-        type: what sort of policy it is ("compliance", "guardrail", "approval").
+        type: the type of the policy ("compliance", "guardrail", "approval").
         sensitivity: its class, as of a :class:`PreferenceCandidate`.
     """
 
@@ -184,15 +184,15 @@ Candidate = FactCandidate | PreferenceCandidate | EpisodeCandidate | PolicyCandi
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a proposal.
+    """The result of a proposal.
 
     Attributes:
-        status: "written", "deduplicated", "superseded" (written, in the place of another) or "rejected".
+        status: "written", "deduplicated", "superseded" (written in place of another record) or "rejected".
         kind: "policy", "preference", "fact" or "episode".
-        id: of the record that holds it now; None if it was rejected.
+        id: the id of the record that holds the content now; None if it was rejected.
         reason: why it was rejected or deduplicated, or is not active yet; or that an end or a correction, which is
-            written all the same, names nothing that is known.
-        superseded: id of the record that it took the place of, or None.
+            written all the same, names no known fact.
+        superseded: the id of the record that it replaced, or None.
         active: whether the record is in force now; a provisional one is not.
     """
 

@@ -1,18 +1,18 @@
-"""Which predicates have one value at a time, by their words; asked where neither candidate nor caller says it.
+"""Cardinality of predicates by their words, used where neither the candidate nor the caller states it.
 
-By default values accumulate: a second allergy does not end the first. Of a predicate the words tell one of three
-things:
+By default values accumulate: a second allergy does not end the first. The words of a predicate decide between three
+cases:
 
-- One value at a time: it is listed in :data:`SINGLE` ("lives in", "wohnt in"), singles one out ("current project",
-  "Lieblingsverein"), or ends with a measure of one thing ("insulin dose", "private phone number").
+- One value at a time: the predicate is listed in :data:`SINGLE` ("lives in", "wohnt in"), singles one out ("current
+  project", "Lieblingsverein"), or ends with a measure of one thing ("insulin dose", "private phone number").
 - One value of a kind (:data:`OF_A_KIND`, :data:`ON_CHANGE`): the words only resemble such a predicate. "Born in 1990"
-  does not contradict "born in Aleppo", nor one appointment another one. Each two of its statements are compared
+  does not contradict "born in Aleppo", nor one appointment another. Each two of its statements are compared
   (:mod:`scrubjay.memory.model.kinds`).
-- All else: several values at once; but a statement that says that it takes the place of another one ("switched to",
-  "from now on", "took over", "the dentist is now") may end what it names, or what is alone in its slot.
+- All others: several values at once; but a statement that says that it replaces another ("switched to", "from now
+  on", "took over", "the dentist is now") may end the one that it names, or the only one in its slot.
 
-A statement whose words say that it adds to what is known ("also", "at weekends", "has a second", "one of my"), or that
-it speaks of the past ("as a child"), contradicts nothing whatever its predicate.
+A statement whose words add to what is known ("also", "at weekends", "has a second", "one of my"), or speak of the past
+("as a child"), contradicts nothing, whatever its predicate.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ _ONE_OF = frozenset(
     floor dosis gewicht uhrzeit poids horaire hora ora
     """.split()
 )
-"""Last words that make a predicate single that has words before it: "private phone", "refund limit", "enalapril
-dose".
-"""
+"""Last words that make a predicate of several words single: "private phone", "refund limit", "enalapril dose"."""
 _SINGLED_OUT = frozenset(
     """
     current favourite favorite primary default preferred main usual principal aktuell aktuelle aktueller aktuelles
@@ -55,7 +53,7 @@ _SINGLED_OUT = frozenset(
 )
 """Words that single one value out: "current project", "plat préféré"."""
 _SINGLING = ("lieblings", "haupt", "standard", "lievelings", "voorkeurs", "hoofd")
-"""Beginnings of words that do so: "Lieblingsverein"."""
+"""Prefixes that do the same: "Lieblingsverein"."""
 _BESIDES = frozenset(
     """
     also too additionally besides another either second weekends weekdays weekend sometimes occasionally part-time
@@ -64,27 +62,27 @@ _BESIDES = frozenset(
     ook bovendien tweede soms
     """.split()
 )
-"""Words with which a statement says that it adds to what is known."""
+"""Words by which a statement adds to what is known."""
 _ONE_OF_SEVERAL = re.compile(
     r"\b(?:one of (?:the|my|our|his|her|their|its|your)|among(?:st)? (?:the|my|our|his|her|their)|a favou?rite|"
     r"ein\w* (?:meiner|unserer|seiner|ihrer)|une? de (?:mes|ses|nos)|un[oa] de (?:mis|sus)|un[oa] dei (?:miei|suoi)|"
     r"um[a]? d[oa]s (?:meus|minhas|seus|suas)|een van (?:mijn|zijn|haar|onze))\b"
 )
-"""How a statement says that its value is one of several: "one of my favourite bands"."""
+"""Phrases that mark a value as one of several: "one of my favourite bands"."""
 _MANY = frozenset(
     """
     any all other another second side former previous past ex old free spare possible potential dream business client
     customer portfolio sister partner has have had knows wants likes loves
     """.split()
 )
-"""Words before a last word that say that there may be several: "former employer", "side project"."""
+"""Words before the last word that allow several values: "former employer", "side project"."""
 _DAYS = frozenset(
     """
     mondays tuesdays wednesdays thursdays fridays saturdays sundays montags dienstags mittwochs donnerstags freitags
     samstags sonntags
     """.split()
 )
-"""Words that do so too, but of what is about times ("retro time")."""
+"""Words that allow several values, except for predicates about times ("retro time")."""
 _PAST = re.compile(
     r"\b(?:as (?:a|an) (?:child|kid|boy|girl|teen\w*|student|baby|toddler)|(?:years?|months?|decades?) ago|used to|"
     r"formerly|previously|originally|back in|when (?:i|he|she|they|we) (?:was|were)|als kind|früher|damals|"
@@ -92,7 +90,7 @@ _PAST = re.compile(
     r"auparavant|de niñ[oa]|antes|hace \w+ años|da bambin[oa]|una volta|\w+ anni fa|em criança|há \w+ anos|vroeger|"
     r"\w+ jaar geleden|(?<!since )(?<!since the year )(?:in|during) (?:19|20)\d\d)\b"
 )
-"""How a statement says, without dates of its own, that it speaks of the past."""
+"""Phrases by which a statement without dates speaks of the past."""
 _CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ0-9])(?=[A-ZÀ-ÖØ-Þ])")
 _NOW = frozenset(
     """
@@ -101,9 +99,9 @@ _NOW = frozenset(
 )
 
 
-@lru_cache(maxsize=4096)  # slots are few words
+@lru_cache(maxsize=4096)  # there are few distinct predicates
 def words_of(predicate: str) -> str:
-    """Return a predicate as the lists have it: in words, without "now".
+    """Return a predicate in the form of the lists: as words, without "now".
 
     >>> words_of("Lives_In"), words_of("is-married-to"), words_of("livesIn"), words_of("now lives in")
     ('lives in', 'is married to', 'lives in', 'lives in')
@@ -120,17 +118,17 @@ def is_single(
     several: Collection[str] = (),
     is_dated: bool = False,
 ) -> bool | None:
-    """Whether a predicate holds one value at a time, as far as its words and those of the statement tell.
+    """Whether a predicate has one value at a time, as far as its words and those of the statement tell.
 
     Args:
-        predicate: of the statement.
-        content: its text.
-        single, several: predicates of the caller's, as :func:`words_of` has them; they go before the lists here.
-        is_dated: whether it says by dates when it holds, so that its words need not tell whether that is past.
+        predicate: the predicate of the statement.
+        content: the text of the statement.
+        single, several: the caller's predicates, in the form of :func:`words_of`; they override the lists here.
+        is_dated: whether the statement has dates of validity, so that words about the past are ignored.
 
     Returns:
-        None if it depends on the other statement: it holds one value of a kind, or the words of a statement say that it
-        takes the place of another one.
+        None if it depends on the other statement: the predicate has one value of a kind, or the statement says that it
+        replaces another one.
 
     >>> is_single("lives in"), is_single("allergic to"), is_single("private phone"), is_single("current project")
     (True, False, True, True)
@@ -139,28 +137,28 @@ def is_single(
     >>> is_single("born in") is None
     True
     """
-    said = words_of(predicate)
-    if said in several or not said:
+    phrase = words_of(predicate)
+    if phrase in several or not phrase:
         return False
-    if said in single:
+    if phrase in single:
         return True
-    ruled = _ruled(said)
+    ruled = _ruled(phrase)
     if ruled is False:
         return False
     text = normalised(content)
     words = _spoken(text)
-    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and said.split()[-1] not in _ONE_OF):
+    if not _BESIDES.isdisjoint(words) or (not _DAYS.isdisjoint(words) and phrase.split()[-1] not in _ONE_OF):
         return False
     if _ONE_OF_SEVERAL.search(text) or (not is_dated and _PAST.search(text)):
         return False
     if isinstance(ruled, str):  # unlisted
-        takes_place = says_in_place(text) or is_now(text, said.split()[-1]) or is_number_now(text)
+        takes_place = says_in_place(text) or is_now(text, phrase.split()[-1]) or is_number_now(text)
         return None if takes_place else False
     return ruled
 
 
 def says_besides(content: str) -> bool:
-    """Whether a statement says that it adds to what is known.
+    """Whether a statement adds to what is known.
 
     >>> says_besides("Jane has a second dog"), says_besides("Jane has a dog")
     (True, False)
@@ -174,7 +172,7 @@ def _spoken(text: str) -> list[str]:
 
 
 def is_listed(predicate: str) -> bool:
-    """Whether the words of a predicate alone tell how many values it has.
+    """Whether the words of a predicate alone decide its cardinality.
 
     >>> is_listed("lives in"), is_listed("speaks"), is_listed("volunteers at")
     (True, True, False)
@@ -184,49 +182,49 @@ def is_listed(predicate: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_compound(predicate: str) -> bool:
-    """Whether only the last word of a predicate tells how many values it has.
+    """Whether only the last word of a predicate decides its cardinality.
 
     >>> is_compound("savings goal"), is_compound("doctor")
     (True, False)
     """
-    said = words_of(predicate)
-    return not any(name in _MAYBE for name in (said, _bare(said), _head(said)))
+    phrase = words_of(predicate)
+    return not any(name in _MAYBE for name in (phrase, _bare(phrase), _head(phrase)))
 
 
 @lru_cache(maxsize=4096)
 def holds_names(predicate: str) -> bool:
-    """Whether a predicate holds one name at a time, without that words say a change: "born in", "expense approver".
+    """Whether a predicate has one name at a time even where no word announces a change: "born in", "expense approver".
 
     >>> holds_names("doctor"), holds_names("expense approver"), holds_names("savings goal"), holds_names("joined")
     (True, True, False, False)
     """
-    said = words_of(predicate)
-    head = _head(said)
-    return said in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
+    phrase = words_of(predicate)
+    head = _head(phrase)
+    return phrase in _KINDS or (head not in _MAYBE and _ends(head, _ENDS_OF_A_KIND))
 
 
 _UNLISTED = "unlisted"
 _COMPOUND = re.compile(
     r"(?!pastime|lifetime|update)\w{3,}(?:time|date|name|size|rate|limit|number|zeit|datum|nummer|grösse|gewicht|preis|farbe|dosis|gehalt)"
 )
-"""Words that are two: "bedtime", "schuhgrösse"."""
+"""Compound words: "bedtime", "schuhgrösse"."""
 
 
 @lru_cache(maxsize=4096)
-def _ruled(said: str) -> bool | str | None:
-    """What the words of a predicate say by themselves; `_UNLISTED`: nothing."""
-    for name in _forms(said):
+def _ruled(phrase: str) -> bool | str | None:
+    """Return the cardinality that the words of a predicate give by themselves; `_UNLISTED`: none."""
+    for name in _forms(phrase):
         if name in _SEVERAL:
             return False
         if name in _MAYBE:
             return None
         if name in _SINGLE:
             return True
-    head = _head(said)
-    if head != said:
+    head = _head(phrase)
+    if head != phrase:
         return _ruled(head)
-    words = said.split()
-    if not words:  # none, or signs alone
+    words = phrase.split()
+    if not words:  # empty, or punctuation only
         return _UNLISTED
     last = words[-1]
     if any(word in _SINGLED_OUT or (word.startswith(_SINGLING) and word not in _SINGLING) for word in words):
@@ -234,18 +232,18 @@ def _ruled(said: str) -> bool | str | None:
         return not is_plural or last in _ONE_OF
     if len(words) > 1 and last in _ONE_OF:
         return words[0] not in ("free", "spare", "all", "former", "any")
-    return None if _ends(said, _ENDS_OF_A_KIND) or _ends(said, _ENDS_ON_CHANGE) else _UNLISTED
+    return None if _ends(phrase, _ENDS_OF_A_KIND) or _ends(phrase, _ENDS_ON_CHANGE) else _UNLISTED
 
 
-def _head(said: str) -> str:
-    """What a predicate is about: the "city" of "city of residence"."""
-    head, _, rest = said.partition(" of ")
-    return head if rest else said
+def _head(phrase: str) -> str:
+    """Return the head noun of a predicate: "city" in "city of residence"."""
+    head, _, rest = phrase.partition(" of ")
+    return head if rest else phrase
 
 
-def _ends(said: str, last_words: frozenset[str]) -> bool:
-    """Whether a predicate ends with one of some words, and those before it do not say that there are several."""
-    *before, last = said.split()
+def _ends(phrase: str, last_words: frozenset[str]) -> bool:
+    """Whether a predicate ends with one of these words, and the words before it do not allow several values."""
+    *before, last = phrase.split()
     if not before:
         return last_words is _ENDS_ON_CHANGE and _COMPOUND.fullmatch(last) is not None
     if last not in last_words:
@@ -256,11 +254,11 @@ def _ends(said: str, last_words: frozenset[str]) -> bool:
     )
 
 
-def _forms(said: str) -> dict[str, None]:
-    """A predicate as the lists may have it: as it is, without the verb that carries it, with its verb in the present
-    ("residing in", "reside in": "resides in")."""
-    bare = _bare(said)
-    forms = dict.fromkeys((said, bare))
+def _forms(phrase: str) -> dict[str, None]:
+    """Return the forms under which the lists may have a predicate: as it is, without its auxiliary verb, with its verb
+    in the present tense ("residing in", "reside in": "resides in")."""
+    bare = _bare(phrase)
+    forms = dict.fromkeys((phrase, bare))
     first, _, rest = bare.partition(" ")
     if rest and first.isascii():
         stem = first.removesuffix("ing")
@@ -268,24 +266,24 @@ def _forms(said: str) -> dict[str, None]:
     return forms
 
 
-def _bare(said: str) -> str:
-    """A predicate without the verb that carries it: "is living in", "has employer"."""
-    first, _, rest = said.partition(" ")
-    return rest if rest and first in ("is", "are", "has", "have", "am", "s", "was") else said
+def _bare(phrase: str) -> str:
+    """Return a predicate without its auxiliary verb: "is living in", "has employer"."""
+    first, _, rest = phrase.partition(" ")
+    return rest if rest and first in ("is", "are", "has", "have", "am", "s", "was") else phrase
 
 
 def canonical(predicate: str) -> str:
-    """Return the usual name of a predicate, under which its statements stand in one slot.
+    """Return the canonical name of a predicate; it decides the slot of its statements.
 
     >>> canonical("Resides_in"), canonical("employer"), canonical("now wohnt in"), canonical("favourite bird")
     ('lives in', 'works at', 'lives in', 'favourite bird')
     """
-    said = words_of(predicate)
-    return next((_USUAL[form] for form in _forms(said) if form in _USUAL), said)
+    phrase = words_of(predicate)
+    return next((_USUAL[form] for form in _forms(phrase) if form in _USUAL), phrase)
 
 
 def topics_of(subject: str, predicate: str) -> tuple[bytes, ...]:
-    """Return what the statements of a slot have in common: under the predicate's usual name, and under its own."""
+    """Return the topics of a slot: under the canonical name of the predicate, and under its own name."""
     if not subject or not predicate:
         return ()
     usual = topic(subject, canonical(predicate))
@@ -293,7 +291,7 @@ def topics_of(subject: str, predicate: str) -> tuple[bytes, ...]:
 
 
 def synonyms_of(predicate: str) -> str:
-    """Return all words that say what a predicate says.
+    """Return all synonyms of a predicate, separated by spaces.
 
     >>> synonyms_of("hobby"), synonyms_of("favourite bird")
     ('hobby hobbies', 'favourite bird')

@@ -1,7 +1,7 @@
-"""Validation of a proposal before it meets the file: its kind, its scope, its texts.
+"""Validation of a proposal without the file: its kind, its scope, its texts.
 
-What is wrong with the *call* (a type, no scope) is raised. What is wrong with the *candidate*, which may come from a
-model, is a reason for its rejection.
+An invalid *call* (a wrong type, a missing scope) raises. An invalid *candidate*, which may come from a model, is
+rejected with a reason.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ CANDIDATES: dict[str, type[Any]] = {
     "policy": PolicyCandidate,
 }
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
-_PLAIN = {*CANDIDATES.values(), Provenance}  # subclasses of theirs may have constructors of their own
+_PLAIN = {*CANDIDATES.values(), Provenance}  # their subclasses may have constructors of their own
 _LONG = {"content", "text", "summary", "evidence"}
 _NEEDED = {"content", "text", "summary", "key", "outcome"}
 _SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
 
 
 def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candidate]:
-    """Return the kind and the typed candidate of what was proposed.
+    """Return the kind and the typed candidate of a proposal.
 
-    A str is a fact. A mapping has the fields of one of the candidates and perhaps its `kind`; without it, one with a
-    `summary` is an episode, one with a `key` a preference, any other a fact: a policy has to be named.
+    A str is a fact. A mapping has the fields of one of the candidates and perhaps its `kind`; without `kind`, a mapping
+    with a `summary` is an episode, with a `key` a preference, otherwise a fact: a policy needs its `kind`.
 
     Raises:
-        TypeError, ValueError: it is not one of these, or has other fields.
+        TypeError, ValueError: it is none of these, or has unknown fields.
 
     >>> classify({"key": "tone", "text": "brief"})[0]
     'preference'
@@ -62,21 +62,21 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
     if isinstance(candidate, str):
         return "fact", FactCandidate(candidate)
     if isinstance(candidate, Mapping):
-        given = dict(candidate)
-        kind = given.pop("kind", None)
+        values = dict(candidate)
+        kind = values.pop("kind", None)
         if kind is None:
-            kind = "episode" if "summary" in given else "preference" if "key" in given else "fact"
+            kind = "episode" if "summary" in values else "preference" if "key" in values else "fact"
         if kind not in CANDIDATES:
             raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
         names = [field.name for field in fields(CANDIDATES[kind])]
-        unknown = sorted(str(name) for name in given if name not in names)
+        unknown = sorted(str(name) for name in values if name not in names)
         if unknown:
             raise ValueError(f"{unknown[0]}: unknown field of a {kind}, expected {', '.join(names)}")
         try:
-            return kind, CANDIDATES[kind](**given)
+            return kind, CANDIDATES[kind](**values)
         except TypeError:
             raise ValueError(
-                f"candidate: {kind}: expected more than {sorted(given)} of {', '.join(names)}"
+                f"candidate: {kind}: expected more than {sorted(values)} of {', '.join(names)}"
             ) from None
     found = _KIND_OF.get(type(candidate))
     if found is None:
@@ -87,17 +87,17 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
 
 
 def content_of(kind: str, candidate: Any) -> str:
-    """Return what a candidate says."""
+    """Return the text of a candidate."""
     return str(
         candidate.content if kind == "fact" else candidate.summary if kind == "episode" else candidate.text
     )
 
 
 def checked_source(source: Any) -> Provenance:
-    """Return a provenance whose texts can be kept.
+    """Return a provenance whose texts can be stored.
 
     Raises:
-        TypeError, ValueError: it is not a provenance, or names no run.
+        TypeError, ValueError: it is not a valid provenance, or names no run.
     """
     if isinstance(source, str):
         return _source_of_run(source)
@@ -121,25 +121,25 @@ def checked_source(source: Any) -> Provenance:
     )
 
 
-@lru_cache(maxsize=256)  # a batch names one run
+@lru_cache(maxsize=256)  # the proposals of a batch name one run
 def _source_of_run(run: str) -> Provenance:
     return checked_source(Provenance(run))
 
 
 def with_values(given: _T, values: Mapping[str, Any]) -> _T:
-    """Return a candidate or provenance with these values: the object itself where they are its own."""
+    """Return a candidate or provenance with these field values: the same object if nothing changes."""
     if all(getattr(given, name) is value for name, value in values.items()):
         return given
     if type(given) not in _PLAIN:
         return replace(given, **values)  # type: ignore[type-var]
-    made = object.__new__(type(given))  # its constructor does no more than this, field by field
-    object.__setattr__(made, "__dict__", {**vars(given), **values})
-    return made
+    copied = object.__new__(type(given))  # as the dataclass constructor does field by field, but faster
+    object.__setattr__(copied, "__dict__", {**vars(given), **values})
+    return copied
 
 
 @lru_cache(maxsize=64)
 def _texts_of(candidate: Any) -> tuple[tuple[str, int, int], ...]:
-    """Return the texts of a kind of candidate: name, fewest and most characters."""
+    """Return the text fields of a class of candidates: name, minimum and maximum length in characters."""
     return tuple(
         (field.name, int(field.name in _NEEDED), MAX_CHARS if field.name in _LONG else MAX_NAME_CHARS)
         for field in fields(candidate)
@@ -148,15 +148,15 @@ def _texts_of(candidate: Any) -> tuple[tuple[str, int, int], ...]:
 
 
 def verify(kind: str, candidate: Any, source: Provenance) -> Any:
-    """Return the candidate with its texts as they are kept.
+    """Return the candidate with its texts in the stored form.
 
     Raises:
-        Unfit: it may not be remembered; the message says why.
-        TypeError, ValueError: a field is of another type.
+        Unfit: it must be rejected; the message is the reason.
+        TypeError, ValueError: a field has a wrong type.
     """
     made_as: Any = type(candidate)
     texts: dict[str, str] = {}
-    unfit = ""  # of another type is worse
+    unfit = ""  # raised after the loop, because a TypeError takes precedence
     for name, least, most in _texts_of(made_as):
         text = checked_str(getattr(candidate, name), name, optional=name == "evidence")
         if not least <= len(text) <= most and not unfit:
@@ -195,21 +195,21 @@ def _verify_statement(candidate: FactCandidate) -> None:
     if candidate.relation not in RELATIONS:
         raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
     for name in ("replaces", "entities"):
-        given = getattr(candidate, name)
-        if given == ():  # nearly always
+        texts = getattr(candidate, name)
+        if texts == ():  # nearly always
             continue
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
-        for i, one in enumerate(given):
-            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
-                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
+            raise TypeError(f"{name}: expected a sequence of str, got {type(texts).__name__}")
+        for i, text in enumerate(texts):
+            if len(checked_str(text, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(text):,}")
     if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
         raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
     encoded_detail(candidate)
 
 
 def encoded_detail(candidate: FactCandidate) -> bytes | None:
-    """Return value, entities, importance and sensitivity of a fact as they are kept; None without any.
+    """Return the stored form of a fact's value, entities, importance and sensitivity; None if it has none of them.
 
     Raises:
         TypeError, ValueError: the value is not JSON.
@@ -221,22 +221,22 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
         and not (candidate.entities or candidate.sensitivity)
     ):
         return None
-    given = {
+    detail = {
         "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
         "entities": entity_names(candidate.entities) if candidate.entities else None,
         "importance": candidate.importance,
         "sensitivity": candidate.sensitivity or None,
     }
-    given = {name: value for name, value in given.items() if value is not None}
-    if not given:
+    detail = {name: value for name, value in detail.items() if value is not None}
+    if not detail:
         return None
-    for name, value in given.items():
+    for name, value in detail.items():
         try:
-            given[name] = payload.checked_metadata({name: value})[name]
+            detail[name] = payload.checked_metadata({name: value})[name]
         except (TypeError, ValueError) as error:
             raise type(error)(str(error).replace("metadata", "candidate")) from None
     try:
-        data = json.dumps(given, separators=(",", ":")).encode()
+        data = json.dumps(detail, separators=(",", ":")).encode()
     except RecursionError:
         raise ValueError("value: expected less nesting") from None
     if len(data) > 4 * MAX_CHARS:
@@ -244,19 +244,19 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     return data
 
 
-def _confident(candidate: Any, least: float, what: str) -> None:
+def _confident(candidate: Any, least: float, kind: str) -> None:
     confidence = number_in(candidate.confidence, "confidence")
     if math.isnan(confidence):
         raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
     if confidence < least:
-        raise Unfit(f"confidence: {what} needs {least}, got {confidence:g}")
+        raise Unfit(f"confidence: {kind} needs {least}, got {confidence:g}")
 
 
 def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
-    """Return metadata as it is kept beside a record.
+    """Return the stored form of metadata.
 
     Raises:
-        TypeError, ValueError: it holds what JSON cannot, or a name that says something of the record itself.
+        TypeError, ValueError: it contains values that JSON cannot express, or a name reserved for the record's columns.
     """
     if not metadata:
         return None
@@ -268,10 +268,10 @@ def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
 
 
 def encoded_list(items: Any, name: str) -> bytes:
-    """Return steps as they are kept.
+    """Return the stored form of steps.
 
     Raises:
-        TypeError: they are no sequence of str.
+        TypeError: not a sequence of str.
         Unfit: they are too long.
     """
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
@@ -280,10 +280,10 @@ def encoded_list(items: Any, name: str) -> bytes:
 
 
 def encoded_artifacts(artifacts: Any) -> bytes:
-    """Return artifacts as they are kept: one JSON object, or a list of texts and objects.
+    """Return the stored form of artifacts: one JSON object, or a list of texts and objects.
 
     Raises:
-        TypeError, ValueError: they are something else.
+        TypeError, ValueError: they are neither.
         Unfit: they are too long.
     """
     if isinstance(artifacts, Mapping):
@@ -295,8 +295,10 @@ def encoded_artifacts(artifacts: Any) -> bytes:
     names = [f"artifacts[{i}]" for i in range(len(artifacts))]
     return _encoded(
         [
-            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
-            for one, name in zip(artifacts, names, strict=True)
+            payload.checked_value(artifact, name)
+            if isinstance(artifact, Mapping)
+            else checked_str(artifact, name)
+            for artifact, name in zip(artifacts, names, strict=True)
         ],
         "artifacts",
     )
@@ -309,18 +311,18 @@ def _encoded(value: Any, name: str) -> bytes:
     return data
 
 
-_name = lru_cache(maxsize=1024)(normalised)  # of few tenants and subjects
+_name = lru_cache(maxsize=1024)(normalised)  # there are few distinct tenants and subjects
 
 
 def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
 
-    A preference belongs to the user, whichever agent serves them, or to the tenant in whose scope it is proposed, a
-    policy to the tenant. A fact or an episode stays where it was proposed. Only a fact about the tenant leaves a user's
-    or agent's scope, once independent runs have observed it (which the file decides).
+    A preference belongs to the user, under any agent, or to the tenant in whose scope it is proposed; a policy to the
+    tenant. A fact or an episode stays where it was proposed. Only a fact about the tenant leaves a user's or agent's
+    scope, once independent runs have observed it (which the gate decides from the file).
 
     Raises:
-        Unfit: it would have no owner.
+        Unfit: the record would have no owner.
     """
     if kind == "policy":
         return Scope(scope.tenant), False

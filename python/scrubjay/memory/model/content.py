@@ -1,4 +1,4 @@
-"""Normalised contents (when two are equal), and the texts that can be stored."""
+"""Normalisation of contents, which decides when two are equal, and checks of texts to be stored."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from scrubjay.records import as_text
 from scrubjay.store.rows.scopes import names_of
 
 MAX_CHARS = 20_000
-"""Of a content, summary or policy."""
+"""Maximum length of a content, summary or policy."""
 MAX_NAME_CHARS = 500
-"""Of a key, subject, predicate, run, author and the like."""
+"""Maximum length of a key, subject, predicate, run, author and the like."""
 
 
 def normalised(text: str) -> str:
-    """Return what two texts share that say the same: compatibility forms, case, spaces and the full stop aside.
+    """Return the normal form of a text, equal for texts that differ only in compatibility forms, case, spaces and
+    final punctuation.
 
     >>> normalised("  Lives in  ＯＳＬＯ. ") == normalised("lives in Oslo")
     True
     >>> normalised("Lives in Oslo?") == normalised("Lives in Oslo")
     False
     """
-    if text.isascii():  # its own compatibility form
+    if text.isascii():  # ASCII is its own compatibility form
         folded = text.lower()
     else:
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    if folded.isprintable() and folded.isascii() and "  " not in folded:  # as nearly all are
+    if folded.isprintable() and folded.isascii() and "  " not in folded:  # the fast path, nearly always taken
         folded = folded.strip(" ")
     else:
         folded = " ".join(folded.split())
@@ -45,18 +46,18 @@ def digest(scope: Scope, text: str) -> bytes:
 
 
 def digest_in(names: Sequence[str], text: str) -> bytes:
-    """Return the same for a scope as a row has it: tenant, user and agent, '' where there is none."""
+    """Return the same for a scope in the form of a row: tenant, user and agent, '' for a missing name."""
     return _sha256(*names, normalised(text))
 
 
 def topic(subject: str, predicate: str) -> bytes:
-    """Return what facts have in common that may contradict each other; empty if subject or predicate is."""
-    about, what = normalised(subject), normalised(predicate)
-    return _sha256(about, what) if about and what else b""
+    """Return the topic of facts that may contradict each other; empty if subject or predicate is empty."""
+    subject_words, predicate_words = normalised(subject), normalised(predicate)
+    return _sha256(subject_words, predicate_words) if subject_words and predicate_words else b""
 
 
 def value_words(value: Any) -> str:
-    """Return a value of a slot as it is compared: of a text what :func:`normalised` leaves, else its JSON.
+    """Return the form in which values of a slot are compared: a text normalised, any other value as JSON.
 
     >>> value_words("Oslo.") == value_words(" OSLO"), value_words({"b": 1, "a": True})
     (True, '{"a": true, "b": 1}')
@@ -65,21 +66,21 @@ def value_words(value: Any) -> str:
 
 
 def value_digest(value: Any) -> bytes:
-    """Return the SHA-256 by which equal values of a slot are found."""
+    """Return the SHA-256 by which equal values of a slot are looked up."""
     return _sha256("value", value_words(value))
 
 
 def _sha256(*parts: str) -> bytes:
-    """Of the texts as a JSON array, written as `json.dumps` does, which makes an encoder for each call."""
+    """Hash texts as a JSON array: the bytes of `json.dumps`, without the encoder that it constructs for each call."""
     array = f"[{', '.join(map(encode_basestring_ascii, parts))}]"
     return hashlib.sha256(array.encode()).digest()
 
 
 def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
-    """Return a text that UTF-8 can express, without the space around it.
+    """Return a text that UTF-8 can express, stripped of surrounding space.
 
     Raises:
-        TypeError: it is not a str.
+        TypeError: not a str.
     """
     if value is None and optional:
         return ""
@@ -89,10 +90,10 @@ def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
 
 
 def named(value: Any, name: str) -> str:
-    """Return a name or a reason.
+    """Return a valid name or reason.
 
     Raises:
-        TypeError, ValueError: it is not a str of 1 to 1,000 characters.
+        TypeError, ValueError: not a str of 1 to 1,000 characters.
     """
     text = checked_str(value, name)
     if not 1 <= len(text) <= 1000:
@@ -101,15 +102,15 @@ def named(value: Any, name: str) -> str:
 
 
 def as_kept(value: Any) -> str:
-    """Return the beginning of a refused text, whatever it was, as a row can hold it."""
+    """Return the beginning of a rejected text, or of any value, in a form that a row can hold."""
     return as_text(value if isinstance(value, str) else repr(value))[:MAX_CHARS]
 
 
 def number_in(value: Any, name: str) -> float:
-    """Return a number from 0 to 1, or NaN if it is another one.
+    """Return a number from 0 to 1, or NaN if it is out of range.
 
     Raises:
-        TypeError: it is not a number.
+        TypeError: not a number.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""The ageing of facts: a policy, as plain numbers."""
+"""Ageing of facts: a policy in plain numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ _DAY_US = 86_400_000_000
 
 @dataclass(frozen=True)
 class Decay:
-    """Old, unused facts of low confidence sink in rankings, and at last expire.
+    """Old, unused facts of low confidence sink in rankings, and finally expire.
 
-    A fact's strength is its confidence, halved every `half_life_days` since it was last used, said or written; each use
-    that was noted (`feedback`) adds a half-life's length to that. Only `sweep` reads :meth:`strength`.
+    A fact's strength is its confidence, halved every `half_life_days` since it was last used, said or written; each
+    recorded use (`feedback`) lengthens the half-life by its initial value. Only `sweep` reads :meth:`strength`.
 
     Args:
-        half_life_days: of a fact that was never used.
-        sink_below: a weaker fact has faded: it is found after all others.
-        expire_below: a still weaker fact is deleted; 0: never.
+        half_life_days: the half-life of a fact that was never used.
+        sink_below: facts weaker than this have faded: they are ranked after all others.
+        expire_below: facts weaker than this are deleted; 0: never.
         keep_from: facts of at least this confidence neither sink nor expire.
 
     >>> Decay().strength(0.8, uses=0, idle_days=180)
@@ -47,18 +47,18 @@ class Decay:
             )
 
     def strength(self, confidence: float, *, uses: int, idle_days: float) -> float:
-        """Return how strong a fact is, 0 to 1.
+        """Return the strength of a fact, 0 to 1.
 
         Args:
-            confidence: of the fact, 0 to 1.
-            uses: how often it was of use.
-            idle_days: since it was last used, said or written.
+            confidence: the confidence of the fact, 0 to 1.
+            uses: the number of recorded uses.
+            idle_days: days since it was last used, said or written.
         """
         share: float = 2.0 ** -(max(idle_days, 0.0) / (self.half_life_days * (1 + max(uses, 0))))
         return confidence * share
 
     def strength_now(self, confidence: float, uses: int, last_used_at: int, now: int) -> float:
-        """The same with times in microseconds; 1 for a fact that is kept anyway.
+        """Return :meth:`strength` from times in microseconds; 1 for a fact of at least `keep_from`.
 
         Args:
             confidence, uses: as for :meth:`Decay.strength`.

@@ -1,7 +1,8 @@
-"""Decoding of memory's rows: whether what the file gives back is what was written.
+"""Decoding of memory's rows, with checks that the file returns what was written.
 
-Rows of memory's tables come as tuples of whatever types stand in the file. :func:`checked` holds one to the types of
-its columns, its times to the calendar and, in the clear, a fact or episode to the hash of its scope and content.
+Rows of memory's tables come as tuples of whatever types the file contains. :func:`checked` checks a row against the
+types of its columns, its times against the calendar and, in the clear, a fact or episode against the hash of its scope
+and content.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _STATUSES = frozenset({"provisional", "active", "superseded", "revoked"})
 _CLASSES = {
     "str": (str,),
     "str | None": (str, type(None)),
-    "Relation | None": (str, type(None)),  # the table itself checks which
+    "Relation | None": (str, type(None)),  # the table constrains the value
     "int": (int,),
     "int | None": (int, type(None)),
     "float": (float, int),
@@ -42,10 +43,10 @@ _CLASSES = {
 
 
 def as_moment(microseconds: Any) -> datetime:
-    """Return a time of the file.
+    """Return a stored time as a datetime.
 
     Raises:
-        CorruptIndexError: it is not a time.
+        CorruptIndexError: not a time.
 
     >>> as_moment(1_000_000)
     datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
@@ -56,16 +57,16 @@ def as_moment(microseconds: Any) -> datetime:
         raise CorruptIndexError(f"expected a time in microseconds, got {shown(microseconds)}") from None
 
 
-@lru_cache(maxsize=4096)  # a record has several times, most of them the same
+@lru_cache(maxsize=4096)  # a record has several times, most of them equal
 def _moment_at(microseconds: Any) -> datetime:
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def expiry_of(expires_at: Any, ttl: Any, clock: Callable[[], int]) -> int | None:
-    """Return when something expires that was given a time, or how long it holds by a clock, in microseconds.
+    """Return the expiry time, in microseconds, from an absolute time or from a duration by a clock.
 
     Raises:
-        TypeError, ValueError: both are given, or one of them is not a time.
+        TypeError, ValueError: both are given, or one of them is invalid.
     """
     moment = payload.expiry_of(expires_at, ttl)
     if moment is None:
@@ -77,20 +78,20 @@ def expiry_of(expires_at: Any, ttl: Any, clock: Callable[[], int]) -> int | None
 
 
 def moment_of(value: Any, name: str) -> int | None:
-    """Return a time in microseconds since 1970; None without one.
+    """Return a time in microseconds since 1970; None for None.
 
     Raises:
-        TypeError, ValueError: it is not a time.
+        TypeError, ValueError: not a time.
     """
     moment = payload.to_utc(value, name)
     return None if moment is None else payload.microseconds(moment)
 
 
 def decoded(what: str, id: object, make: Callable[[], _T]) -> _T:
-    """Return what `make` makes of stored values alone.
+    """Return the result of `make`, a function of stored values alone.
 
     Raises:
-        CorruptIndexError: they are not what was written.
+        CorruptIndexError: the values are not what was written.
     """
     try:
         return make()
@@ -112,7 +113,7 @@ def json_of(data: Any, kind: type[_T] | tuple[type[_T], ...], what: str) -> _T:
     """Return a stored JSON value of this type, or one of these types.
 
     Raises:
-        CorruptIndexError: it is not JSON, or of another type.
+        CorruptIndexError: not JSON, or of another type.
     """
     try:
         value = json.loads(data)
@@ -125,10 +126,10 @@ def json_of(data: Any, kind: type[_T] | tuple[type[_T], ...], what: str) -> _T:
 
 
 class RowTypes:
-    """The types that the columns of a kind of row may have, and which columns are times. Thread-safe.
+    """The permitted types of the columns of a kind of row, and which columns are times. Thread-safe.
 
     Args:
-        row: the class of the kind; its annotations say so.
+        row: the class of the rows; its annotations state the types.
     """
 
     def __init__(self, row: type[Any]) -> None:
@@ -138,30 +139,30 @@ class RowTypes:
         self.classes = tuple(_CLASSES[annotations[name]] for name in row._fields)
         self.times = tuple(i for i, name in enumerate(row._fields) if name in _TIMES)
         self._times_in: Callable[[Any], tuple[Any, ...]] = itemgetter(*self.times)  # each kind has several
-        self._right: set[tuple[type, ...]] = set()  # a few: each optional column is either there or not
+        self._right: set[tuple[type, ...]] = set()  # few: each optional column is NULL or not
 
     def check(self, row: Any) -> None:
         """Check the types and times of a row.
 
         Raises:
-            CorruptIndexError: one is not what was written; the message names record and column.
+            CorruptIndexError: a value is not what was written; the message names record and column.
         """
-        given = tuple(map(type, row))
-        if given not in self._right:
+        types = tuple(map(type, row))
+        if types not in self._right:
             for name, classes, value in zip(row._fields, self.classes, row, strict=True):
                 if value.__class__ not in classes:
                     raise CorruptIndexError(
                         f"{row.kind}.{name}: {shown(value)} is not what was written", id=row.id
                     )
-            self._right.add(given)
+            self._right.add(types)
         for i, moment in zip(self.times, self._times_in(row), strict=True):
             if moment is not None and not _FIRST_US <= moment <= _LAST_US:
-                what = f"{row.kind}.{row._fields[i]}: expected a time in microseconds, got {shown(moment)}"
-                raise CorruptIndexError(what, id=row.id)
+                message = f"{row.kind}.{row._fields[i]}: expected a time in microseconds, got {shown(moment)}"
+                raise CorruptIndexError(message, id=row.id)
 
 
 def checked(row: Any, types: RowTypes, *, in_the_clear: bool) -> Any:
-    """Return a row that is what was written.
+    """Return the row if it is what was written.
 
     Raises:
         CorruptIndexError: it is not; the message names record and column.
@@ -171,7 +172,7 @@ def checked(row: Any, types: RowTypes, *, in_the_clear: bool) -> Any:
         raise CorruptIndexError(f"{row.kind}.slot: '' is not what was written", id=row.id)
     if row.status not in _STATUSES:
         raise CorruptIndexError(f"{row.kind}.status: {shown(row.status)} is not what was written", id=row.id)
-    if row.kind == "policy" and row.tenant == "":  # global: it has no scope
+    if row.kind == "policy" and row.tenant == "":  # a global policy has no scope
         return row
     try:
         scope = scope_of(row.tenant, row.user, row.agent)
@@ -187,5 +188,5 @@ def checked(row: Any, types: RowTypes, *, in_the_clear: bool) -> Any:
 
 
 def are_texts(*values: object, optional: bool = False) -> bool:
-    """Whether values of the file are texts (or NULL, if that is `optional`)."""
+    """Whether stored values are texts (or NULL, if that is `optional`)."""
     return all(isinstance(value, str) or (optional and value is None) for value in values)

@@ -1,12 +1,12 @@
-"""What a fact says beside its columns, in JSON: value, entities, importance, class; and what it said earlier of these.
+"""The JSON detail of a fact: value, entities, importance, sensitivity; and earlier values of its columns and detail.
 
-What is said again may add to a fact what it lacked, or make it surer or longer; an edit may change how sure it is, or
-what it is about. That is no other statement, so the fact keeps its row, and what it said before stays with it:
-`earlier` is a list of what changed, each with when that was recorded and the values until then. :func:`as_known` takes
-back what was recorded after a time, for questions about what was known; nothing else reads it. (An edit of what a fact
-*says* is kept as a version, a row that searches find: :mod:`scrubjay.memory.ledger.versions`.)
+A restatement may add what a fact lacked, raise its confidence or extend its expiry; an edit may change its confidence
+or its slot. Neither makes another statement, so the fact keeps its row, and its earlier values stay with it:
+`earlier` is a list of changes, each with the time it was recorded and the values until then. :func:`as_known` undoes
+the changes recorded after a time, for queries about what was known; nothing else reads the list. (An edit of a fact's
+*statement* is kept as a version, a row that searches find: :mod:`scrubjay.memory.ledger.versions`.)
 
-The class of a fact withholds it from who may not see it. So it is no matter of what was known: that of now counts.
+The sensitivity of a fact hides it from callers who may not see it. It therefore has no history: the current one counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Earlier = tuple[int, dict[str, Any]]
 
 
 def detail_in(row: FactRow) -> Mapping[str, Any]:
-    """Return what a row says in JSON: value, entities, importance, where it has them.
+    """Return the decoded detail of a row.
 
     Raises:
         CorruptIndexError: the row is not what was written.
@@ -39,7 +39,7 @@ def detail_in(row: FactRow) -> Mapping[str, Any]:
 
 
 def said_now(row: FactRow) -> dict[str, Any]:
-    """Return the same without what it said earlier.
+    """Return the decoded detail without earlier values.
 
     Raises:
         CorruptIndexError: the row is not what was written.
@@ -48,14 +48,14 @@ def said_now(row: FactRow) -> dict[str, Any]:
 
 
 def with_earlier(before: FactRow, after: FactRow, recorded_at: int, since: int | None) -> FactRow:
-    """Return a row that was changed with what it said earlier.
+    """Return a changed row with its earlier values recorded in its detail.
 
     Args:
-        before, after: the change.
-        recorded_at: when it is recorded; later than what the row said before.
-        since: what changed before this time is let go; None: nothing is.
+        before, after: the row before and after the change.
+        recorded_at: when the change is recorded; later than all recorded times of the row.
+        since: changes recorded before this time are dropped; None: none are.
     """
-    earlier = [one for one in _earlier_in(before) if since is None or one[0] >= since]
+    earlier = [entry for entry in _earlier_in(before) if since is None or entry[0] >= since]
     changed = _difference(before, after)
     if changed:
         earlier.append((recorded_at, changed))
@@ -68,12 +68,12 @@ def with_earlier(before: FactRow, after: FactRow, recorded_at: int, since: int |
 
 
 def changed_at(row: FactRow) -> list[int]:
-    """Return when changes of what a fact says were recorded, oldest first."""
+    """Return when changes of a fact's values were recorded, oldest first."""
     return [recorded_at for recorded_at, _ in _earlier_in(row)]
 
 
 def as_known(row: FactRow, known_at: int) -> FactRow:
-    """Return a row as it was said at a time, as far as what it says of itself: without what was changed later.
+    """Return a row with the values that were known at a time, undoing later changes of its own values.
 
     Raises:
         CorruptIndexError: the row is not what was written.
@@ -83,22 +83,22 @@ def as_known(row: FactRow, known_at: int) -> FactRow:
         return row
 
     def then() -> FactRow:
-        said: dict[str, Any] = {}
+        state: dict[str, Any] = {}
         for recorded_at, values in reversed(changes):
             if recorded_at > known_at:
-                said.update(values)
+                state.update(values)
         detail = said_now(row)
         for name in _IN_DETAIL:
-            if name in said and said[name] is None:
+            if name in state and state[name] is None:
                 detail.pop(name, None)
-            elif name in said:
-                detail[name] = said[name]
-        columns = {name: said[name] for name in _COLUMNS if name in said}
-        if "metadata" in said:
-            columns["metadata"] = None if said["metadata"] is None else _encoded(said["metadata"])
+            elif name in state:
+                detail[name] = state[name]
+        columns = {name: state[name] for name in _COLUMNS if name in state}
+        if "metadata" in state:
+            columns["metadata"] = None if state["metadata"] is None else _encoded(state["metadata"])
         known = row._replace(**columns, detail=_encoded(detail))
         if not (known.subject and known.predicate):
-            known = known._replace(topic=b"")  # it was in no slot
+            known = known._replace(topic=b"")  # it was in no slot at that time
         TYPES["fact"].check(known)
         return known
 
@@ -106,7 +106,7 @@ def as_known(row: FactRow, known_at: int) -> FactRow:
 
 
 def _difference(before: FactRow, after: FactRow) -> dict[str, Any]:
-    """What a row said before, of what it says differently now."""
+    """Return the values that a change replaced, by name."""
     changed = {
         name: getattr(before, name) for name in _COLUMNS if getattr(before, name) != getattr(after, name)
     }

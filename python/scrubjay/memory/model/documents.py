@@ -1,10 +1,10 @@
 """The documents of facts and episodes in the index.
 
-A fact has one document for each stretch of time in which it holds (nearly all hold once), and one that never holds
-where it was corrected or revoked, so that a search can ask what was believed before. A document says in its metadata of
-which record it is and when it holds, in microseconds since 1970: `valid_from` until before `valid_until`. A search adds
-the condition for its time (:func:`holding`), so what supersedes and what is superseded change in one step. Where its
-source names a run, a turn and an author, the document is a turn of that conversation (:mod:`scrubjay.turns`).
+A fact has one document for each interval in which it holds (nearly all hold once), and one that never holds if it was
+corrected or revoked, so that a search can ask what was believed before. The metadata of a document names its record and
+its interval, in microseconds since 1970: from `valid_from` until before `valid_until`. A search filters by its time
+(:func:`holding`), so that a fact and its successor change places in one step. If the source names a run, a turn and an
+author, the document is a turn of that conversation (:mod:`scrubjay.turns`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.details import detail_in
-from scrubjay.memory.model.making import loaded, sensitivity_of
+from scrubjay.memory.model.row_records import loaded, sensitivity_of
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import begin_of_episode, holds_of
 from scrubjay.passage_vectors import DocumentVector
@@ -27,7 +27,7 @@ RESERVED = (
     "kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded", "relation", "value",
     "importance", "sensitivity", "valid_from", "valid_until",
 )  # fmt: skip
-"""What a document's metadata says of its record, beside what the caller gave."""
+"""Metadata names of a document that describe its record; the caller's metadata may not use them."""
 
 
 _NEVER = ((0, 0),)
@@ -37,15 +37,15 @@ _EVENT = "event "
 
 
 class Embedded(NamedTuple):
-    """What the embedder made of a text: a vector, one for each passage of a long text, nothing (None), or no answer yet
-    (`pending`)."""
+    """The embedder's result for a text: a vector, one vector for each passage of a long text, no vector (None), or no
+    answer yet (`pending`)."""
 
     vector: DocumentVector | None
     pending: bool = False
 
 
 class Document(NamedTuple):
-    """A document of a record, its payload without the mark of what is pending."""
+    """A document of a record; its payload lacks the mark of pending documents."""
 
     id: str
     scope: Scope
@@ -55,7 +55,7 @@ class Document(NamedTuple):
 
 
 def holding(moment: int) -> dict[str, Any]:
-    """Return the filter for documents of what holds at a time, in microseconds since 1970."""
+    """Return the filter for documents that hold at a time, in microseconds since 1970."""
     return {
         "$not": {"$or": [{"valid_from": {"$gt": moment}}, {"valid_until": {"$lte": moment}}]},
     }
@@ -67,25 +67,25 @@ def ids_of_documents(row: FactRow | EpisodeRow) -> list[str]:
 
 
 def _ids(row: FactRow | EpisodeRow, n: int) -> list[str]:
-    # In format 1 a fact handed its document on to the one that superseded it.
+    # In format 1 a fact passed its document on to the fact that superseded it.
     first = row.id if isinstance(row, FactRow) and row.holds is None and row.status != "active" else row.slot
     return [first, *(f"{first}.{i}" for i in range(1, n))]
 
 
 def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[Document]:
-    """Return the documents that a record has.
+    """Return the documents of a record.
 
     Args:
-        row: of the record.
-        with_turn: whether they say which turn of a conversation it is from; those of older versions did not.
+        row: the row of the record.
+        with_turn: whether they include the turn of their conversation, which documents of older versions lack.
     """
     own = loaded(row.metadata)
     metadata = {**(_turn_of(row, own) if with_turn else {}), **own, "kind": row.kind, "record": row.id}
-    said: dict[str, Any]
+    attributes: dict[str, Any]
     if isinstance(row, FactRow):
         detail = detail_in(row)
         metadata["confidence"] = row.confidence
-        said = {
+        attributes = {
             "subject": row.subject,
             "predicate": row.predicate,
             "faded": bool(row.faded),
@@ -97,47 +97,47 @@ def documents_of(row: FactRow | EpisodeRow, *, with_turn: bool = True) -> list[D
         created_at = row.created_at if row.said_at is None else row.said_at
         times = holds_of(row) or _NEVER
     else:
-        said = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
+        attributes = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
         created_at = begin_of_episode(row)
         times = ((created_at, None),)
-    for name, value in said.items():
+    for name, value in attributes.items():
         if value:
             metadata[name] = value
-    # All of it was checked when it was written to the row, and is JSON's own types.
+    # All values were checked when they were written to the row, and are JSON types.
     fields: dict[str, Any] = {"metadata": metadata, "created_at": as_moment(created_at).isoformat()}
     expires_at = row.expires_at
     if expires_at is not None:
         fields["expires_at"] = as_moment(expires_at).isoformat()
-    made, scope, text = [], scope_in(row), row.text
+    documents, scope, text = [], scope_in(row), row.text
     for id, (begin, end) in zip(_ids(row, len(times)), times, strict=True):
         metadata["valid_from"] = begin
         metadata.pop("valid_until", None)
         if end is not None:
             metadata["valid_until"] = end
-        made.append(Document(id, scope, text, payload.encode_fields(fields), (created_at, expires_at)))
-    return made
+        documents.append(Document(id, scope, text, payload.encode_fields(fields), (created_at, expires_at)))
+    return documents
 
 
 def _with_detail(metadata: dict[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a fact with what its detail says of it."""
+    """Return the metadata of a fact together with its detail."""
     value, importance = detail.get("value"), detail.get("importance")
     if isinstance(value, (str, int, float)):
         metadata["value"] = value
     if importance is not None:
         metadata["importance"] = importance
-    made: dict[str, Any] = with_entities(metadata, detail.get("entities"))
-    return made
+    combined: dict[str, Any] = with_entities(metadata, detail.get("entities"))
+    return combined
 
 
 def place_in_run(seq: int) -> str:
-    """Return the place of what was distilled from an event of its run."""
+    """Return the provenance place of a record distilled from an event of its run."""
     return f"{_EVENT}{seq}"
 
 
 def _turn_of(row: FactRow | EpisodeRow, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Which turn of a conversation a record is from, where its source says so.
+    """Return the conversation turn of a record as metadata, if its source names one.
 
-    A turn of a run is a question with its answers; what was distilled has a position of its own if it was spoken.
+    A turn of a run is a question with its answers; a distilled record has a position of its own if it was spoken.
     """
     is_event = row.place is not None and row.place.startswith(_EVENT)
     position = own.get("position") if is_event else row.source_turn

@@ -15,29 +15,29 @@ from scrubjay.memory.model.records import Fact
 
 @runtime_checkable
 class Judge(Protocol):
-    """Asked about every active fact with the candidate's scope, subject and predicate, and another content.
+    """Called for every active fact with the candidate's scope, subject and predicate, and another content.
 
-    It is asked before the file is locked; only about a fact that another writer adds in that very moment it is asked
-    inside the transaction. What it raises is raised by the proposal, and nothing is written then.
+    It is called before the file is locked; only for a fact that another writer adds in the meantime is it called inside
+    the transaction. An exception is raised by the proposal, and nothing is written.
     """
 
     def contradicts(self, known: Fact, candidate: FactCandidate) -> bool:
-        """Whether both cannot hold, so that `candidate` takes the place of `known`."""
+        """Whether the two cannot both hold, so that `candidate` supersedes `known`."""
         ...
 
 
 class DefaultJudge:
-    """Facts stand beside each other; only where a predicate has one value at a time another content contradicts.
+    """Facts coexist; a different content contradicts only where a predicate has one value at a time.
 
-    Which predicates have one value is said by the candidate (`single`), or else by the caller's lists, or else by
-    those of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. Where words only
+    Whether a predicate has one value is decided by the candidate (`single`), then by the caller's lists, then by the
+    lists of :mod:`scrubjay.memory.model.cardinality`: "lives in", "works at", "age" and many more. Where words only
     resemble such a predicate ("born in", "appointment"), the two statements are compared
-    (:mod:`scrubjay.memory.model.kinds`). A statement that says that it adds to what is known ("also", "at weekends"),
-    or, without dates, that it speaks of the past ("as a child"), contradicts nothing.
+    (:mod:`scrubjay.memory.model.kinds`). A statement that adds to what is known ("also", "at weekends") or, without
+    dates, speaks of the past ("as a child") contradicts nothing.
 
     Args:
-        several: predicates that may have several values at once ("likes", "owns"), where nothing contradicts.
-        single: predicates that have one value at a time, besides those of the library's list.
+        several: predicates that may have several values at once ("likes", "owns"); their statements never contradict.
+        single: predicates that have one value at a time, in addition to the built-in list.
 
     >>> judge = DefaultJudge(single=["favourite bird"])
     >>> judge.is_single(FactCandidate("Jane favours jays", "Jane", "favourite_bird"))
@@ -47,10 +47,10 @@ class DefaultJudge:
     """
 
     def __init__(self, several: Collection[str] = (), single: Collection[str] = ()) -> None:
-        for name, given in (("several", several), ("single", single)):
-            if isinstance(given, str):
+        for name, predicates in (("several", several), ("single", single)):
+            if isinstance(predicates, str):
                 raise TypeError(f"{name}: expected a collection of str, got one str")
-            for one in given:
+            for one in predicates:
                 checked_str(one, f"{name}: a predicate")
         self.several = frozenset(words_of(predicate) for predicate in several)
         self.single = frozenset(words_of(predicate) for predicate in single)
@@ -59,7 +59,7 @@ class DefaultJudge:
             raise ValueError(f"single: expected other predicates than in several, got {both[0]!r}")
 
     def is_single(self, candidate: FactCandidate) -> bool | None:
-        """Whether the candidate's predicate has one value at a time; None: one of a kind."""
+        """Whether the candidate's predicate has one value at a time; None: one value of a kind."""
         if candidate.single is not None:
             return candidate.single
         single = is_single(
@@ -93,7 +93,7 @@ class DefaultJudge:
 
 
 def _names_year(candidate: FactCandidate) -> bool:
-    """Whether a statement names the year in which it was said, which is no past then."""
+    """Whether a statement names the year in which it was said, which was not the past at that time."""
     said_at = payload.to_utc(candidate.said_at, "said_at")
     return said_at is not None and str(said_at.year) in candidate.content
 
@@ -113,8 +113,8 @@ def _as_text(value: Any) -> str:
 
 
 def cardinality(judge: Judge, candidate: FactCandidate) -> int | None:
-    """What a row says of a candidate's predicate: 1 for one value at a time, 0 for several; None: it depends on the
-    other statement, which the judge or the projection compares."""
+    """Return a candidate's `single` column: 1 if its predicate has one value at a time, 0 for several; None: that
+    depends on the other statement, with which the judge or the projection compares it."""
     if candidate.single is not None:
         return int(candidate.single)
     ask = getattr(judge, "is_single", None)

@@ -1,19 +1,18 @@
-"""Whether a statement contradicts another one of a predicate that holds one value of a kind.
+"""Contradiction between two statements of a predicate that has one value of a kind.
 
 "Born in 1990" and "born in Aleppo", a phone's number and its make, one appointment and the next: the words of such
-predicates only resemble those that hold one value at a time. Two of their statements contradict each other if
+predicates only resemble those of predicates with one value at a time. Two of their statements contradict each other if
 
 - their values are of one kind (:func:`kind_of`): both are numbers, times, dates, addresses, or names; and
-- their words do not say that they are about different things ("the tax return is due", "the grant application is
-  due"), unless the later one names the earlier one's value; and
-- the later one says that something changed ("now", "moved", "instead of"), or the predicate is of
+- their words are not about different things ("the tax return is due", "the grant application is due"), unless the
+  later one names the earlier one's value; and
+- the later one announces a change ("now", "moved", "instead of"), or the predicate is in
   :data:`~scrubjay.memory.model.cardinality.OF_A_KIND`, or the values are bare numbers, times or dates.
 
-Of two statements that say a kind none, because their values are plain words, only one that says that something changed
-contradicts the other.
+If neither value has a kind, because both are plain words, a statement contradicts only if it announces a change.
 
-Of a predicate that no list knows, a statement contradicts another one only if it says that it takes its place
-(:mod:`scrubjay.memory.model.replacing`): the value that it names, or, if it names none, what is alone in its slot
+For an unlisted predicate, a statement contradicts another only if it says that it replaces one
+(:mod:`scrubjay.memory.model.replacing`): the value that it names, or, if it names none, the only value in its slot
 (:func:`replaced`).
 """
 
@@ -43,7 +42,7 @@ _MONTH = (
     r"ago(?:sto)?|sept?(?:ember|embre|iembre)?|set(?:tembre|embro)?|o[ck]t(?:ober|obre|ubre)?|ott(?:obre)?|"
     r"out(?:ubro)?|nov(?:ember|embre|iembre|embro)?|de[cz](?:ember|embro)?|d[ée]c(?:embre)?|dic(?:iembre|embre)?)\.?"
 )
-"""Names of months in whole or as they are shortened; "Maja" and "Marco" are none."""
+"""Names of months, in full or abbreviated; "Maja" and "Marco" do not match."""
 _BARE = (
     (
         "time",
@@ -63,7 +62,7 @@ _BARE = (
     ("number", re.compile(r"[-+]?[\d][\d\s.,/()-]*|\+[\d\s()-]+")),
     ("number", re.compile(r"[-+~]?[$€£]?\s?\d[\d.,]*\s?(?:[^\W\d]+|[%$€£°])?")),
 )
-"""Kinds of values that are nothing but a number, a time, a date or an address, as what is normalised."""
+"""Patterns of normalised values that are nothing but a number, a time, a date or an address, by kind."""
 _EXACT = frozenset(("time", "date", "address", "number"))
 
 _CHANGE = re.compile(
@@ -82,7 +81,7 @@ _CHANGE = re.compile(
     r"|\b(?:my|his|her|our|their|the|'s|s) new (?:\w+ ){1,3}(?:is|was|are)\b"
     r"|\b(?:neue[rs]? \w+ (?:ist|heißt)|(?:nouveau|nouvelle|nuev[oa]|nuov[oa]|nov[oa]) \w+|nieuwe \w+ (?:is|heet))\b"
 )
-"""How a statement says that something changed."""
+"""Words and phrases that announce a change."""
 _INDEFINITE = (
     r"\b(?:has|have|got|had|hat|habe|a|ho|tiene|tengo|tem|tenho|heeft|heb|ai) "
     r"(?:an?|ein(?:en?)?|une?|una?|um|uma|een) (?:\w+ )?%s"
@@ -90,7 +89,7 @@ _INDEFINITE = (
 
 
 def says_change(text: str) -> bool:
-    """Whether a text says that something changed.
+    """Whether a text announces a change.
 
     >>> says_change("The dentist is now Dr Abel"), says_change("She switched from Vim to Helix"), says_change("Dr Abel")
     (True, True, False)
@@ -100,7 +99,7 @@ def says_change(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def kind_of(value: str) -> str:
-    """Return what kind of value a text is: "time", "date", "address", "number", "name", or "" for plain words.
+    """Return the kind of a value: "time", "date", "address", "number", "name", or "" for plain words.
 
     >>> [kind_of(value) for value in ("9:40", "31 July", "+32 1", "12 kg", "Aleppo", "a Pixel 9", "no pork")]
     ['time', 'date', 'number', 'number', 'name', 'name', '']
@@ -121,12 +120,12 @@ _SMALL = frozenset(
 def contradicts(
     known: str, said: str, predicate: str, *, subject: str = "", known_value: str = "", said_value: str = ""
 ) -> bool:
-    """Whether a later statement contradicts an earlier one of a predicate that holds one value of a kind.
+    """Whether a later statement contradicts an earlier one of a predicate that has one value of a kind.
 
     Args:
-        known, said: their texts.
-        predicate, subject: of both.
-        known_value, said_value: what they say of the slot, as given; empty: what follows the predicate in the text.
+        known, said: the texts of the earlier and of the later statement.
+        predicate, subject: of both statements.
+        known_value, said_value: their values, as stated; empty: the part of the text after the predicate.
 
     >>> contradicts("Nadia was born in Aleppo", "Nadia was born in 1990", "born in")
     False
@@ -164,41 +163,41 @@ def contradicts(
 
 
 def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
-    """Return those statements of a slot in force that a later one of it ends.
+    """Return the statements of a slot in force that a later one ends.
 
-    Of a predicate that no list knows these are the ones that its words name; if they name none, the one value that
-    there is. Of several that it names none of it ends none.
+    For an unlisted predicate these are the statements whose values it names; if it names none, the only value in the
+    slot. If there are several values and it names none, it ends none.
 
     Args:
-        said, known: with `text`, `value`, `given`, `subject`, `predicate` and `single`
-            (:class:`scrubjay.memory.model.projection.Statement`).
+        said, known: the later statement and those in force, with `text`, `value`, `given`, `subject`, `predicate` and
+            `single` (:class:`scrubjay.memory.model.projection.Statement`).
     """
     is_known = is_listed(said.predicate)
     found = [
-        one
-        for one in known
-        if not (is_known and one.single is False)
+        statement
+        for statement in known
+        if not (is_known and statement.single is False)
         and contradicts(
-            one.text,
+            statement.text,
             said.text,
             said.predicate,
             subject=said.subject,
-            known_value=one.given,
+            known_value=statement.given,
             said_value=said.given,
         )
     ]
     if is_known or said.single:
         return found
     words = stems(said.text)
-    values = [stems(one.given or _tail(one.text, one.predicate)) for one in found]
-    named = [one for one, value in zip(found, values, strict=True) if value and value <= words]
+    values = [stems(statement.given or _tail(statement.text, statement.predicate)) for statement in found]
+    named = [statement for statement, value in zip(found, values, strict=True) if value and value <= words]
     if named or in_place_of(said.text):
         return named
-    return found if len({one.value for one in found}) == 1 else []
+    return found if len({statement.value for statement in found}) == 1 else []
 
 
-def _takes_place(said: str, predicate: str) -> bool:
-    return says_in_place(said) or is_now(said, _noun(predicate))
+def _takes_place(text: str, predicate: str) -> bool:
+    return says_in_place(text) or is_now(text, _noun(predicate))
 
 
 def _unit(value: str) -> str:
@@ -210,9 +209,9 @@ def _noun(predicate: str) -> str:
 
 
 def _tail(text: str, predicate: str) -> str:
-    """What a text says after the words of its predicate; all of it if they are not there."""
-    said = words_of(predicate)
-    place = re.search(rf"\b{re.escape(said)}\b", text, re.IGNORECASE) if said else None
+    """Return the part of a text after the words of its predicate; all of it if they do not occur."""
+    phrase = words_of(predicate)
+    place = re.search(rf"\b{re.escape(phrase)}\b", text, re.IGNORECASE) if phrase else None
     rest = text[place.end() :] if place else text
     rest = re.sub(r"^[\s:]*(?:is|are|was|were|ist|est|es|è|é)\b", "", rest).strip(" .!:")
     return re.sub(r"^now |,? (?:now|instead|jetzt|nun|maintenant|ahora|adesso|ora|agora|nu)$", "", rest)
@@ -227,4 +226,4 @@ _CHANGING = stems(
     "first second third fourth fifth sixth seventh eighth ninth tenth "
     "one two three four five six seven eight nine ten eleven twelve"
 )
-"""Words that say how something changed, or how much it is; they do not tell what a statement is about."""
+"""Words that describe a change or a quantity; they do not tell what a statement is about."""

@@ -1,4 +1,4 @@
-"""New facts: their rows, when they hold, their documents, and what the caller is told of them."""
+"""New facts: their rows, intervals, documents, and the outcome for the caller."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from scrubjay.memory.model.statements import (
 from scrubjay.store.rows.scopes import names_of
 
 UNFELT = {
-    "ends": "ends nothing that is known: it names no value of its slot",
-    "corrects": "corrects nothing that is known: it names no value of its slot",
+    "ends": "ends no known fact: it names no value of its slot",
+    "corrects": "corrects no known fact: it names no value of its slot",
 }
-"""Relation -> why a statement that was written touched no other one; what it says is kept."""
+"""Relation -> the reason why a stored statement affected no other one."""
 
 
 class NewFact(NamedTuple):
-    """A fact as it is to be written, and what that does to the others of its slot."""
+    """A fact to be written, and its effect on the other facts of its slot."""
 
     row: FactRow
     documents: Sequence[Document]
     replaces: Sequence[str]
-    """The ids of the facts that it says it replaces, or that it contradicts."""
+    """The ids of the facts that it states to replace, or that it contradicts."""
     outcome: Outcome
-    """What becomes of its proposal if it ends no other fact."""
+    """The outcome of its proposal if it ends no other fact."""
     held: Mapping[str, Held]
-    """When each fact of the slot holds."""
+    """The intervals in which each fact of the slot holds."""
 
 
 def fact_row(
-    one: Proposal,
+    proposal: Proposal,
     scope: Scope,
     *,
     ids: Sequence[str],
@@ -55,20 +55,20 @@ def fact_row(
     hash: bytes,
     detail: bytes | None,
 ) -> FactRow:
-    """Return the row of a fact in exactly this scope; a tenant's own is provisional. When it holds, its slot says.
+    """Return the row of a fact in exactly this scope, provisional in the tenant's own. Its slot decides when it holds.
 
     Args:
-        one: what was proposed.
-        scope: that it is written to.
-        ids: of the record and of its documents.
+        one: the proposal.
+        scope: the scope to which it is written.
+        ids: the ids of the record and of its documents.
         now: in microseconds since 1970.
-        policy_version: of the newest policy in force for its source.
-        hash: of its content in the scope.
+        policy_version: the number of the newest policy in force for its source.
+        hash: the hash of its content in the scope.
         detail: value, entities, importance and sensitivity.
     """
-    candidate: FactCandidate = one.candidate
+    candidate: FactCandidate = proposal.candidate
     tenant, user, agent = names_of(scope)
-    source, (id, slot) = one.source, ids
+    source, (id, slot) = proposal.source, ids
     return FactRow(
         id=id,
         tenant=tenant,
@@ -76,7 +76,7 @@ def fact_row(
         agent=agent,
         status="active" if user or agent else "provisional",
         begins_at=None,
-        expires_at=one.expires_at,
+        expires_at=proposal.expires_at,
         created_at=now,
         source_run=source.run,
         source_turn=source.turn,
@@ -93,26 +93,26 @@ def fact_row(
         last_used_at=now,
         faded=0,
         evidence=candidate.evidence or None,
-        metadata=one.metadata,
+        metadata=proposal.metadata,
         updated_at=now,
         slot=slot,
         hash=hash,
-        topic=one.topic,
+        topic=proposal.topic,
         relation=candidate.relation,
         single=None if candidate.single is None else int(candidate.single),
-        said_at=now if one.said_at is None else one.said_at,
+        said_at=now if proposal.said_at is None else proposal.said_at,
         recorded_at=now,
-        valid_from=one.valid_from,
-        valid_until=one.valid_until,
+        valid_from=proposal.valid_from,
+        valid_until=proposal.valid_until,
         replaces=encoded_ids(candidate.replaces),
         holds="[]",
-        value_hash=one.value_hash,
+        value_hash=proposal.value_hash,
         detail=detail,
     )
 
 
 def alone(row: FactRow, now: int, is_single: IsSingle) -> NewFact:
-    """Return a new fact that no other one concerns, with when it holds."""
+    """Return a new fact that no other fact affects, with its intervals."""
     return _new(row, {row.id: projected_alone(row, is_single)}, now)
 
 
@@ -124,15 +124,15 @@ def entered(
     now: int,
     is_single: IsSingle,
 ) -> NewFact:
-    """Return a new fact as it stands in its slot.
+    """Return a new fact with its intervals in its slot.
 
     Args:
-        row: of it.
+        row: the row of the fact.
         rivals: the other facts of the slot.
-        beside: those of other slots that replace some of these.
-        contradicted: ids of those that it contradicts.
+        beside: facts of other slots that replace some of these.
+        contradicted: ids of the facts that it contradicts.
         now: in microseconds since 1970.
-        is_single: for rows that do not say it.
+        is_single: the cardinality for rows that do not state it.
     """
     if rivals or row.replaces is not None:
         ids = [*ids_of(row, "replaces"), *contradicted]
@@ -152,12 +152,12 @@ def _new(row: FactRow, held: Mapping[str, Held], now: int) -> NewFact:
 
 
 def next_recorded(now: int, rivals: Iterable[FactRow]) -> int:
-    """When a statement is recorded beside others of its slot: later than they were, whatever the clock says."""
+    """Return the recorded time of a statement in a slot: later than those of the others, whatever the clock says."""
     return max([now, *(_recorded(rival) + 1 for rival in rivals)])
 
 
 def _recorded(row: FactRow) -> int:
-    """When the last was recorded of what a row says."""
+    """Return the latest recorded time of a row: of the statement, its restatements and its changes."""
     return max(
         row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)), *changed_at(row)
     )
@@ -167,19 +167,19 @@ def superseding(fact: Outcome, relation: str, superseded: str, extended: str | N
     """Return the outcome of a proposal that ended a fact.
 
     Args:
-        fact: as if it had ended none.
-        relation: of it.
-        superseded: the id of the fact that it took the place of.
-        extended: the id of a fact of its value of which it says more.
+        fact: its outcome if it had ended none.
+        relation: the relation of the new fact.
+        superseded: the id of the fact that it replaced.
+        extended: the id of the fact with the same value about which it says more.
     """
-    reason = "ends what was known" if relation == "ends" else "contradicts what was known"
+    reason = "ends a known fact" if relation == "ends" else "contradicts a known fact"
     if superseded == extended:
-        reason = "says more than what was known"
+        reason = "says more than a known fact"
     return Outcome("superseded", "fact", fact.id, reason, superseded, active=fact.active)
 
 
 def _not_yet(row: FactRow, now: int) -> str:
-    """Why a fact that was written is not in force."""
+    """Return why a stored fact is not in force."""
     times = holds_of(row)
     if times and times[0][0] > now:
         return "it begins later"

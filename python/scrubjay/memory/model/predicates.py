@@ -1,13 +1,14 @@
-"""Predicates whose words tell how many values they have at a time; a list each, of the languages most often met.
+"""Lists of predicates by the number of values they have at a time, in the languages most often met.
 
-They are matched in whole, as :func:`scrubjay.memory.model.cardinality.words_of` has them; the caller's go before.
+They match whole predicates in the form of :func:`scrubjay.memory.model.cardinality.words_of`. The caller's lists take
+precedence.
 """
 
 from __future__ import annotations
 
 
 def _listed(text: str) -> frozenset[str]:
-    return frozenset(one.strip() for one in text.replace("\n", ";").split(";") if one.strip())
+    return frozenset(name.strip() for name in text.replace("\n", ";").split(";") if name.strip())
 
 
 SINGLE = _listed(
@@ -56,7 +57,7 @@ OF_A_KIND = _listed(
     conduit; conduce; guida; dirige; rijdt
     """
 )
-"""Predicates with one value at a time of each kind: a number of a phone beside its make, a year beside a place."""
+"""Predicates with one value at a time of each kind: the number of a phone beside its make, a year beside a place."""
 
 ON_CHANGE = _listed(
     """
@@ -68,8 +69,8 @@ ON_CHANGE = _listed(
     é um; é uma; consulta; prazo; voo; is een; eet; drinkt; afspraak; vlucht
     """
 )
-"""Predicates of which a statement ends another one only where its words say that something changed, or where both say
-no more than a number, a time or a date of the same thing ("the flight leaves at 9:40")."""
+"""Predicates of which a statement ends another only if its words announce a change, or if both only state a number, a
+time or a date of the same thing ("the flight leaves at 9:40")."""
 
 ENDS_OF_A_KIND = _listed(
     """
@@ -78,8 +79,7 @@ ENDS_OF_A_KIND = _listed(
     workplace; lehrer; lehrerin; arzt; médecin; médico; medico
     """
 )
-"""Last words of predicates that hold one name at a time if two statements differ in nothing but the name: "expense
-approver"."""
+"""Last words of predicates with one name at a time if two statements differ only in the name: "expense approver"."""
 
 ENDS_ON_CHANGE = _listed(
     """
@@ -92,8 +92,8 @@ ENDS_ON_CHANGE = _listed(
     obiettivo; fornitore; fornecedor; doel; leverancier; preference; situation; arrangement
     """
 )
-"""Last words of predicates whose statements accumulate unless the words say a change, or two differ in nothing but a
-number, a time or a date: "savings goal", "phone model"."""
+"""Last words of predicates whose statements accumulate unless the words announce a change, or two statements differ
+only in a number, a time or a date: "savings goal", "phone model"."""
 
 SEVERAL = _listed(
     """
@@ -106,7 +106,7 @@ SEVERAL = _listed(
     device; tool; plant; dog; cat
     """
 )
-"""Predicates with several values at once, though a word in them is listed as single."""
+"""Predicates with several values at once, although one of their words is listed as single."""
 
 SYNONYMS = tuple(
     [one.strip() for one in group.replace("\n", ";").split(";") if one.strip()]
@@ -168,4 +168,4 @@ SYNONYMS = tuple(
     deadline; due date; due
     """.split("\n\n")
 )
-"""Predicates that say the same; the first of each group is the usual name."""
+"""Groups of synonymous predicates; the first of each group is the canonical name."""

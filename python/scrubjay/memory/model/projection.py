@@ -1,23 +1,24 @@
-"""What is in force: one pure function over the statements of a slot.
+"""The projection: which statements of a slot are in force, as one pure function.
 
-A slot is what one subject and one predicate say in one scope ("Jane", "lives in"). Its statements are never changed;
-what holds when is computed from all of them, so that the order in which they were told does not matter:
+A slot is the set of statements with one subject and one predicate in one scope ("Jane", "lives in"). Statements are
+never changed; the times at which they hold are computed from all of them, so that their order of arrival does not
+matter:
 
 - A statement holds from the day that it states, or else from the day that it was said, to the end that it states.
-- A predicate with several values at once (allergies, pets) accumulates: nothing ends anything.
-- Of a predicate with one value at a time (`single`: where a person lives) the statement that begins last holds,
-  whenever it was told; what is over gives way to what it had interrupted.
-- Of a predicate that holds one value of a kind (`single` is None) the statements accumulate, but that a later one ends
+- With a predicate that has several values at once (allergies, pets) statements accumulate: none ends another.
+- With a predicate that has one value at a time (`single`: where a person lives) the statement that begins last holds,
+  whenever it arrived; when it is over, the one that it interrupted holds again.
+- With a predicate that has one value of a kind (`single` is None) statements accumulate, except that a later one ends
   an earlier one that it contradicts by its words (:mod:`scrubjay.memory.model.kinds`).
-- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.named`) on its day, and holds itself
-  until its value (of a single value: any) begins anew; `corrects` takes the place of a statement for all of its time;
-  `plans` holds as a plan from the day it was said, and competes with others from its stated day only, without one
-  never.
-- What is said again is one statement: the one that begins first stands for all. One that says more of the same value
-  takes the place of what said less, while it holds; two that say different things of the same value both hold.
-- An end or a correction that finds no statement changes no other.
+- `ends` closes the earlier statements that it names (:mod:`scrubjay.memory.model.target_statements`) on its day, and
+  holds itself until its value (for a single value: any value) begins anew; `corrects` replaces a statement for all of
+  its time; `plans` holds as a plan from the day it was said, and competes with others only from its stated day
+  (without one never).
+- Statements that say the same are one: the one that begins first stands for all. One that says more about the same
+  value replaces the one that says less while it holds; two that say different things about the same value both hold.
+- An end or a correction that names no statement changes none.
 
-`known_at` leaves out what was recorded later: what was believed at a time never changes afterwards.
+`known_at` leaves out statements recorded later: what was believed at a time never changes afterwards.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scrubjay.memory.model.kinds import replaced
-from scrubjay.memory.model.named import Named, corrected, ended
 from scrubjay.memory.model.names import Relation
+from scrubjay.memory.model.target_statements import Named, corrected, ended
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
 Interval = tuple[int, int | None]
-"""From (included) until (excluded; None: for good), in microseconds since 1970."""
+"""From (inclusive) until (exclusive; None: without end), in microseconds since 1970."""
 
 
 class Statement(NamedTuple):
-    """A statement as the projection sees it. Times are microseconds since 1970."""
+    """A statement in the form that the projection takes. Times are microseconds since 1970."""
 
     id: str
     text: str
     relation: Relation = "asserts"
     value: str = ""
-    """What it says of the slot, normalised: statements with the same value say the same."""
+    """Its value in the slot, normalised: statements with equal values say the same."""
     single: bool | None = False
     """Whether the slot has one value at a time; None: one of a kind."""
     said_at: int = 0
@@ -50,30 +51,30 @@ class Statement(NamedTuple):
     valid_from: int | None = None
     valid_until: int | None = None
     affirmed: tuple[tuple[int, int], ...] = ()
-    """When it was said again without dates of its own, and when that was recorded."""
+    """(said at, recorded at) of its restatements without dates of their own."""
     replaces: tuple[str, ...] = ()
     """Ids of statements that it contradicts, whatever their values."""
     withdrawn_at: int | None = None
-    """When it was revoked, or merged into another."""
+    """Time at which it was revoked, or merged into another."""
     subject: str = ""
     predicate: str = ""
     given: str = ""
-    """Its value as a text as it was given, if it was."""
+    """Its value as the text that was given, if any."""
 
 
 class Held(NamedTuple):
-    """When a statement holds, in ascending order; and the id of the statement that cut, ended or covers it, if any."""
+    """The intervals in which a statement holds, ascending; and the id of the statement that cut, ended or covers it."""
 
     intervals: tuple[Interval, ...] = ()
     by: str | None = None
 
     def at(self, moment: int) -> bool:
-        """Whether it holds then."""
+        """Whether it holds at this moment."""
         return any(begin <= moment and (end is None or moment < end) for begin, end in self.intervals)
 
 
 class _Claim(NamedTuple):
-    """That a value holds in an interval, on the word of a statement, or of one that said it again."""
+    """A value claimed for an interval, by a statement or by its restatement."""
 
     begin: int
     end: int | None
@@ -83,12 +84,12 @@ class _Claim(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, int, str]:
-        """Of claims that hold at once the one with the highest order prevails."""
+        """The sort key: of claims that hold at once, the one with the highest order prevails."""
         return self.begin, self.said_at, self.recorded_at, self.statement.id
 
 
 def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | None = None) -> list[str]:
-    """Return the ids of the statements of one slot that hold at a time, in the order of telling.
+    """Return the ids of the statements of one slot that hold at a time, in the given order.
 
     >>> oslo = Statement("s1", "Jane lives in Oslo", value="oslo", single=True, said_at=20)
     >>> late = Statement("s2", "In 2010 Jane lived in Bern", value="bern", single=True, said_at=30, recorded_at=30,
@@ -100,42 +101,48 @@ def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | 
     """
     statements = list(statements)
     held = project(statements, known_at=known_at)
-    return [one.id for one in statements if one.id in held and held[one.id].at(valid_at)]
+    return [
+        statement.id for statement in statements if statement.id in held and held[statement.id].at(valid_at)
+    ]
 
 
 def project(
     statements: Iterable[Statement], *, known_at: int | None = None, others: Sequence[Statement] = ()
 ) -> dict[str, Held]:
-    """Return when each statement of one slot holds, as was known at a time (None: by all that is known).
+    """Return when each statement of one slot holds, as was known at a time (None: now).
 
-    Statements that were recorded later are not in the answer.
+    Statements recorded later are absent from the result.
 
     Args:
-        statements: all of the slot.
+        statements: all statements of the slot.
         known_at: in microseconds since 1970.
         others: statements of other slots that replace some of these.
     """
-    told = [one for one in statements if known_at is None or one.recorded_at <= known_at]
-    if len(told) == 1 and told[0].relation == "asserts" and not told[0].affirmed and not others:
-        return {told[0].id: _alone(told[0], known_at)}
-    told.sort(key=lambda one: (one.said_at, one.recorded_at, one.id))
-    alive = [one for one in told if not _is_withdrawn(one, known_at)]
+    known = [statement for statement in statements if known_at is None or statement.recorded_at <= known_at]
+    if len(known) == 1 and known[0].relation == "asserts" and not known[0].affirmed and not others:
+        return {known[0].id: _alone(known[0], known_at)}
+    known.sort(key=lambda statement: (statement.said_at, statement.recorded_at, statement.id))
+    alive = [statement for statement in known if not _is_withdrawn(statement, known_at)]
     closed: dict[str, str] = {}
     spans = _spans(alive, closed)
-    plans = {one.id: (one.said_at, one.valid_from) for one in alive if one.relation == "plans"}
+    plans = {
+        statement.id: (statement.said_at, statement.valid_from)
+        for statement in alive
+        if statement.relation == "plans"
+    }
     _end(alive, spans, plans, closed)
-    beside = [one for one in others if known_at is None or one.recorded_at <= known_at]
-    beside = [one for one in beside if not _is_withdrawn(one, known_at)]
-    spans.update((one.id, (_begin(one), one.valid_until)) for one in beside)
+    beside = [statement for statement in others if known_at is None or statement.recorded_at <= known_at]
+    beside = [statement for statement in beside if not _is_withdrawn(statement, known_at)]
+    spans.update((statement.id, (_begin(statement), statement.valid_until)) for statement in beside)
     _replace([*alive, *beside], alive, spans, plans, closed)
     _contradict(alive, spans, closed)
     claims = [
         claim
-        for one in alive
-        if one.id in spans and _is_span(spans[one.id]) and one.relation != "ends"
-        for claim in _claims(one, spans[one.id], known_at)
+        for statement in alive
+        if statement.id in spans and _is_span(spans[statement.id]) and statement.relation != "ends"
+        for claim in _claims(statement, spans[statement.id], known_at)
     ]
-    held = {one.id: Held(by=closed.get(one.id)) for one in told}
+    held = {statement.id: Held(by=closed.get(statement.id)) for statement in known}
     voices = voices_of([claim.statement for claim in sorted(claims, key=lambda claim: claim.order)])
     _accumulate([claim for claim in claims if not claim.statement.single], held, closed, voices)
     _prevail([claim for claim in claims if claim.statement.single], held, closed, voices)
@@ -143,51 +150,51 @@ def project(
         cut = without(held[less].intervals, held[more].intervals)
         if cut != held[less].intervals:
             held[less] = Held(cut, more)
-    for one in alive:
-        if one.relation == "ends":
-            held[one.id] = _after_end(one, claims, closed)
-        elif one.id in plans and (one.id in spans or one.valid_from is None):
-            held[one.id] = _with_plan(plans[one.id], held[one.id])
+    for statement in alive:
+        if statement.relation == "ends":
+            held[statement.id] = _after_end(statement, claims, closed)
+        elif statement.id in plans and (statement.id in spans or statement.valid_from is None):
+            held[statement.id] = _with_plan(plans[statement.id], held[statement.id])
     return held
 
 
-def _alone(one: Statement, known_at: int | None) -> Held:
-    """When a statement holds that no other one concerns."""
-    span = (_begin(one), one.valid_until)
-    return Held((span,)) if _is_span(span) and not _is_withdrawn(one, known_at) else Held()
+def _alone(statement: Statement, known_at: int | None) -> Held:
+    """Return when a statement holds that no other one affects."""
+    span = (_begin(statement), statement.valid_until)
+    return Held((span,)) if _is_span(span) and not _is_withdrawn(statement, known_at) else Held()
 
 
-def _claims(one: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
-    """What a statement claims: from its beginning, and from each time that it was said again."""
+def _claims(statement: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
+    """Return the claims of a statement: from its beginning, and from each restatement."""
     begin, end = span
-    again = [(at, at, when) for at, when in one.affirmed if known_at is None or when <= known_at]
+    again = [(at, at, when) for at, when in statement.affirmed if known_at is None or when <= known_at]
     return [
-        _Claim(at, end, one, said_at, recorded_at)
-        for at, said_at, recorded_at in ((begin, one.said_at, one.recorded_at), *again)
+        _Claim(at, end, statement, said_at, recorded_at)
+        for at, said_at, recorded_at in ((begin, statement.said_at, statement.recorded_at), *again)
         if end is None or at < end
     ]
 
 
-def _after_end(one: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
-    """When an end holds: until what it speaks of begins anew."""
-    moment = _end_of(one)
-    ended = {id for id, by in closed.items() if by == one.id}
-    values = {claim.statement.value for claim in claims if claim.statement.id in ended} | {one.value}
+def _after_end(statement: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
+    """Return when an end holds: until the ended value begins anew."""
+    moment = _end_of(statement)
+    ended = {id for id, by in closed.items() if by == statement.id}
+    values = {claim.statement.value for claim in claims if claim.statement.id in ended} | {statement.value}
     anew = [
         claim
         for claim in claims
         if claim.begin >= moment
         and claim.statement.id not in ended
-        and (claim.statement.value in values or (one.single and claim.statement.single))
+        and (claim.statement.value in values or (statement.single and claim.statement.single))
     ]
     if not anew:
-        return Held(((moment, None),), closed.get(one.id))
+        return Held(((moment, None),), closed.get(statement.id))
     first = min(anew, key=lambda claim: claim.order)
     return Held(((moment, first.begin),) if moment < first.begin else (), first.statement.id)
 
 
 def _with_plan(plan: Interval, held: Held) -> Held:
-    """Put the time in which a plan was only a plan before the time in which it is so."""
+    """Prepend the interval in which a plan is only a plan to the intervals in which it is true."""
     if not _is_span(plan):
         return held
     if held.intervals and held.intervals[0][0] == plan[1]:
@@ -195,81 +202,96 @@ def _with_plan(plan: Interval, held: Held) -> Held:
     return held._replace(intervals=(plan, *held.intervals))
 
 
-def _is_withdrawn(one: Statement, known_at: int | None) -> bool:
-    return one.withdrawn_at is not None and (known_at is None or one.withdrawn_at <= known_at)
+def _is_withdrawn(statement: Statement, known_at: int | None) -> bool:
+    return statement.withdrawn_at is not None and (known_at is None or statement.withdrawn_at <= known_at)
 
 
 def _is_span(span: Interval) -> bool:
     return span[1] is None or span[0] < span[1]
 
 
-def _begin(one: Statement) -> int:
-    return one.said_at if one.valid_from is None else one.valid_from
+def _begin(statement: Statement) -> int:
+    return statement.said_at if statement.valid_from is None else statement.valid_from
 
 
 def _spans(alive: Sequence[Statement], closed: dict[str, str]) -> dict[str, Interval]:
-    """The stated time of each statement; corrections take that of what they correct, which has none any more."""
+    """Return the stated interval of each statement; a correction takes it over from the corrected one, which has
+    none."""
     spans = {
-        one.id: (_begin(one), one.valid_until)
-        for one in alive
-        if one.relation != "plans" or one.valid_from is not None
+        statement.id: (_begin(statement), statement.valid_until)
+        for statement in alive
+        if statement.relation != "plans" or statement.valid_from is not None
     }
-    for one in alive:
-        if one.relation != "corrects":
+    for statement in alive:
+        if statement.relation != "corrects":
             continue
-        for target in _corrected(one, alive, closed):
-            begin, end = spans.pop(target.id, spans[one.id])
-            closed[target.id] = one.id
-            spans[one.id] = (
-                begin if one.valid_from is None else one.valid_from,
-                end if one.valid_until is None else one.valid_until,
+        for target in _corrected(statement, alive, closed):
+            begin, end = spans.pop(target.id, spans[statement.id])
+            closed[target.id] = statement.id
+            spans[statement.id] = (
+                begin if statement.valid_from is None else statement.valid_from,
+                end if statement.valid_until is None else statement.valid_until,
             )
     return spans
 
 
-def _corrected(one: Statement, alive: Sequence[Statement], closed: Mapping[str, str]) -> list[Statement]:
-    """What a correction corrects: what it replaces, or what it names among what was said before it."""
-    if one.replaces:
-        return [other for other in alive if other.id in one.replaces]
+def _corrected(
+    statement: Statement, alive: Sequence[Statement], closed: Mapping[str, str]
+) -> list[Statement]:
+    """Return what a correction corrects: the statements in `replaces`, or the one that it names among earlier ones."""
+    if statement.replaces:
+        return [other for other in alive if other.id in statement.replaces]
     earlier = [
         other
         for other in alive
         if other.id not in closed
         and other.relation != "ends"
-        and (other.said_at, other.recorded_at, other.id) < (one.said_at, one.recorded_at, one.id)
+        and (other.said_at, other.recorded_at, other.id)
+        < (statement.said_at, statement.recorded_at, statement.id)
     ]
-    return [earlier[place] for place in corrected(_named(one), [_named(other) for other in earlier])]
+    return [earlier[place] for place in corrected(_named(statement), [_named(other) for other in earlier])]
 
 
-def _named(one: Statement) -> Named:
-    return Named(one.text, one.value, one.given, one.single, one.subject, one.predicate)
+def _named(statement: Statement) -> Named:
+    return Named(
+        statement.text,
+        statement.value,
+        statement.given,
+        statement.single,
+        statement.subject,
+        statement.predicate,
+    )
 
 
-def _end_of(one: Statement) -> int:
-    """The moment of an end: its stated beginning, or its stated end, or when it was said."""
-    return one.valid_until if one.valid_from is None and one.valid_until is not None else _begin(one)
+def _end_of(statement: Statement) -> int:
+    """Return the moment of an end: its stated beginning, else its stated end, else the time when it was said."""
+    return (
+        statement.valid_until
+        if statement.valid_from is None and statement.valid_until is not None
+        else _begin(statement)
+    )
 
 
 def _end(
     alive: Sequence[Statement], spans: dict[str, Interval], plans: dict[str, Interval], closed: dict[str, str]
 ) -> None:
-    """Let each end close the earlier statements that it speaks of."""
-    for one in alive:
-        if one.relation != "ends":
+    """Close, for each end, the earlier statements that it names."""
+    for statement in alive:
+        if statement.relation != "ends":
             continue
-        moment = _end_of(one)
+        moment = _end_of(statement)
         begun = [
             other
             for other in alive
             if other.relation != "ends"
             and (_begins_by(spans.get(other.id), moment) or _begins_by(plans.get(other.id), moment))
         ]
-        if one.replaces:
-            targets = [other for other in begun if other.id in one.replaces]
+        if statement.replaces:
+            targets = [other for other in begun if other.id in statement.replaces]
         else:
-            targets = [begun[place] for place in ended(_named(one), [_named(other) for other in begun])]
+            targets = [begun[place] for place in ended(_named(statement), [_named(other) for other in begun])]
         for other in targets:
-            _close(other, moment, one, spans, plans, closed)
+            _close(other, moment, statement, spans, plans, closed)
 
 
 def _begins_by(span: Interval | None, moment: int) -> bool:
@@ -283,42 +305,43 @@ def _replace(
     plans: dict[str, Interval],
     closed: dict[str, str],
 ) -> None:
-    """Let what some statements contradict end where they begin."""
-    for one in some:
-        if one.replaces and one.relation in ("asserts", "plans") and one.id in spans:
+    """End the statements that others replace explicitly where those begin."""
+    for statement in some:
+        if statement.replaces and statement.relation in ("asserts", "plans") and statement.id in spans:
             for other in alive:
-                if other.id in one.replaces and other.id != one.id:
-                    _close(other, spans[one.id][0], one, spans, plans, closed)
+                if other.id in statement.replaces and other.id != statement.id:
+                    _close(other, spans[statement.id][0], statement, spans, plans, closed)
 
 
 def _contradict(alive: Sequence[Statement], spans: dict[str, Interval], closed: dict[str, str]) -> None:
-    """Let statements that hold one value of a kind end earlier ones that they contradict; for good, if they hold on.
+    """Let statements with one value of a kind end the earlier ones that they contradict; permanently, so they must have
+    no end themselves.
 
-    Plans without a day, ends and what lasts only for a time contradict nothing here: nobody knows that what they
-    interrupt is over.
+    Plans without a day, ends, and statements that last only for a time contradict nothing here: whether the interrupted
+    statement is over is unknown.
     """
-    told = [one for one in alive if one.id in spans and one.relation != "ends"]
-    if all(one.single is not None for one in told):
+    asserted = [statement for statement in alive if statement.id in spans and statement.relation != "ends"]
+    if all(statement.single is not None for statement in asserted):
         return
-    told.sort(key=lambda one: _order(one, spans))
-    for place, one in enumerate(told):
-        begin, end = spans[one.id]
-        if one.single is False or end is not None:
+    asserted.sort(key=lambda statement: _order(statement, spans))
+    for place, statement in enumerate(asserted):
+        begin, end = spans[statement.id]
+        if statement.single is False or end is not None:
             continue
         rivals = [
             other
-            for other in told[:place]
+            for other in asserted[:place]
             if _lasts_to(spans[other.id], begin)
-            and other.value != one.value
-            and not (one.single and other.single)
+            and other.value != statement.value
+            and not (statement.single and other.single)
         ]
-        for other in replaced(one, rivals) if rivals else ():
+        for other in replaced(statement, rivals) if rivals else ():
             spans[other.id] = (spans[other.id][0], begin)
-            closed[other.id] = one.id
+            closed[other.id] = statement.id
 
 
-def _order(one: Statement, spans: Mapping[str, Interval]) -> tuple[int, int, int, str]:
-    return spans[one.id][0], one.said_at, one.recorded_at, one.id
+def _order(statement: Statement, spans: Mapping[str, Interval]) -> tuple[int, int, int, str]:
+    return spans[statement.id][0], statement.said_at, statement.recorded_at, statement.id
 
 
 def _lasts_to(span: Interval, moment: int) -> bool:
@@ -333,18 +356,18 @@ def _close(
     plans: dict[str, Interval],
     closed: dict[str, str],
 ) -> None:
-    for kept in (spans, plans):
-        if other.id in kept:
-            begin, end = kept[other.id]
+    for intervals in (spans, plans):
+        if other.id in intervals:
+            begin, end = intervals[other.id]
             if end is None or moment < end:
-                kept[other.id] = (begin, moment)
+                intervals[other.id] = (begin, moment)
                 closed[other.id] = by.id
 
 
 def _accumulate(
     claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
 ) -> None:
-    """Several values hold at once; claims that say the same and touch or overlap are merged into the first."""
+    """Project values that hold at once; claims that say the same and touch or overlap are merged into the first."""
     of_voice: dict[tuple[str, int], list[_Claim]] = {}
     for claim in sorted(claims, key=lambda claim: claim.order):
         of_voice.setdefault(voices.of(claim.statement), []).append(claim)
@@ -374,8 +397,8 @@ def _accumulate(
 def _prevail(
     claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
 ) -> None:
-    """One value at a time: in every stretch of time the claim that begins last prevails, and with it those of its value
-    that say something else of it."""
+    """Project one value at a time: in every stretch the claim that begins last prevails, together with claims of the
+    same value that say something else about it."""
     stretches = _stretches(claims)
     owned: dict[str, list[Interval]] = {}
     for begin, end, best in stretches:
@@ -387,7 +410,7 @@ def _prevail(
         intervals = tuple(owned.get(id, ()))
         end = intervals[-1][1] if intervals else claim.begin
         by = closed.get(id)
-        if end is not None and end != claim.end:  # another one holds instead from there on
+        if end is not None and end != claim.end:  # another claim prevails from there on
             by = next((best.statement.id for begin, _, best in stretches if begin == end), by)
             if not intervals:
                 by = next((s[2].statement.id for s in stretches if _covers(s, claim.begin)), by)
@@ -397,8 +420,8 @@ def _prevail(
 def _voiced(
     claims: Sequence[_Claim], stretches: Sequence[tuple[int, int | None, _Claim]], voices: Voices
 ) -> dict[str, list[Interval]]:
-    """When each statement holds, if several say different things of one value: each voice for itself, while the value
-    prevails and one of its claims lasts."""
+    """Return when each statement holds if several say different things about one value: each voice by itself, while the
+    value prevails and one of its claims lasts."""
     of_voice: dict[tuple[str, int], list[_Claim]] = {}
     for claim in sorted(claims, key=lambda claim: claim.order):
         of_voice.setdefault(voices.of(claim.statement), []).append(claim)
@@ -430,12 +453,12 @@ def _earlier(one: int | None, other: int | None) -> int | None:
 
 
 def _stretches(claims: Sequence[_Claim]) -> list[tuple[int, int | None, _Claim]]:
-    """Which claim prevails when: stretches of time in ascending order, neighbours with different values."""
-    begins = sorted(claims, key=lambda claim: claim.order, reverse=True)  # the next one to begin is the last
+    """Return which claim prevails when: stretches in ascending order; neighbours have different values."""
+    begins = sorted(claims, key=lambda claim: claim.order, reverse=True)  # a stack: the next is on top
     edges = sorted({edge for claim in claims for edge in (claim.begin, claim.end) if edge is not None})
     there: list[
         _Highest
-    ] = []  # a heap of those that have begun; what is over is dropped when it comes to the top
+    ] = []  # a heap of the claims that have begun; those that are over are dropped when they reach the top
     stretches: list[tuple[int, int | None, _Claim]] = []
     for begin, end in zip(edges, [*edges[1:], None], strict=False):  # the last stretch is open
         while begins and begins[-1].begin <= begin:
@@ -453,7 +476,7 @@ def _stretches(claims: Sequence[_Claim]) -> list[tuple[int, int | None, _Claim]]
 
 
 class _Highest(NamedTuple):
-    """A claim in a heap whose first element is the claim with the highest order."""
+    """Wrapper for a heap whose first element is the claim with the highest order."""
 
     claim: _Claim
 

@@ -1,4 +1,4 @@
-"""The records of memory, and those that a scope has to follow."""
+"""The records of memory, and the rules that a scope has to follow (`Known`)."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from scrubjay.memory.model.names import Relation
 
 @dataclass(frozen=True)
 class Policy:
-    """One version of a rule of a tenant, or of all of them. `status` is "provisional", "active" or "revoked".
+    """One version of a rule of a tenant, or of all tenants. `status` is "provisional", "active" or "revoked".
 
     Attributes:
-        id: of this version.
-        key: what the rule is looked up by.
+        id: the id of this version.
+        key: the key under which the rule is looked up.
         version: counted from 1 for each key.
-        text: what a prompt shows.
-        effective_from, effective_until: when it applies; None: without an end.
-        provenance: where it comes from: run, turn, author, place.
+        text: the text in prompts.
+        effective_from, effective_until: when it applies; None: without end.
+        provenance: its source: run, turn, author, place.
         decided_by: who confirmed or revoked it.
-        type: a name of yours, such as "compliance".
-        sensitivity: a class of yours, such as "personal".
+        type: a name of your choice, such as "compliance".
+        sensitivity: a class of your choice, such as "personal".
     """
 
     id: str
@@ -43,9 +43,9 @@ class Policy:
     decided_by: str | None = None
     type: str = ""
     mandatory: bool = False
-    """Whether a global policy goes before tenants' policies of its key."""
+    """Whether a global policy overrides tenants' policies with its key."""
     value_json: str | None = None
-    """The value as JSON; None: none was given."""
+    """The value as JSON; None: no value was given."""
     sensitivity: str = ""
 
     kind = "policy"
@@ -57,26 +57,26 @@ class Policy:
 
     @property
     def value(self) -> Any:
-        """The value, the caller's own copy; the text if none was given."""
+        """The value, a copy owned by the caller; the text if no value was given."""
         return self.text if self.value_json is None else json.loads(self.value_json)
 
 
 @dataclass(frozen=True)
 class Preference:
-    """A wish of a user, or of a tenant (its scope has no user). `status` is "active", "superseded" or "revoked".
+    """A preference of a user, or of a tenant (its scope has no user). `status` is "active", "superseded" or "revoked".
 
     Attributes:
-        id: of the record.
-        scope: whose wish it is.
-        key: what it is looked up by.
-        text: what a prompt shows.
+        id: the id of the record.
+        scope: the scope of the user or the tenant.
+        key: the key under which it is looked up.
+        text: the text in prompts.
         source: "user_stated", "inferred" or "admin_set".
-        confidence: how sure the source is, 0 to 1.
-        created_at, expires_at: when it was written and when it ends; None: never.
-        superseded_by: the id of the preference that took its place.
-        provenance: where it comes from: run, turn, author, place.
-        type: a name of yours.
-        sensitivity: a class of yours.
+        confidence: the confidence of the source, 0 to 1.
+        created_at, expires_at: when it was written and when it expires; None: never.
+        superseded_by: the id of the preference that replaced it.
+        provenance: its source: run, turn, author, place.
+        type: a name of your choice.
+        sensitivity: a class of your choice.
     """
 
     id: str
@@ -92,14 +92,14 @@ class Preference:
     provenance: Provenance
     type: str = ""
     value_json: str | None = None
-    """The value as JSON; None: none was given."""
+    """The value as JSON; None: no value was given."""
     sensitivity: str = ""
 
     kind = "preference"
 
     @property
     def value(self) -> Any:
-        """The value, the caller's own copy; the text if none was given."""
+        """The value, a copy owned by the caller; the text if no value was given."""
         return self.text if self.value_json is None else json.loads(self.value_json)
 
 
@@ -108,33 +108,33 @@ class Fact:
     """A statement.
 
     Attributes:
-        status: "provisional" (a tenant's, that waits for a second source or a confirmation), "active" (in force),
+        status: "provisional" (a tenant's fact that needs a second source or a confirmation), "active" (in force),
             "planned" (it begins later), "ended" (its time is over), "superseded" (its time is over because of
             `superseded_by`) or "revoked".
         created_at, recorded_at: when the memory learned of it.
         said_at: when it was said.
-        valid_from, valid_until: the times that it states; None: it states none.
-        holds: when it is so, by all that is known: (from, until) in ascending order, until None for good. Empty for
-            what was corrected or revoked.
+        valid_from, valid_until: the times that it states; None: none stated.
+        holds: when it is true, by all that is known: (from, until) in ascending order; until None: without end. Empty
+            if it was corrected or revoked.
         superseded_by: the id of the fact that ended, cut or covers it.
-        faded: a faded fact sinks in rankings.
-        id: of the record.
-        scope: whose fact it is.
+        faded: whether it is ranked lower because of its age.
+        id: the id of the record.
+        scope: the scope that owns it.
         content: the statement as text.
-        subject, predicate: the slot: what it is about and which property it states.
+        subject, predicate: the slot: the subject and its property.
         value: the property's value, if one was given.
-        confidence: how sure the source is, 0 to 1.
-        updated_at, expires_at: when it last changed and when it ends; None: never.
+        confidence: the confidence of the source, 0 to 1.
+        updated_at, expires_at: when it last changed and when it expires; None: never.
         decided_by: who confirmed or revoked it.
-        uses, last_used_at: how often and when it was last of use (`feedback`).
-        evidence: the words that it was taken from.
-        provenance: where it comes from: run, turn, author, place.
-        metadata: the caller's.
+        uses, last_used_at: how often and when it was last useful (`feedback`).
+        evidence: the words from which it was extracted.
+        provenance: its source: run, turn, author, place.
+        metadata: the caller's metadata.
         relation: "asserts", "ends", "corrects" or "plans".
         single: whether the slot has one value at a time; None: the judge decides.
-        entities: who and what it is about.
-        importance: 0 to 1, of the caller's.
-        sensitivity: a class of yours, such as "personal".
+        entities: the people and things that it names.
+        importance: 0 to 1, set by the caller.
+        sensitivity: a class of your choice, such as "personal".
     """
 
     id: str
@@ -175,28 +175,28 @@ class Fact:
         return self.content
 
     def at(self, moment: datetime) -> bool:
-        """Whether it is so at `moment`, by all that is known."""
+        """Whether it is true at `moment`, by all that is known."""
         return any(begin <= moment and (end is None or moment < end) for begin, end in self.holds)
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A task that was completed. `status` is "active" or "revoked".
+    """A completed task. `status` is "active" or "revoked".
 
     Attributes:
-        id: of the record.
-        scope: whose task it was.
-        title, summary: a few words, and what was done.
-        outcome: how it ended, such as "success".
-        task_type: a name that alike tasks share.
+        id: the id of the record.
+        scope: the scope that owns it.
+        title, summary: a headline, and what was done.
+        outcome: how the task ended, such as "success".
+        task_type: a name shared by similar tasks.
         steps: what was done, in order.
-        artifacts: what came of it: texts, objects, or one object.
-        created_at, updated_at, expires_at: when it was written, last changed, and ends; None: never.
+        artifacts: the results: texts, objects, or one object.
+        created_at, updated_at, expires_at: when it was written, last changed, and expires; None: never.
         completed_at: when the task was completed.
-        uses, last_used_at: how often and when it was last of use (`feedback`).
-        provenance: where it comes from: run, turn, author, place.
-        metadata: the caller's.
-        sensitivity: a class of yours.
+        uses, last_used_at: how often and when it was last useful (`feedback`).
+        provenance: its source: run, turn, author, place.
+        metadata: the caller's metadata.
+        sensitivity: a class of your choice.
     """
 
     id: str
@@ -231,10 +231,10 @@ Record = Policy | Preference | Fact | Episode
 
 @dataclass(frozen=True)
 class Known:
-    """All policies in force and all preferences, each in the order of their keys.
+    """All policies in force and all preferences, each ordered by key.
 
-    `known[key]` is the policy of a key or else the preference of it, `key in known` says whether there is one, and
-    iteration gives the records.
+    `known[key]` is the policy with a key, or else the preference with it; `key in known` tests for either, and
+    iteration yields the records.
 
     >>> known = Known((), ())
     >>> known["refunds"]
@@ -247,10 +247,10 @@ class Known:
     preferences: tuple[Preference, ...]
 
     def policy(self, key: str) -> Policy:
-        """Return the policy in force of a key.
+        """Return the policy in force with a key.
 
         Raises:
-            KeyError: no policy in force has it.
+            KeyError: no policy in force has this key.
         """
         try:
             return self._policies[key]
@@ -258,10 +258,10 @@ class Known:
             raise KeyError(f"key: no policy in force is {key!r}") from None
 
     def preference(self, key: str) -> Preference:
-        """Return the preference of a key.
+        """Return the preference with a key.
 
         Raises:
-            KeyError: no preference has it.
+            KeyError: no preference has this key.
         """
         try:
             return self._preferences[key]
@@ -286,8 +286,8 @@ class Known:
 
     @cached_property
     def _policies(self) -> dict[str, Policy]:
-        return {one.key: one for one in self.policies}
+        return {policy.key: policy for policy in self.policies}
 
     @cached_property
     def _preferences(self) -> dict[str, Preference]:
-        return {one.key: one for one in self.preferences}
+        return {preference.key: preference for preference in self.preferences}

@@ -1,7 +1,7 @@
-"""How a statement says that it takes the place of another one, whatever its predicate.
+"""Phrases by which a statement replaces an earlier one, whatever its predicate.
 
-"She switched to tea", "from now on it is 28 days", "Tobias took over": such words say that what was so before is not
-so any more. Words that only say that something is new ("now", "took up", "my new client is") do not: they may add.
+"She switched to tea", "from now on it is 28 days", "Tobias took over": such phrases say that the earlier state is over.
+Words that only announce something new ("now", "took up", "my new client is") do not: the new value may be an addition.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _DEFINITE = (
 
 
 def says_in_place(text: str) -> bool:
-    """Whether a text says that it takes the place of what was so before.
+    """Whether a text says that it replaces an earlier state.
 
     >>> says_in_place("She switched to tea"), says_in_place("We migrated from npm to pnpm")
     (True, True)
@@ -50,7 +50,7 @@ def says_in_place(text: str) -> bool:
 
 
 def in_place_of(text: str) -> bool:
-    """Whether a text names what it takes the place of: "tea instead of coffee", "from 9 to 10".
+    """Whether a text names what it replaces: "tea instead of coffee", "from 9 to 10".
 
     >>> in_place_of("Tea instead of coffee"), in_place_of("She switched to tea")
     (True, False)
@@ -59,19 +59,19 @@ def in_place_of(text: str) -> bool:
 
 
 def is_now(text: str, noun: str) -> bool:
-    """Whether a text says of the one thing that a noun names what it is now.
+    """Whether a text states the present value of the single thing that a noun names.
 
     >>> is_now("My resting heart rate is 64 now", "rate"), is_now("The importer now needs lxml", "dependency")
     (True, False)
     """
-    said = normalised(text)
-    if not noun or not re.search(rf"\b{_NOW}\b", said):
+    folded = normalised(text)
+    if not noun or not re.search(rf"\b{_NOW}\b", folded):
         return False
-    return re.search(_DEFINITE % re.escape(noun), said) is not None
+    return re.search(_DEFINITE % re.escape(noun), folded) is not None
 
 
 def is_number_now(text: str) -> bool:
-    """Whether a text says a number that is so now.
+    """Whether a text states a number that is true now.
 
     >>> is_number_now("We are four at home now"), is_number_now("There are 4 of us now"), is_number_now("I am 4th")
     (False, True, False)

@@ -101,7 +101,7 @@ class FactRow(NamedTuple):
     slot: str
     hash: bytes
     topic: bytes
-    relation: Relation | None = None  # from here on: None in rows of format 1
+    relation: Relation | None = None  # this and the following columns: None in rows of format 1
     single: int | None = None
     said_at: int | None = None
     recorded_at: int | None = None
@@ -123,7 +123,7 @@ class FactRow(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is searched."""
+        """The searched text."""
         return self.content
 
 
@@ -164,7 +164,7 @@ class EpisodeRow(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is searched."""
+        """The searched text."""
         return self.summary
 
 
@@ -188,29 +188,29 @@ def scope_in(row: Row) -> Scope:
 
 
 def is_global(row: Row) -> bool:
-    """Whether a row is a policy that is in force for every tenant; it has no scope."""
+    """Whether a row is a policy in force for every tenant; it has no scope."""
     return row.kind == "policy" and row.tenant == ""
 
 
 def is_visible(row: Row, scope: Scope) -> bool:
-    """Whether a search from `scope` may see what the row's scope holds; a global policy is everybody's."""
+    """Whether a search from `scope` may see the scope of the row; global policies are visible to all."""
     return is_among(row, names_seen(scope))
 
 
 def is_among(row: Row, names: Collection[tuple[str, str, str]]) -> bool:
-    """The same for the scopes of :func:`names_seen`, where many rows are asked about."""
+    """As :func:`is_visible`, with the result of :func:`names_seen`, for many rows."""
     return is_global(row) or row[1:4] in names
 
 
 def names_seen(scope: Scope) -> frozenset[tuple[str, str, str]]:
-    """Return the scopes that a search from `scope` may see, as rows have them."""
+    """Return the scopes visible from `scope`, in the form of rows."""
     return frozenset(map(names_of, scope.visible()))
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:
-    """Whether `scope` may change a record: it sees it, and no other scope does.
+    """Whether `scope` may change a record: the record is visible to it and not shared with other users.
 
-    A tenant's own records belong to the tenant's scope only, those of an agent for all users to no single user.
+    A tenant's own records belong to the tenant's scope only; those of an agent for all users belong to no single user.
     """
     user, agent = scope.user or "", scope.agent or ""
     if row.tenant != scope.tenant or row.user != user:

@@ -1,7 +1,7 @@
-"""Sensitivity: the class of a record, given with it or found by a hook of the caller's.
+"""Sensitivity: the class of a record, given with it or determined by a hook of the caller.
 
-A hook that finds personal data fits here: it sees every candidate before anything is written, and may refuse it.
-Reading calls can leave classes out (`without`).
+The hook suits a detector of personal data: it sees every candidate before anything is written, and may reject it.
+Reading calls can exclude classes (`without`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
 from scrubjay.memory.model.refusal import Unfit
 
 Classify = Callable[[Any], "str | None"]
-"""Says the sensitivity of a candidate; None or "": none. What it raises refuses the candidate."""
+"""Returns the sensitivity of a candidate; None or "": none. If it raises, the candidate is rejected."""
 
 
 def checked_classifier(classify: Any) -> Classify | None:
     """Return the hook of a memory.
 
     Raises:
-        TypeError: it is no function.
+        TypeError: it is not callable.
     """
     if classify is not None and not callable(classify):
         raise TypeError(f"classify: expected a function of a candidate, got {type(classify).__name__}")
@@ -29,10 +29,10 @@ def checked_classifier(classify: Any) -> Classify | None:
 
 
 def classified(classify: Classify | None, candidate: Any) -> Any:
-    """Return a candidate with its class: its own, or what the hook says.
+    """Return a candidate with its sensitivity: its own, or the one that the hook returns.
 
     Raises:
-        Unfit: the hook raised, or said something else than a short str.
+        Unfit: the hook raised, or returned something other than a short str.
     """
     if classify is None or getattr(candidate, "sensitivity", None) != "":
         return candidate
@@ -50,30 +50,30 @@ def classified(classify: Classify | None, candidate: Any) -> Any:
 
 
 def checked_without(without: Sequence[str]) -> frozenset[str]:
-    """Return the classes that a call leaves out.
+    """Return the sensitivity classes that a call excludes.
 
     Raises:
-        TypeError: they are not a sequence of str.
-        ValueError: one is empty: records without a class cannot be left out.
+        TypeError: not a sequence of str.
+        ValueError: one is empty: records without a class cannot be excluded.
 
     >>> sorted(checked_without(["secret", "health"]))
     ['health', 'secret']
     """
     if isinstance(without, (str, bytes)) or not isinstance(without, (Sequence, set, frozenset)):
         raise TypeError(f"without: expected a sequence of classes, got {type(without).__name__}")
-    classes = frozenset(checked_str(one, f"without[{i}]") for i, one in enumerate(without))
+    classes = frozenset(checked_str(name, f"without[{i}]") for i, name in enumerate(without))
     if "" in classes:
         raise ValueError("without: expected names of classes, got an empty one")
     return classes
 
 
 def not_of(classes: frozenset[str], filter: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return a filter that leaves classes out besides.
+    """Return a filter that also excludes classes.
 
     >>> not_of(frozenset({"secret"}), None)
     {'$not': {'sensitivity': {'$in': ['secret']}}}
     """
     if not classes:
         return filter
-    left: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
-    return left if filter is None else {"$and": [filter, left]}
+    allowed: dict[str, Any] = {"$not": {"sensitivity": {"$in": sorted(classes)}}}
+    return allowed if filter is None else {"$and": [filter, allowed]}

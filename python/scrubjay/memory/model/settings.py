@@ -17,23 +17,23 @@ from scrubjay.memory.model.values import Validators, checked_validators
 
 @dataclass(frozen=True)
 class Settings:
-    """What :meth:`scrubjay.memory.Memory.open` says of a memory, beside its file. Made by :meth:`checked`."""
+    """The options of :meth:`scrubjay.memory.Memory.open` that do not concern the file. Made by :meth:`checked`."""
 
     clock: Callable[[], int]
-    """Microseconds since 1970."""
+    """Returns microseconds since 1970."""
     has_own_clock: bool
-    """Whether the clock is the caller's, so that the index goes by it as well."""
+    """Whether the clock is the caller's; the index then uses it as well."""
     judge: Judge
     decay: Decay
     retention_days: float
     history_days: float | None
     validate: Validators
-    """Key of a policy or preference -> what its values are held against."""
+    """Key of a policy or preference -> function that checks its values."""
     classify: Classify | None
-    """Says the sensitivity of candidates."""
+    """Returns the sensitivity of candidates."""
     sweep_every_s: float | None
     dates: Sequence[str] | None
-    """Languages of relative dates beside English, checked by who reads them; None: that of the analyzer."""
+    """Languages of relative dates beside English, validated by the date reader; None: the analyzer's language."""
 
     @classmethod
     def checked(
@@ -48,7 +48,7 @@ class Settings:
         sweep_every: timedelta | float | None = None,
         dates: Sequence[str] | None = None,
     ) -> Settings:
-        """Return the settings, the defaults filled in.
+        """Return the settings with defaults filled in.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -85,7 +85,7 @@ def interval_of(every: Any) -> float | None:
     """Return an interval in seconds.
 
     Raises:
-        TypeError, ValueError: it is not one, or not positive.
+        TypeError, ValueError: not an interval, or not positive.
 
     >>> interval_of(timedelta(hours=1)), interval_of(None)
     (3600.0, None)

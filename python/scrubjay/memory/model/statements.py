@@ -1,8 +1,8 @@
-"""Facts as statements: what the projection computes from their rows, and what of its answer stands in them.
+"""Facts as statements: the projection's input from their rows, and its result in their rows.
 
-When each fact of a slot holds is computed by :func:`scrubjay.memory.model.projection.project` whenever one of them
-changes, in the same transaction, and kept in its row. Rows of format 1 have no such columns: they assert, and
-hold from the time at which they were written until they were superseded.
+:func:`scrubjay.memory.model.projection.project` computes when each fact of a slot holds whenever one of them changes,
+in the same transaction, and the result is stored in the row. Rows of format 1 lack these columns: they assert, and hold
+from the time at which they were written until they were superseded.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from scrubjay.memory.model.projection import Held, Interval, Statement, project
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
 
 IsSingle = Callable[[str, str], bool | None]
-"""Whether a predicate has one value at a time (None: one of a kind), by it and the content; asked about rows that do
-not say it."""
+"""(predicate, content) -> whether the predicate has one value at a time (None: one of a kind), for rows that do not
+state it."""
 
 
 def holds_of(row: FactRow) -> tuple[Interval, ...]:
-    """Return when a fact holds, in microseconds since 1970, as its row says.
+    """Return when a fact holds, in microseconds since 1970, as stored in its row.
 
     Raises:
         CorruptIndexError: the row is not what was written.
@@ -39,55 +39,55 @@ def holds_of(row: FactRow) -> tuple[Interval, ...]:
 
 
 def intervals_in(kept: str) -> tuple[Interval, ...]:
-    """Return when a fact holds, as :func:`encoded_intervals` keeps it.
+    """Return the intervals encoded by :func:`encoded_intervals`.
 
     Raises:
-        CorruptIndexError: it is not what was written.
+        CorruptIndexError: the text is not what was written.
     """
     return decoded("fact.holds", None, partial(_intervals, kept))
 
 
-@lru_cache(maxsize=4096)  # a record that is read asks several times
-def _intervals(kept: str) -> tuple[Interval, ...]:
-    return tuple(_interval(one) for one in json_of(kept, list, "holds"))
+@lru_cache(maxsize=4096)  # reading a record decodes its intervals several times
+def _intervals(data: str) -> tuple[Interval, ...]:
+    return tuple(_interval(pair) for pair in json_of(data, list, "holds"))
 
 
-def _interval(one: Any) -> Interval:
-    begin, end = one
+def _interval(pair: Any) -> Interval:
+    begin, end = pair
     if type(begin) is not int or type(end) not in (int, type(None)):
         raise CorruptIndexError("expected times in microseconds")
     return begin, end
 
 
 def ids_of(row: FactRow, column: str) -> tuple[str, ...]:
-    """Return the ids of records that a column of a row names.
+    """Return the ids of records in a column of a row.
 
     Raises:
         CorruptIndexError: the row is not what was written.
     """
-    kept = getattr(row, column)
-    if kept is None:
+    data = getattr(row, column)
+    if data is None:
         return ()
-    ids = decoded(f"fact.{column}", row.id, lambda: json_of(kept, list, column))
+    ids = decoded(f"fact.{column}", row.id, lambda: json_of(data, list, column))
     if not all(isinstance(id, str) for id in ids):
         raise CorruptIndexError(f"fact.{column}: expected ids", id=row.id)
     return tuple(ids)
 
 
 def encoded_ids(ids: Iterable[str]) -> str | None:
-    """Return what is kept of ids of records; None without any."""
-    given = list(dict.fromkeys(ids))
-    return json.dumps(given) if given else None
+    """Return the stored form of ids of records; None without any."""
+    unique = list(dict.fromkeys(ids))
+    return json.dumps(unique) if unique else None
 
 
 def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
-    """Return when a fact was said again, and when that was recorded."""
+    """Return (said at, recorded at) of each restatement of a fact."""
     if row.affirmed is None:
         return ()
 
     def times() -> tuple[tuple[int, int], ...]:
-        found = [(said, recorded) for said, recorded in json_of(row.affirmed, list, "affirmed")]
-        if not all(type(one) is int for pair in found for one in pair):
+        found = [(said_at, recorded) for said_at, recorded in json_of(row.affirmed, list, "affirmed")]
+        if not all(type(moment) is int for pair in found for moment in pair):
             raise CorruptIndexError("expected times in microseconds")
         return tuple(found)
 
@@ -95,23 +95,23 @@ def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
 
 
 def withdrawn_at(row: FactRow, now: int) -> int:
-    """Return from when on a fact that is revoked now is known to be wrong.
+    """Return the time from which a fact that is revoked now is known to be wrong.
 
-    A provisional one was never believed, so it is withdrawn as of when it was recorded; others are later.
+    A provisional one was never believed, so it is withdrawn as of when it was recorded; others are withdrawn later.
     """
     recorded_at = row.created_at if row.recorded_at is None else row.recorded_at
     return recorded_at if row.status == "provisional" else max(now, recorded_at + 1)
 
 
 def has_documents(row: FactRow) -> bool:
-    """Whether a fact is in the index: whether it was believed at any time."""
+    """Whether a fact is in the index: whether it was ever believed."""
     if row.status == "provisional":
         return False
     return row.withdrawn_at is None or row.recorded_at is None or row.withdrawn_at > row.recorded_at
 
 
 def statement_of(row: FactRow, is_single: IsSingle, *, is_alone: bool = False) -> Statement:
-    """Return a fact as the projection sees it; of one that is alone in its slot without a value to compare."""
+    """Return a fact as the projection takes it; without a value to compare if it is alone in its slot."""
     relation, words, given = row.relation or "asserts", "", ""
     if not is_alone:
         value = detail_in(row).get("value")
@@ -153,14 +153,14 @@ def _single(row: FactRow, is_single: IsSingle) -> bool | None:
 
 
 def first_id(id: str) -> str:
-    """Return the id of a fact by that of a version of it (:mod:`scrubjay.memory.ledger.versions`)."""
+    """Return the id of a fact, given the id of one of its versions (:mod:`scrubjay.memory.ledger.versions`)."""
     return id.partition(".")[0]
 
 
-def _replacing(one: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
-    """Return a statement that replaces what the facts that it replaces said before they were edited, too."""
-    more = [version for id in one.replaces for version in versions.get(id, ())]
-    return one._replace(replaces=(*one.replaces, *more)) if more else one
+def _replacing(statement: Statement, versions: Mapping[str, Sequence[str]]) -> Statement:
+    """Return a statement that also replaces the earlier versions of the facts that it replaces."""
+    more = [version for id in statement.replaces for version in versions.get(id, ())]
+    return statement._replace(replaces=(*statement.replaces, *more)) if more else statement
 
 
 def projected_slot(
@@ -170,44 +170,44 @@ def projected_slot(
     *,
     known_at: int | None = None,
 ) -> dict[str, Held]:
-    """Return when each fact of one slot holds, as was known at a time (None: by all that is known).
+    """Return when each fact of one slot holds, as was known at a time (None: now).
 
     Args:
         rows: all facts of the slot.
-        beside: those of other slots that replace some of these.
-        is_single: for rows that do not say it.
+        beside: facts of other slots that replace some of these.
+        is_single: the cardinality for rows that do not state it.
         known_at: in microseconds since 1970.
     """
     is_alone = len(rows) == 1 and not beside
-    told = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
+    statements = {row.id: statement_of(row, is_single, is_alone=is_alone) for row in rows}
     for row in rows:
-        by = told.get(row.superseded_by or "")
-        if row.relation is None and by is not None:  # what the judge decided in format 1 stands
-            told[by.id] = by._replace(replaces=(*by.replaces, row.id))
+        by = statements.get(row.superseded_by or "")
+        if row.relation is None and by is not None:  # keeps the decision of the judge in format 1
+            statements[by.id] = by._replace(replaces=(*by.replaces, row.id))
     others = [statement_of(row, is_single) for row in beside]
     versions: dict[str, list[str]] = {}
     for row in rows:
         if (first := first_id(row.id)) != row.id:
             versions.setdefault(first, []).append(row.id)
     if versions:
-        told = {id: _replacing(one, versions) for id, one in told.items()}
-        others = [_replacing(one, versions) for one in others]
-    return project(told.values(), known_at=known_at, others=others)
+        statements = {id: _replacing(statement, versions) for id, statement in statements.items()}
+        others = [_replacing(statement, versions) for statement in others]
+    return project(statements.values(), known_at=known_at, others=others)
 
 
 def projected_alone(row: FactRow, is_single: IsSingle) -> Held:
-    """The same for a fact that no other one concerns."""
+    """Return when a fact holds that no other one affects."""
     return project([statement_of(row, is_single, is_alone=True)])[row.id]
 
 
 def with_held(row: FactRow, held: Held, now: int) -> FactRow:
-    """Return a row with what the projection says of it.
+    """Return a row with the result of the projection.
 
-    What was revoked stays so. What the tenant says for all since it was promoted counts in its slot, but holds for
-    nobody besides.
+    A revoked fact stays revoked. A fact that the tenant's fact stands for since its promotion counts in its slot, but
+    holds at no time itself.
     """
     if row.holds is None and row.status != "active":
-        # In format 1 the slot went to the fact that superseded it, which is the tenant's if it is not in sight.
+        # In format 1 its documents went to the fact that superseded it, which is the tenant's if it is not in the slot.
         shared_as = row.superseded_by if row.status == "superseded" and held.by is None else None
         row = row._replace(slot=row.id, shared_as=shared_as)
     if row.status == "revoked":
@@ -223,7 +223,7 @@ def with_held(row: FactRow, held: Held, now: int) -> FactRow:
 
 
 def encoded_intervals(intervals: Iterable[Interval]) -> str:
-    """Return what is kept of when a fact holds, in JSON.
+    """Return the stored form of intervals, in JSON.
 
     >>> encoded_intervals([(1, 2), (3, None)])
     '[[1,2],[3,null]]'
@@ -236,12 +236,12 @@ _NEVER = 1 << 62
 
 
 def begin_of_episode(row: EpisodeRow) -> int:
-    """Return from when an episode can be told: when the task was completed, or else when it was recorded."""
+    """Return when an episode begins: when the task was completed, or else when it was recorded."""
     return row.created_at if row.completed_at is None else row.completed_at
 
 
 def holds_at(row: FactRow, moment: int) -> bool:
-    """Whether a fact holds at a time, as its row says, whatever its status."""
+    """Whether a fact holds at a time according to its row, whatever its status."""
     return any(begin <= moment and (end is None or moment < end) for begin, end in holds_of(row))
 
 
@@ -255,7 +255,7 @@ def is_in_force(row: Row, now: int) -> bool:
 
 
 def next_edge(row: Row, now: int) -> int:
-    """Return the next time at which a record comes into force, or goes out of it, by time alone."""
+    """Return the next time at which a record comes into force or goes out of it by the passing of time alone."""
     edges = [row.begins_at, row.expires_at]
     if isinstance(row, FactRow):
         edges += [edge for times in holds_of(row) for edge in times]

@@ -1,9 +1,8 @@
 """Values of policies and preferences: any JSON value beside the text that a prompt shows.
 
-The text is what was given, or else the value as JSON on one line. A record whose value was not given has its text as
-its value. What no query asks for is kept as one JSON object in the column `detail`: `value`, `type` and `mandatory` of
-a policy, `value` and `type` of a preference, `title` of an episode, and the `sensitivity` of each; NULL if there is
-nothing to keep.
+The text is the one given, or else the value as JSON on one line. If no value was given, the value is the text. Fields
+that no query needs are stored as one JSON object in the column `detail`: `value`, `type` and `mandatory` of a policy,
+`value` and `type` of a preference, `title` of an episode, and the `sensitivity` of each; NULL if all are empty.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from scrubjay import payload
 from scrubjay.memory.model.content import MAX_CHARS, checked_str, normalised
 
 MAX_VALUE_BYTES = 4 * MAX_CHARS
-"""Of a value as JSON."""
+"""Maximum length of a value as JSON."""
 
 Validators = Mapping[str, Callable[[Any], object]]
-"""Key of a policy or preference -> what its values are held against."""
+"""Key of a policy or preference -> function that checks its values."""
 
 _C = TypeVar("_C")
 
 
 def said(text: Any, value: Any) -> tuple[Any, Any]:
-    """Return the text and the value of a call whose text may be a value itself.
+    """Return the text and the value of a call that may have passed the value as its text.
 
     >>> said(25, None), said("Under 500 USD.", {"usd": 500})
     (('', 25), ('Under 500 USD.', {'usd': 500}))
@@ -37,7 +36,7 @@ def said(text: Any, value: Any) -> tuple[Any, Any]:
 
 
 def text_of(value: Any) -> str:
-    """Return the text that is shown of a value for which none was given: a str as it is, all else as JSON on one line.
+    """Return the text that shows a value given without one: a str as it is, any other value as JSON on one line.
 
     >>> text_of({"max_auto_approve_usd": 500}), text_of("json"), text_of(True)
     ('{"max_auto_approve_usd": 500}', 'json', 'true')
@@ -46,27 +45,27 @@ def text_of(value: Any) -> str:
 
 
 def with_text(candidate: _C) -> _C:
-    """Return a candidate of a policy or preference with its value in JSON's own types, and with the text of it.
+    """Return a candidate of a policy or preference with its value in JSON types, and with a text.
 
     Raises:
         TypeError, ValueError: the value is not JSON; the message says where.
     """
-    given: Any = candidate
-    if given.value is None:
+    untyped: Any = candidate
+    if untyped.value is None:
         return candidate
-    value = payload.checked_value(given.value, "value")
+    value = payload.checked_value(untyped.value, "value")
     try:
-        text = given.text if given.text != "" else text_of(value)
+        text = untyped.text if untyped.text != "" else text_of(value)
         json.dumps(value)
-    except ValueError as error:  # an int of thousands of digits
+    except ValueError as error:  # an int with thousands of digits
         raise ValueError(f"value: {error}") from None
-    is_text = value == checked_str(text, "text")  # as it is kept
-    made: _C = replace(given, text=text, value=None if is_text else value)
-    return made
+    is_text = value == checked_str(text, "text")  # the stored form of the text
+    filled: _C = replace(untyped, text=text, value=None if is_text else value)
+    return filled
 
 
 def kept_detail(**fields: Any) -> bytes | None:
-    """Return what is kept in the column `detail`; None and empty fields are not there.
+    """Return the content of the column `detail`; None and empty fields are omitted.
 
     >>> kept_detail(value=0, type=""), kept_detail(value=None, type="")
     (b'{"value":0}', None)
@@ -80,9 +79,9 @@ def kept_detail(**fields: Any) -> bytes | None:
 
 
 def is_same(held: Any, text: str, detail: bytes | None) -> bool:
-    """Whether a row says this text and keeps this detail; `1`, `1.0` and `true` differ, the order of keys does not.
+    """Whether a row has this text and this detail; `1`, `1.0` and `true` differ, the order of keys does not matter.
 
-    A class that is not told again is still that of the row; one that the row lacks is nothing new that is said.
+    A row with a sensitivity equals a statement without one, and vice versa.
     """
     before, again = _loaded(held.detail), _loaded(detail)
     classes = before.pop("sensitivity", ""), again.pop("sensitivity", "")
@@ -103,7 +102,7 @@ def checked_validators(validate: Any) -> Validators:
     """Return the validators of a memory.
 
     Raises:
-        TypeError: they are not a mapping of keys to functions.
+        TypeError: not a mapping of keys to functions.
     """
     if validate is None:
         return {}
@@ -116,9 +115,9 @@ def checked_validators(validate: Any) -> Validators:
 
 
 def fault(validators: Validators, candidate: Any) -> str:
-    """Return why the value of a candidate does not fit; empty if it does, or nothing checks its key.
+    """Return the reason why the value of a candidate is invalid; empty if it is valid, or no validator has its key.
 
-    A validator refuses by raising (what it raises is the reason) or by returning False.
+    A validator rejects by raising (the error is the reason) or by returning False.
     """
     check = validators.get(candidate.key)
     if check is None:

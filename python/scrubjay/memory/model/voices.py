@@ -1,7 +1,7 @@
-"""Who says the same of a value: statements with one value whose texts say different things are several voices.
+"""Voices: groups of statements with one value; statements whose texts say different things are different voices.
 
-"Noor has a son, Ali" and "Noor has a son, Karim" are two statements of the value "son"; "Jane lives in Oslo" and "Oslo
-is Jane's home" are one.
+"Noor has a son, Ali" and "Noor has a son, Karim" are two voices of the value "son"; "Jane lives in Oslo" and "Oslo is
+Jane's home" are one.
 """
 
 from __future__ import annotations
@@ -20,57 +20,61 @@ class Voices(NamedTuple):
     """The voices of a slot's statements."""
 
     numbers: dict[str, int]
-    """Of the statements of values of which several voices speak, by their ids."""
+    """Statement id -> number of its voice, for values that have several voices."""
     richer: Sequence[tuple[str, str]] = ()
-    """Ids of two statements of a value each, of which the second says all that the first does, and more."""
+    """Pairs of statement ids with equal values; the second says everything that the first does, and more."""
 
     @property
     def are_several(self) -> bool:
-        """Whether several voices speak of any value."""
+        """Whether any value has several voices."""
         return bool(self.numbers)
 
     def of(self, statement: Any) -> tuple[str, int]:
-        """A statement's value and voice."""
+        """Return the value and the voice of a statement."""
         return statement.value, self.numbers.get(statement.id, 0)
 
 
 def voices_of(statements: Sequence[Any]) -> Voices:
-    """Return the voices of the statements of a slot (:class:`scrubjay.memory.model.projection.Statement`), in the order
-    in which they begin."""
+    """Return the voices of a slot's statements (:class:`scrubjay.memory.model.projection.Statement`), given in the
+    order in which they begin."""
     of_value: dict[str, list[Any]] = {}
-    for one in statements:
-        of_value.setdefault(one.value, []).append(one)
+    for statement in statements:
+        of_value.setdefault(statement.value, []).append(statement)
     numbers: dict[str, int] = {}
     richer: list[tuple[str, str]] = []
     for some in of_value.values():
-        if len(some) < 2 or len({normalised(one.text) for one in some}) < 2:
+        if len(some) < 2 or len({normalised(statement.text) for statement in some}) < 2:
             continue
         groups: list[list[Any]] = []
-        for one in dict.fromkeys(some):
+        for statement in dict.fromkeys(some):
             home = next(
-                (group for group in groups if any(_says(known, one) is False for known in group)), None
+                (group for group in groups if any(_says(known, statement) is False for known in group)), None
             )
             if home is None:
                 richer += [
-                    (known.id, one.id) for group in groups for known in group if _says(known, one) is True
+                    (known.id, statement.id)
+                    for group in groups
+                    for known in group
+                    if _says(known, statement) is True
                 ]
-                groups.append([one])
+                groups.append([statement])
             else:
-                home.append(one)
+                home.append(statement)
         if len(groups) > 1:
-            numbers.update((one.id, place) for place, group in enumerate(groups) for one in group)
+            numbers.update((statement.id, place) for place, group in enumerate(groups) for statement in group)
     return Voices(numbers, richer)
 
 
 def says_more(known: str, said: str, *, value: str, subject: str, predicate: str) -> bool | None:
-    """Whether a text says more of a value than a known one does: False if it says no more, None if it says something
-    else. Words of subject and predicate say nothing besides; what says that it adds ("a second dog") says something
+    """Whether a text says more about a value than a known one: False if it says no more, None if it says something
     else.
+
+    Words of subject and predicate add nothing; a text that announces an addition ("a second dog") says something else.
 
     Args:
         known, said: the texts.
-        value: as :func:`scrubjay.memory.model.content.value_words` has it.
-        subject, predicate: of both.
+        value: the value in the form of :func:`scrubjay.memory.model.content.value_words`.
+        subject, predicate: of both statements.
     """
     if normalised(known) == normalised(said):
         return False
@@ -79,15 +83,15 @@ def says_more(known: str, said: str, *, value: str, subject: str, predicate: str
 
 
 def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]:
-    """Return the spans of time that are in `some` and in none of `others`.
+    """Return the parts of `some` that lie in none of `others`.
 
     >>> without([(1, None)], [(4, 6)])
     ((1, 4), (6, None))
     """
-    left = list(some)
+    remaining = list(some)
     for begin, end in others:
         cut: list[_Span] = []
-        for since, until in left:
+        for since, until in remaining:
             if (end is not None and end <= since) or (until is not None and until <= begin):
                 cut.append((since, until))
                 continue
@@ -95,11 +99,17 @@ def without(some: Sequence[_Span], others: Sequence[_Span]) -> tuple[_Span, ...]
                 cut.append((since, begin))
             if end is not None and (until is None or end < until):
                 cut.append((end, until))
-        left = cut
-    return tuple(left)
+        remaining = cut
+    return tuple(remaining)
 
 
-def _says(known: Any, one: Any) -> bool | None:
-    if not one.given and not known.given:  # its value is its text
+def _says(known: Any, statement: Any) -> bool | None:
+    if not statement.given and not known.given:  # the value of each is its text
         return False
-    return says_more(known.text, one.text, value=one.value, subject=one.subject, predicate=one.predicate)
+    return says_more(
+        known.text,
+        statement.text,
+        value=statement.value,
+        subject=statement.subject,
+        predicate=statement.predicate,
+    )

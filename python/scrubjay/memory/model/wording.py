@@ -1,9 +1,9 @@
-"""What a statement's words say: its content words in order, and the words that deny or limit it.
+"""The words of a statement: its content words in order, and the words that negate or limit it.
 
-Content words are the stems of the analyzer, without the function words of English and those below. Words that deny or
-limit ("not", "never", "may", "only") are apart from them, because they turn a statement around: two texts that differ
-in one of these never say the same. They are listed for the languages that the analyzer stems; affixes that deny
-("unmarried") make another content word.
+Content words are the stems of the analyzer, without the function words of English and those below. Words that negate or
+limit ("not", "never", "may", "only") are kept apart from them, because they reverse a statement: two texts that differ
+in one of these never say the same. They are listed for the languages that the analyzer stems; affixes that negate
+("unmarried") make a different content word.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIMITING = frozenset(
     nur povas devas ניט נישט קיין קיינמאל נאָר haho feela ntle
     """.split()
 )
-"""Words that deny or limit what a statement says; two texts that differ in one of these say different things."""
+"""Words that negate or limit a statement; two texts that differ in one of these say different things."""
 
 _LIGHT = frozenset(
     """
@@ -55,7 +55,7 @@ _LIGHT = frozenset(
     hebben op bij naar voor met van te nu
     """.split()
 )
-"""Words that carry no content: those of the languages most often mixed with English, and "now" and the like."""
+"""Words without content: of the languages most often mixed with English, and "now" and the like."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -64,12 +64,12 @@ class Wording(NamedTuple):
     """The words of a text."""
 
     stems: tuple[str, ...]
-    """Its content words in order, stemmed, each once."""
+    """Its content words in order, stemmed, without duplicates."""
     limiting: frozenset[str]
     """Its words of :data:`LIMITING`."""
 
 
-@lru_cache(maxsize=4096)  # a slot is projected again whenever something is said of it
+@lru_cache(maxsize=4096)  # each write to a slot projects all of its statements again
 def wording(text: str) -> Wording:
     """Return the words of a text.
 
@@ -92,10 +92,10 @@ def stems(*texts: str) -> frozenset[str]:
 
 
 def changes_meaning(one: str, other: str) -> bool:
-    """Whether words that two texts do not share make them say different things.
+    """Whether the words in which two texts differ make them say different things.
 
-    They do if one denies or limits what the other does not; if both have content words of their own; or if the words
-    that they share come in another order, as in "Ada called Bob".
+    They do if one negates or limits what the other does not; if both have content words of their own; or if their
+    common words come in a different order, as in "Ada called Bob".
 
     >>> changes_meaning("Ada may travel alone", "Ada may never travel alone")
     True
@@ -114,12 +114,12 @@ def changes_meaning(one: str, other: str) -> bool:
 
 
 def adds_to(known: str, said: str, beside: frozenset[str] = frozenset()) -> bool | None:
-    """Whether a text that is said of the same value says more than a known one: False if it says nothing that is new,
-    True if it says all that is known and more, None if it says something else.
+    """Whether a text about the same value says more than a known one: False if it says nothing new, True if it says all
+    that is known and more, None if it says something else.
 
     Args:
         known, said: the texts.
-        beside: stems that say nothing besides the value: its own, and those of subject and predicate.
+        beside: stems that add nothing: those of the value, the subject and the predicate.
 
     >>> adds_to("Jane lives in Oslo", "Jane's home is Oslo, near the opera", stems("Jane lives in Oslo home"))
     True

@@ -1,1 +1,1 @@
-"""What answers: recall, look-ups, rules by key, provenance, the feed of changes, prompts made of them."""
+"""Reading: recall, look-ups, rules by key, provenance, the change feed, and prompts made of them."""

@@ -1,23 +1,23 @@
-"""The part of a long record that goes into a prompt: the one that answers the question."""
+"""Excerpts: the part of a long record that answers the question, for a prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scrubjay.memory.read.pieces import Piece
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.prompt_parts import Piece
+from scrubjay.memory.read.recall_result import RecalledHit
 
-_LEAST_CHARS = 60  # less of a record says nothing
+_LEAST_CHARS = 60  # a shorter excerpt says nothing
 _MOST_CHARS_A_TOKEN = 8
-_SHORTER = 0.8  # than what was still too long
+_SHORTER = 0.8  # factor between the widths that are tried
 
 
 class Excerpts:
-    """Shortens the pieces of a prompt to what :meth:`RecalledHit.snippet` finds in their records.
+    """Shortens the pieces of a prompt to the result of :meth:`RecalledHit.snippet` for their records.
 
     Args:
-        pieces, hits: of each the other.
-        write: what a prompt shows of a hit.
+        pieces, hits: the pieces and their hits, in the same order.
+        write: returns the text of a hit in a prompt.
     """
 
     def __init__(
@@ -28,12 +28,12 @@ class Excerpts:
         self._write = write
 
     def __call__(self, piece: Piece, max_tokens: int, count: Callable[[Piece], int]) -> Piece | None:
-        """Return a piece with as much of its record as fits; None if that would say nothing.
+        """Return a piece with the longest excerpt of its record that fits; None if that would be too short.
 
         Args:
-            piece: one that is too long.
-            max_tokens: what it may have.
-            count: tokens of a piece.
+            piece: a piece that is too long.
+            max_tokens: the maximum of the result.
+            count: returns the tokens of a piece.
         """
         hit = self._hits[self._pieces.index(piece)]
         n_chars = len(hit.text)

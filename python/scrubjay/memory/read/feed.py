@@ -1,4 +1,4 @@
-"""The feed of changes: what happened to a memory, in one durable order, with a cursor to go on from."""
+"""The change feed: the changes of a memory in one durable order, with a cursor."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from scrubjay.store.rows.listing import checked_count
 
 
 class Feed:
-    """What happened to the records of a memory, oldest first. Thread-safe; :attr:`scrubjay.memory.Memory.feed`.
+    """The changes of a memory's records, oldest first. Thread-safe; :attr:`scrubjay.memory.Memory.feed`.
 
-    What happened to a record goes when the record is deleted; that it expired or was forgotten stays, and says nothing
-    of its content. So who follows the feed and who reads it from its beginning end with the same records.
+    When a record is deleted, its events are deleted as well; the event of its expiry or erasure stays, without its
+    content. A consumer that follows the feed and one that reads it from the beginning therefore end with the same
+    records.
 
     >>> import tempfile
     >>> from scrubjay.memory import Memory
@@ -36,7 +37,7 @@ class Feed:
 
     @property
     def cursor(self) -> int:
-        """The cursor of the newest change, whosever: what comes after it is new. 0: nothing was written yet."""
+        """The cursor of the newest change in any scope; 0: nothing was written yet."""
         return self._changes.cursor
 
     def changes(
@@ -45,18 +46,19 @@ class Feed:
         """Return the changes after a cursor, oldest first.
 
         Args:
-            since: the cursor of the last change that was seen; 0: from the beginning.
-            scope: who asks; it gets the changes of what it sees, those of the tenant and of global policies included.
-            within: instead the changes of this scope and of everything inside of it: a tenant's users and agents.
-            limit: how many at most. As many as that: there may be more.
+            since: the cursor of the last change already seen; 0: from the beginning.
+            scope: the scope of the caller; the result has the changes visible to it, including those of the tenant
+                and of global policies.
+            within: return instead the changes of this scope and of all scopes within it: a tenant's users and agents.
+            limit: the maximum number. If that many are returned, there may be more.
 
-        A time that passes is no change: a fact that holds until Friday has no event on Friday, and what expires has its
-        event when :meth:`scrubjay.memory.MemoryAdmin.sweep` deletes it, or something takes its place.
+        The passing of time is no change: a fact that holds until Friday has no event on Friday, and an expired record
+        has its event when :meth:`scrubjay.memory.MemoryAdmin.sweep` deletes it, or another record replaces it.
 
         Raises:
-            TypeError, ValueError: an argument is not as it should be; `since` is of another file, or of one that was
-                restored from an older copy.
-            EncryptionError: the tenant's key is not available. One that was destroyed is as if erased.
+            TypeError, ValueError: an argument is invalid; `since` belongs to another file, or to a newer state than
+                that of a restored copy.
+            EncryptionError: the tenant's key is unavailable. A tenant whose key was destroyed counts as erased.
         """
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
@@ -68,16 +70,16 @@ class Feed:
     def on_change(self, function: Hook, *, scope: Scope, within: bool = False) -> Callable[[], None]:
         """Call a function with each change from now on, of this or any process, in the order of the feed.
 
-        It is called after the change was committed, on a thread that wrote (changes of other processes wait for the
-        next write of this one), one call at a time. An exception of it is logged and stops neither the write nor later
-        calls. What it writes itself comes to it after it returned.
+        It is called after the commit, on a writing thread (changes of other processes are delivered with the next
+        write of this one), one call at a time. Its exceptions are logged and stop neither the write nor later calls.
+        Changes that it writes itself are delivered after it has returned.
 
         Args:
             function: takes a :class:`ChangeEvent`.
             scope, within: as for :meth:`changes`.
 
         Returns:
-            A function that ends it.
+            A function that ends the subscription.
         """
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
@@ -85,10 +87,10 @@ class Feed:
 
 
 def checked_cursor(since: Any) -> int:
-    """Return a cursor.
+    """Return a valid cursor.
 
     Raises:
-        TypeError, ValueError: it is none.
+        TypeError, ValueError: it is not a cursor.
     """
     if isinstance(since, bool) or not isinstance(since, int):
         raise TypeError(f"since: expected the cursor of a change, an int, got {type(since).__name__}")

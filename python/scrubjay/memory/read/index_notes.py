@@ -1,7 +1,7 @@
-"""Notes: the documents that `Index`, adapters, servers and importers wrote beside a memory, as recall sees them.
+"""Notes: documents that `Index`, adapters, servers and importers wrote beside a memory, as recall returns them.
 
-They passed no gate, so they are no facts: they have no subject, status or history, and they are changed where they were
-written. A hit's kind follows from the collection that it was found in, never from its metadata.
+They did not pass the gate, so they are not facts: they have no subject, status or history, and are changed where they
+were written. The kind of a hit follows from the collection in which it was found, never from its metadata.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.memory.read.moments import Moment
+from scrubjay.memory.read.time_axes import Moment
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
@@ -30,14 +30,14 @@ _MAX_SCOPES = 10_000
 
 @dataclass(frozen=True)
 class Note:
-    """A document of the index that the memory is in, as it is now.
+    """A document of the index that contains the memory, in its present state.
 
     Attributes:
-        id: within its scope; a number as its digits.
-        scope: the exact scope that it was written in.
-        text: what is searched and shown.
-        metadata: as it was written.
-        created_at, expires_at: as they were given.
+        id: the id within its scope; an int as its digits.
+        scope: the exact scope in which it was written.
+        text: the searched text.
+        metadata: as written.
+        created_at, expires_at: as given.
     """
 
     id: str
@@ -51,8 +51,8 @@ class Note:
 
 
 class Ranked(NamedTuple):
-    """A hit in a ranking of facts and notes: itself, whether it is a note, and the score that ordered it (None: its
-    own)."""
+    """A hit in a ranking of facts and notes: the hit, whether it is a note, and the score by which it was ordered
+    (None: its own)."""
 
     hit: RetrievedHit
     is_note: bool
@@ -60,13 +60,13 @@ class Ranked(NamedTuple):
 
 
 class IndexNotes:
-    """The notes of a memory: one collection of its file, searched through a retriever of its own. Thread-safe.
+    """The notes of a memory: one collection of its file, searched through its own retriever. Thread-safe.
 
     Args:
         index: the collection; None: there are no notes.
-        retriever: over that collection.
-        documents: memory's own collection, whose embeddings of questions are used again.
-        version: returns what differs whenever any document may have changed; None: that cannot be said.
+        retriever: the retriever of that collection.
+        documents: memory's own collection, whose query embeddings are reused.
+        version: returns a value that differs whenever any document may have changed; None: unknown.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class IndexNotes:
         self._backend = None if index is None else Backend.of(index)
         self._documents = Backend.of(documents)
         self._version = version
-        self._without: dict[Scope, object] = {}  # scopes that see none, as of a version
+        self._without: dict[Scope, object] = {}  # scope without visible notes -> version when it was read
 
     def any(self, scope: Scope) -> bool:
-        """Whether `scope` sees any; not asked again where it sees none, until something but traces is written."""
+        """Whether `scope` sees any note; a negative answer is cached until something other than traces is written."""
         if self._backend is None:
             return False
-        version = self._version()  # first: what is written meanwhile is of a later one
+        version = self._version()  # before reading: a concurrent write belongs to a later version
         if version is not None and self._without.get(scope) == version:
             return False
         if self._backend.holds(scope):
@@ -125,13 +125,13 @@ class IndexNotes:
         query: Query | None,
         conversation: Conversation | None = None,
     ) -> tuple[Retrieved, list[Ranked], int]:
-        """Return facts and notes as one ranking of k (see :func:`merged`), the retrieval behind it, and how many notes
-        cannot be read, which are left out.
+        """Return facts and notes as one ranking of k (see :func:`merged`), the retrieval behind it, and the number of
+        unreadable notes, which are left out.
 
         Args:
-            before: the retrieval of facts and episodes. An embedder that failed there is not asked again, and a
-                question that was embedded is not embedded again.
-            facts: what is left of its hits, best first, those that have faded last; they stay last.
+            before: the retrieval of facts and episodes. If its embedder failed, it is not called again; if it
+                embedded the question, the embedding is reused.
+            facts: its remaining hits, best first, faded ones last; they stay last.
         """
         assert self._backend is not None
         if any(reason.startswith("embedder_failed") for reason in before.degraded):
@@ -146,7 +146,7 @@ class IndexNotes:
         return joined(before, found, [one.hit for one in ranked]), ranked, len(found) - len(notes)
 
     def note(self, hit: RetrievedHit) -> Note | None:
-        """Return what a hit found as it is now; None if it is gone."""
+        """Return the note of a hit in its present state; None if it no longer exists."""
         assert self._index is not None
         found = self._index.get(hit.id, scope=hit.scope)
         if found is None or found.scope != hit.scope:
@@ -167,20 +167,20 @@ class IndexNotes:
 
 
 def merged(facts: Sequence[RetrievedHit], notes: Sequence[RetrievedHit]) -> list[Ranked]:
-    """Return two rankings of different collections as one, each in the order that it has.
+    """Return two rankings of different collections as one; the order within each stays.
 
-    A hit counts by what is comparable between collections: similarity to the question + BM25 / (greatest BM25 of both
-    rankings), or the reranker's score where both were reranked; and by no more than those before it in its own ranking.
-    Holders of an identifier of the question that lead their ranking come first. On a tie the better rank counts, then
-    facts come first. Idf and lengths, and so BM25, stay those of each collection.
+    Hits are ordered by scores that are comparable between collections: similarity to the question + BM25 / (greatest
+    BM25 of both rankings), or the reranker's score if both were reranked; but never above a hit before it in its own
+    ranking. Hits that contain an identifier of the question and lead their ranking come first. Ties are broken by the
+    better rank, then in favour of facts. Idf and lengths, and so BM25, stay those of each collection.
 
-    Measured on four judged sets cut at random into two collections (half and half, and nine to one): on average .002 of
-    nDCG@10 below one collection that holds everything; the order by ranks alone (RRF) is .05 below.
+    Measured on four judged sets split at random into two collections (half and half, and nine to one): on average .002
+    nDCG@10 below one collection with everything; ordering by ranks alone (RRF) is .05 below.
     """
     every = (*facts, *notes)
     greatest = max((hit.bm25 or 0.0 for hit in every), default=0.0) or 1.0
     known = [hit.similarity for hit in every if hit.similarity is not None]
-    farthest = min(0.0, *known) if known else 0.0  # where a vector is missing
+    farthest = min(0.0, *known) if known else 0.0  # for hits without a vector
     reranked = bool(facts and notes) and None not in (facts[0].rerank_score, notes[0].rerank_score)
 
     def evidence(hit: RetrievedHit) -> float:
@@ -198,8 +198,8 @@ def merged(facts: Sequence[RetrievedHit], notes: Sequence[RetrievedHit]) -> list
 
 
 def notes_of(filter: Mapping[str, Any] | None, moment: Moment | None) -> Mapping[str, Any] | None:
-    """Return the conditions for notes as of a moment. A note has no history: for an earlier time those count that say
-    that they were created by then."""
+    """Return the filter for notes as of a moment. A note has no history: for an earlier time, notes created by then
+    count."""
     until = None if moment is None else min(moment.as_of, moment.known_at or moment.now)
     if moment is None or until is None or until >= moment.now:
         return filter
@@ -208,12 +208,12 @@ def notes_of(filter: Mapping[str, Any] | None, moment: Moment | None) -> Mapping
 
 
 def joined(before: Retrieved, notes: Retrieved, hits: Sequence[RetrievedHit]) -> Retrieved:
-    """Return the retrieval that two retrievals were together.
+    """Return two retrievals as one.
 
     Args:
-        before: the one of facts and episodes, whose mode counts unless it found nothing.
-        notes: the one of notes.
-        hits: of both, in order.
+        before: the retrieval of facts and episodes, whose mode is used unless it found nothing.
+        notes: the retrieval of notes.
+        hits: the merged hits, in order.
     """
     mode = notes.mode if len(notes) and not len(before) else before.mode
     stage = Stage("notes", notes.trace.total_us, n_in=1, n_out=len(notes), details={"mode": notes.mode})
@@ -233,5 +233,5 @@ def _is_readable(hit: RetrievedHit) -> bool:
         return False
 
 
-def _moment(given: Any) -> datetime | None:
-    return given if isinstance(given, datetime) else None
+def _moment(value: Any) -> datetime | None:
+    return value if isinstance(value, datetime) else None

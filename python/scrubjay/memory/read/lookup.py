@@ -1,6 +1,6 @@
-"""Records one by one and in lists, as a scope sees them, now or at another time.
+"""Look-ups and listings of the records visible to a scope, now or at another time.
 
-To a caller, an unknown id and an id of another scope are the same.
+Callers cannot tell an unknown id from an id of another scope.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import believed_rows, facts_of_slot, topics_in
 from scrubjay.memory.ledger.versions import versions_of
 from scrubjay.memory.model.content import checked_str, normalised
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Fact, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.model.statements import is_in_force
-from scrubjay.memory.read.moments import Moment, Past, moment_asked, would_be_in_force
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
 
 
 class Lookup:
-    """Reads records without ranking them.
+    """Reads records without ranking.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -50,15 +50,15 @@ class Lookup:
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
     ) -> Record | None:
-        """Return a record that `scope` sees and that is in force, or None.
+        """Return a record that is visible to `scope` and in force, or None.
 
         Args:
-            id: of the record.
-            scope: who asks.
-            hidden: also if it is provisional, superseded, revoked, expired or not in force at the time.
-            as_of: when it has to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`. Of a
-                fact that was edited since, what it said then.
+            id: the id of the record.
+            scope: the scope of the caller.
+            hidden: also return it if it is provisional, superseded, revoked, expired or not in force at the time.
+            as_of: the time at which it must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as it was known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`. A fact that
+                was edited later is returned with its earlier text.
         """
         checked_scope(scope)
         moment = moment_asked(self._context.clock, as_of, known_at)
@@ -71,23 +71,22 @@ class Lookup:
                 return record_of(row, now) if hidden or is_in_force(row, now) else None
             past = Past(connection, moment, self._context.is_single)
             versions = versions_of(connection, row) if isinstance(row, FactRow) else ()
-            for one in (row, *(versions if moment.known_at is not None else ())):
-                if (then := past.in_force(one)) is not None:
+            for version in (row, *(versions if moment.known_at is not None else ())):
+                if (then := past.in_force(version)) is not None:
                     return record_of(then, past.now)
             return record_of(past.known(row), past.now) if hidden else None
 
     def history(
         self, subject: str, predicate: str, scope: Scope, known_at: CreatedAt | None = None
     ) -> list[Fact]:
-        """Return all facts of one slot that `scope` sees, whatever their status, in the order of the times at which
-        they begin, or were said: what was so when, by all that is known (`Fact.holds`), and why (`superseded_by`).
+        """Return all facts of one slot that are visible to `scope`, whatever their status, ordered by the time at which
+        they begin or were said: what was true when, by all that is known (`Fact.holds`), and why (`superseded_by`).
 
         Args:
-            subject, predicate: what they are about; synonyms of the predicate count as the same.
-            scope: who asks.
-            known_at: as it was believed then (datetime, ISO 8601, seconds since 1970): `Fact.holds`, `status` and
-                `superseded_by` are those of that time, and what was recorded later is left out. None: by all that is
-                known.
+            subject, predicate: the slot; synonyms of the predicate count as equal.
+            scope: the scope of the caller.
+            known_at: as it was believed at this time (datetime, ISO 8601, seconds since 1970): `Fact.holds`, `status`
+                and `superseded_by` are those of that time, and facts recorded later are left out. None: now.
         """
         checked_scope(scope)
         subject, predicate = checked_str(subject, "subject"), checked_str(predicate, "predicate")
@@ -96,10 +95,10 @@ class Lookup:
         then = None if moment is None else moment.known_at
         now = self._context.clock() if then is None else then
         with self._context.snapshot() as connection:
-            for one in scope.visible():
-                topics = topics_in(connection, one.tenant, subject, predicate)
-                if topics and self._context.is_readable(one):
-                    rows = facts_of_slot(connection, names_of(one), topics)
+            for owner in scope.visible():
+                topics = topics_in(connection, owner.tenant, subject, predicate)
+                if topics and self._context.is_readable(owner):
+                    rows = facts_of_slot(connection, names_of(owner), topics)
                     if then is not None:
                         rows = believed_rows(connection, rows, then, self._context.is_single)
                     found += [cast(Fact, record_of(row, now)) for row in rows]
@@ -125,27 +124,27 @@ class Lookup:
         without: Sequence[str] = (),
         after: Place | None = None,
     ) -> list[Record]:
-        """Return the records that `scope` sees, kind by kind, oldest first.
+        """Return the records visible to `scope`, kind by kind, oldest first.
 
-        A tenant's facts that still wait for a second source or a confirmation are listed, too, as long as nothing
-        later in their slot says otherwise: their `status` is "provisional". `recall` and prompts leave them out.
+        A tenant's facts that still need a second source or a confirmation are listed too, as long as no later fact of
+        their slot contradicts them: their `status` is "provisional". `recall` and prompts leave them out.
 
         Args:
-            scope: who asks.
-            kinds: which, in this order.
-            hidden: also those that are superseded, revoked, expired or not in force at the time, and policies that
-                nobody has confirmed.
-            exact: only those of exactly this scope (a tenant's policies are those of its scope without a user; global
-                policies are of no scope).
-            limit: how many at most.
-            subject: only facts about it, whatever their predicate; case and spaces do not matter.
-            run: only what comes from this run (`Provenance.run`).
-            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
-            without: classes of sensitivity that are left out.
-            after: the last record of the page before, as (kind, :func:`created_at` in microseconds, id): the listing
-                begins behind that place, whether the record is still there or not. With `limit` it reads about as many
-                rows as it returns, not all of the scope.
+            scope: the scope of the caller.
+            kinds: the kinds to list, in this order.
+            hidden: also list records that are superseded, revoked, expired or not in force at the time, and unconfirmed
+                policies.
+            exact: list only records of exactly this scope (a tenant's policies belong to its scope without a user;
+                global policies belong to no scope).
+            limit: the maximum number.
+            subject: list only facts about it, whatever their predicate; case and spaces are ignored.
+            run: list only records from this run (`Provenance.run`).
+            as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
+            without: sensitivity classes to exclude.
+            after: the last record of the previous page, as (kind, :func:`created_at` in microseconds, id): the listing
+                continues after that place, whether or not the record still exists. With `limit` it reads about as many
+                rows as it returns, not the whole scope.
 
         Records that are damaged in the file are left out, and named in a
         :class:`~scrubjay.CorruptDataWarning`.
@@ -158,7 +157,7 @@ class Lookup:
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         most = None if limit is None else checked_count(limit, "limit")
         is_wanted, classes = _selection(subject, run), checked_without(without)
-        seen = [scope] if exact else scope.visible()
+        scopes = [scope] if exact else scope.visible()
         kinds = tuple(dict.fromkeys(kinds))
         begins = None if after is None else _checked_place(after, kinds)
         if begins is not None:
@@ -170,7 +169,7 @@ class Lookup:
             listed = _Listed(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
-                for row in _in_order(connection, kind, seen, exact, place, most, damaged):
+                for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
                     if len(found) == most:
                         break
                     try:
@@ -186,13 +185,13 @@ class Lookup:
 
 
 class _Listed:
-    """Which rows a listing has, as they were known at the time that is asked for.
+    """Decides which rows a listing contains, as they were known at the requested time.
 
     Args:
-        connection: of one state of the file.
-        context: of the memory.
-        moment: that is asked for; None: now.
-        hidden: also what was not in force.
+        connection: a connection to one snapshot of the file.
+        context: the context of the memory.
+        moment: the requested time; None: now.
+        hidden: whether rows that were not in force are listed too.
     """
 
     def __init__(
@@ -205,10 +204,10 @@ class _Listed:
         self._moment = Moment(now, now, None) if moment is None else moment
         self._past = None if moment is None else Past(connection, moment, context.is_single)
         self.now = now if self._past is None else self._past.now
-        """By which the records say whether they are planned, or over."""
+        """The time by which records are planned, or over."""
 
     def row(self, row: Row) -> Row | None:
-        """Return a row that is listed: in force, or would be if it were confirmed."""
+        """Return a row if it is listed: in force, or provisional and in force once it is confirmed."""
         if self._hidden:
             return row if self._past is None else self._past.known(row)
         if isinstance(row, FactRow) and row.status == "provisional":
@@ -219,7 +218,7 @@ class _Listed:
 
 
 class Place(NamedTuple):
-    """Where a page of a listing ended: behind which record."""
+    """The place after which a listing continues: that of the last record of a page."""
 
     kind: str
     created_at: int
@@ -228,16 +227,16 @@ class Place(NamedTuple):
 
 
 def created_at(record: Record) -> int:
-    """Return when a record was written, in microseconds since 1970: records of a kind are listed in this order."""
+    """Return when a record was written, in microseconds since 1970; the sort key of listings within a kind."""
     at = record.provenance.at if isinstance(record, Policy) else record.created_at
     assert at is not None
     return payload.microseconds(at)
 
 
-def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
-    if not isinstance(given, tuple) or len(given) != 3:
+def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> Place:
+    if not isinstance(after, tuple) or len(after) != 3:
         raise TypeError("after: expected the kind, time and id of a record")
-    place = Place(*given)
+    place = Place(*after)
     if place.kind not in kinds:
         raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
     if type(place.created_at) is not int or not isinstance(place.id, str):
@@ -248,15 +247,15 @@ def _checked_place(given: Sequence[Any], kinds: Sequence[str]) -> Place:
 def _in_order(
     connection: sqlite3.Connection,
     kind: str,
-    seen: Sequence[Scope],
+    scopes: Sequence[Scope],
     exact: bool,
     after: Place | None,
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
-    """Yield the rows of a kind that some scopes have, oldest first, behind a place; in parts, if there is a limit."""
+    """Yield the rows of a kind in some scopes, oldest first, after a place; in batches if there is a limit."""
     parts = []
-    for one in seen:
+    for one in scopes:
         tenant, user, agent = names_of(one)
         if kind == "policy" and not user and not agent:
             owners = "tenant = ?" if exact else "tenant IN ('', ?)"
@@ -279,7 +278,7 @@ def _rows_of(
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
-    """Yield the rows of one owner in their order."""
+    """Yield the rows of one owner in listing order."""
     if limit is None and after is None:
         rows: list[Row] = [*rows_where(connection, kind, owner, names, damaged=damaged)]
         rows.sort(key=lambda row: (row.created_at, row.id))
@@ -304,7 +303,7 @@ _PART = 256
 
 
 def _selection(subject: str | None, run: str | None) -> Callable[[Row], bool]:
-    """Return whether a row is about a subject and comes from a run; None: of any."""
+    """Return a predicate for rows about a subject and from a run; None: of any."""
     about = None if subject is None else normalised(checked_str(subject, "subject"))
     if run is not None:
         checked_str(run, "run")

@@ -1,7 +1,7 @@
-"""A memory in figures: counted by the database, so that what is read is as much as what is shown.
+"""An overview of a memory in figures, counted by the database, so that only the figures themselves are read.
 
-Nothing that is sealed is asked for. When a fact holds is JSON in its row (:func:`encoded_intervals`): its first and
-last edge are taken from that text by SQL; of rows with gaps between their edges, which are few, that text is read.
+No encrypted column is read. The intervals of a fact are JSON in its row (:func:`encoded_intervals`): SQL extracts the
+first and the last edge from the text; only the texts of rows with gaps between intervals, which are few, are read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LAST = (
     f"CASE WHEN {_NEVER} OR substr(holds, length(holds) - 5, 6) = 'null]]' THEN NULL ELSE "
     f"CAST(substr(holds, {_BEFORE_LAST} + 1, length(holds) - {_BEFORE_LAST} - 2) AS BIGINT) END"
 )
-"""When a fact begins to hold, and when it ceases to; NULL: never."""
+"""SQL for the times at which a fact begins and ceases to hold; NULL: never."""
 _HAS_GAPS = "instr(ifnull(holds, ''), '],[') > 0"
-# A row of format 1 has no such text (:func:`scrubjay.memory.ledger.statements.holds_of`).
+# Rows of format 1 have no intervals (:func:`scrubjay.memory.model.statements.holds_of`).
 _WAS_SUPERSEDED = "holds IS NULL AND status = 'superseded' AND created_at < updated_at"
 _STATUS = (
     f"CASE WHEN status <> 'active' THEN status WHEN {_LAST} <= ? THEN "
@@ -50,28 +50,29 @@ _EDGES: dict[str, tuple[tuple[str, str], ...]] = {
         ("updated_at", f" AND {_WAS_SUPERSEDED}"),
     ),
 }
-"""Kind -> columns that say when a record begins or ends, each with the condition for rows where it counts."""
+"""Kind -> columns with the times at which a record begins or ends, each with the condition for rows where it
+applies."""
 
 
 class Summary(NamedTuple):
-    """A memory in figures, and when it changed; times in microseconds since 1970, ascending."""
+    """Counts and times of changes of a memory; times in microseconds since 1970, ascending."""
 
     counts: dict[str, dict[str, int]]
-    """Kind -> status -> how many records, of all statuses."""
+    """Kind -> status -> number of records, for all statuses."""
     in_force: dict[str, int]
-    """Kind -> how many records are in force."""
+    """Kind -> number of records in force."""
     runs: int
     changed: list[int]
-    """When something began or ceased to be so."""
+    """Times at which a record began or ceased to be in force."""
     learned: list[int]
-    """When the memory was told something."""
+    """Times at which the memory learned something."""
 
 
 class Overview:
-    """Counts what scopes see.
+    """Counts the records visible to scopes.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
         known: returns the policies and preferences in force of a scope.
     """
 
@@ -81,18 +82,18 @@ class Overview:
 
     @classmethod
     def of(cls, memory: Any) -> Overview:
-        """Return that of a :class:`scrubjay.memory.Memory`."""
+        """Return the overview of a :class:`scrubjay.memory.Memory`."""
         return cls(memory._parts.context, memory.known)
 
     def summary(self, scope: Scope, limit: int) -> Summary:
-        """Return how many records a scope sees of each kind and status, and when they changed.
+        """Return the number of records visible to a scope by kind and status, and when they changed.
 
         Args:
-            scope: who asks; runs are those of exactly this scope.
-            limit: how many times of each list, the newest.
+            scope: the scope of the caller; runs are those of exactly this scope.
+            limit: the maximum length of each list of times; the newest are kept.
 
         Raises:
-            EncryptionError: the tenant's key cannot be had. What one that was destroyed sealed is as if erased.
+            EncryptionError: the tenant's key is unavailable. Rows whose key was destroyed count as erased.
         """
         checked_scope(scope)
         checked_count(limit, "limit", at_least=1)
@@ -125,10 +126,11 @@ class Overview:
 
 
 def _owners(scope: Scope) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield kinds, and conditions for their rows that a scope sees, each for other rows; kinds in their order."""
-    seen = [names_of(one) for one in scope.visible()]
+    """Yield (kind, condition, values) for disjoint sets of rows that together are visible to a scope, ordered by
+    kind."""
+    visible = [names_of(owner) for owner in scope.visible()]
     for kind in KINDS:
-        for tenant, user, agent in seen:
+        for tenant, user, agent in visible:
             if kind == "policy" and not user and not agent:
                 yield kind, "tenant IN ('', ?)", (tenant,)
             elif kind == "preference" and not agent:
@@ -169,7 +171,7 @@ def _n_in_force(
 def _edges(
     connection: sqlite3.Connection, kind: str, owner: str, names: tuple[str, ...], limit: int
 ) -> Iterator[int]:
-    """Yield the newest times at which records of an owner began or ceased to be so, and perhaps older ones."""
+    """Yield the newest times at which records of an owner began or ceased to be in force, and possibly older ones."""
     for edge, of_rows in _EDGES[kind]:
         found = connection.execute(
             f"SELECT DISTINCT edge FROM (SELECT {edge} AS edge FROM {KINDS[kind]} WHERE {owner}{of_rows}) AS e "

@@ -1,4 +1,4 @@
-"""The prompt of a question: what has to be followed, what is recalled, what was said last."""
+"""The prompt for a question: what must be followed, what is recalled, what was said last."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.names import RECALLED_KINDS, Floor, RecalledKind
 from scrubjay.memory.model.records import Known
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
+from scrubjay.memory.read.assembly_result import Assembled, Limits
 from scrubjay.memory.read.excerpts import Excerpts
-from scrubjay.memory.read.lines import Line, Summarise, dated, over_floor, overriding, summary_of
-from scrubjay.memory.read.pieces import Piece, Reserved
+from scrubjay.memory.read.prompt_lines import Line, Summarise, dated, over_floor, overriding, summary_of
+from scrubjay.memory.read.prompt_parts import Piece, Reserved
 from scrubjay.memory.read.recall import Recall
-from scrubjay.memory.read.recalled import RecalledHit
+from scrubjay.memory.read.recall_result import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns
 from scrubjay.payload import CreatedAt
@@ -29,11 +29,11 @@ _MAX_RESERVED = 1000
 
 
 class Prompts:
-    """Makes prompts from what a memory knows.
+    """Makes prompts from the records of a memory.
 
     Args:
-        context: of the memory.
-        rules, recall: of the same.
+        context: the context of the memory.
+        rules, recall: parts of the same memory.
     """
 
     def __init__(self, context: MemoryContext, rules: Rules, recall: Recall) -> None:
@@ -62,37 +62,39 @@ class Prompts:
         without: Sequence[str] = (),
         **options: Any,
     ) -> Assembled:
-        """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns.
+        """Return the prompt for a question: all policies and preferences in force, recalled memories, last turns.
 
         Args:
-            text: what memories are recalled for.
-            scope: who asks.
-            budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
-                least relevant first; policies and preferences never are.
+            text: the question for which memories are recalled.
+            scope: the scope of the caller.
+            budget_tokens: maximum of the whole prompt, counted by `count`. Over budget, whole recalled records are left
+                out, the least relevant first; policies and preferences never are.
             turns: the conversation, oldest first: events of a session, (author, text) pairs, or mappings with "role"
-                and "content". The last eight are summarised at the end of the prompt, and told to a rewriter that takes
-                a conversation.
-            k, kinds, options: of :meth:`recall`.
-            item_tokens: of one recalled record. Of a longer one the part that answers the question stands there
-                (:meth:`RecalledHit.snippet`), and its id is in `trace.excerpts`; one of which nothing useful would be
-                left is in `trace.dropped` as "over_item_cap".
-            turn_tokens: of the summary of recent turns.
-            count: tokens of a text; your model's tokenizer knows better than the default estimate.
-            line: what a prompt shows of a recalled hit (a template of yours: ``lambda hit: f"{hit.id}: {hit.text}"``);
-                by default its text, since when it is so, and its tier ("high", "standard", "low").
-            floor: how relevant the best record has to be for anything to go in: "low", "standard" or "high"; then what
-                is of "low" relevance goes in, too. What stays out is in `trace.dropped` as "below_floor". "none":
-                everything that was recalled goes in.
-            edges: place the most relevant records first and last, the least in the middle, where models read least.
-            summarise: what stands in place of the recent turns: a function of all turns that were given, as
-                (author, text), to one text. Of one that is over `turn_tokens` the first sentences are taken. If it
-                raises, the turns stand there, and `trace.degraded` says so.
-            as_of, known_at: the time that is asked for, as in :meth:`recall`; None: now.
-            without: classes of sensitivity that are left out, of policies and preferences, too; these are in
-                `trace.dropped` as "sensitive".
+                and "content". The last eight are abridged at the end of the prompt, and passed to a rewriter that
+                takes a conversation.
+            k, kinds, options: as for :meth:`recall`.
+            item_tokens: maximum of one recalled record. A longer one is replaced by the part that answers the
+                question (:meth:`RecalledHit.snippet`), and its id is in `trace.excerpts`; one of which nothing useful
+                would remain is in `trace.dropped` as "over_item_cap".
+            turn_tokens: maximum of the recent turns.
+            count: returns the number of tokens of a text; your model's tokenizer is more exact than the default
+                estimate.
+            line: returns the text of a recalled hit in the prompt (your own template: ``lambda hit: f"{hit.id}:
+                {hit.text}"``); by default its text, since when it is true, and its tier ("high", "standard", "low").
+            floor: the relevance that the best record needs for any to be included: "low", "standard" or "high"; if it
+                has it, records of "low" relevance are included too. Records left out are in `trace.dropped` as
+                "below_floor". "none": everything recalled is included.
+            edges: place the most relevant records first and last, the least relevant in the middle, where models read
+                least.
+            summarise: a function from all given turns, as (author, text), to one text that replaces the recent turns.
+                Of a text over `turn_tokens` the first sentences are used. If it raises, the turns are used, and
+                `trace.degraded` says so.
+            as_of, known_at: the requested time, as in :meth:`recall`; None: now.
+            without: sensitivity classes to exclude, of policies and preferences too; these are in `trace.dropped` as
+                "sensitive".
 
         The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
-        longer for a long conversation than for a short one. `.trace` says what went in, and what did not.
+        longer for a long conversation than for a short one. `.trace` says what was included, and what was not.
 
         Raises:
             BudgetError: policies and preferences alone are over the budget.
@@ -105,12 +107,12 @@ class Prompts:
                 raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
         least = checked_tier(floor, "floor")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
-        given = turns if isinstance(turns, (list, tuple)) else list(turns)
-        said = as_turns(given if summarise is not None else given[-N_TURNS:])
+        sequence = turns if isinstance(turns, (list, tuple)) else list(turns)
+        recent = as_turns(sequence if summarise is not None else sequence[-N_TURNS:])
         reserved, withheld = self._reserve(scope, as_of, known_at, without)
-        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
-        if said:
-            heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
+        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, recent)
+        if recent:
+            heard = Conversation(tuple((turn.author, turn.text) for turn in recent[-N_TURNS:]), summary or "")
             options.setdefault("conversation", heard)
         recalled = self._recall.recall(
             text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, without=without, **options
@@ -124,26 +126,26 @@ class Prompts:
         ranked = [Piece(hit.kind, hit.id, write(hit)) for hit in fitting]
         shorten = Excerpts(ranked, fitting, write)
         dropped = (*((hit.id, "below_floor") for hit in below), *((id, "sensitive") for id in withheld))
-        told = {"query": text, "recalled": recalled, "dropped": dropped, "reasons": reasons}
-        return arrange(reserved, ranked, said[-N_TURNS:], limits, summary, shorten, told)
+        details = {"query": text, "recalled": recalled, "dropped": dropped, "reasons": reasons}
+        return arrange(reserved, ranked, recent[-N_TURNS:], limits, summary, shorten, details)
 
     def _reserve(
         self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None, without: Sequence[str]
     ) -> tuple[Reserved, list[str]]:
-        """Lay out what is known, again only if it changed; and say what is left out by its class."""
+        """Return the reserved blocks, laid out anew only if they changed, and the ids excluded by sensitivity."""
         everything = self._rules.known(scope, as_of=as_of, known_at=known_at)
         if not isinstance(without, tuple) or without:
             known = self._rules.known(scope, as_of=as_of, known_at=known_at, without=without)
             if known is not everything:
-                ids = {one.id for one in known}
-                return _laid_out(known), [one.id for one in everything if one.id not in ids]
-        return self._kept(scope, everything), []
+                ids = {record.id for record in known}
+                return _laid_out(known), [record.id for record in everything if record.id not in ids]
+        return self._cached(scope, everything), []
 
-    def _kept(self, scope: Scope, known: Known) -> Reserved:
+    def _cached(self, scope: Scope, known: Known) -> Reserved:
         key = (scope.tenant, scope.user)
-        kept = self._reserved.get(key)
-        if kept is not None and kept[0] is known:
-            return kept[1]
+        cached = self._reserved.get(key)
+        if cached is not None and cached[0] is known:
+            return cached[1]
         reserved = _laid_out(known)
         if len(self._reserved) >= _MAX_RESERVED:
             self._reserved.clear()
@@ -153,13 +155,13 @@ class Prompts:
 
 def _laid_out(known: Known) -> Reserved:
     return Reserved(
-        tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
-        tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
+        tuple(Piece("policy", record.id, record.text, record.key) for record in known.policies),
+        tuple(Piece("preference", record.id, record.text, record.key) for record in known.preferences),
     )
 
 
 def _line_of(line: Line, hit: RecalledHit, overridden_by: str | None) -> str:
-    said = line(hit)
-    if not isinstance(said, str):
-        raise TypeError(f"line: expected a function that returns a str, got {type(said).__name__}")
-    return said if overridden_by is None else f"{said} [does not hold here: {overridden_by}]"
+    text = line(hit)
+    if not isinstance(text, str):
+        raise TypeError(f"line: expected a function that returns a str, got {type(text).__name__}")
+    return text if overridden_by is None else f"{text} [does not hold here: {overridden_by}]"

@@ -1,4 +1,4 @@
-"""Provenance: why a record is known, what was rejected."""
+"""Provenance: the history of a record, and rejected proposals."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.answers import Event, Rejection, Why
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.listing import checked_count
 
 
 class ProvenanceReader:
-    """Looks back on what happened to records.
+    """Reads the history of records.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
 
     def why(self, id: str, *, scope: Scope) -> Why | None:
-        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
+        """Return the provenance and history of a record, whatever its status; None if it is not visible to `scope`.
 
         >>> import tempfile
         >>> from scrubjay import Memory, Provenance
@@ -78,7 +78,7 @@ class ProvenanceReader:
             if not are_texts(record, what) or not are_texts(by, optional=True):
                 raise CorruptIndexError("an event of its log cannot be read")
         if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
-            raise CorruptIndexError("what it superseded or who observed it cannot be read")
+            raise CorruptIndexError("the facts it superseded or its observers cannot be read")
         return Why(
             record_of(row),
             tuple(
@@ -91,11 +91,11 @@ class ProvenanceReader:
         )
 
     def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
-        """Return what the gate refused in exactly this scope, newest first.
+        """Return the proposals that the gate rejected in exactly this scope, newest first.
 
         Args:
-            scope: whose proposals.
-            limit: how many at most.
+            scope: the scope of the proposals.
+            limit: the maximum number.
         """
         checked_scope(scope)
         checked_count(limit, "limit")
@@ -104,7 +104,7 @@ class ProvenanceReader:
         with self._context.reading() as connection:
             return rejections_of(connection, self._context.store.cipher, scope, limit)
 
-    def _detail(self, tenant: str, number: int, kept: Any) -> Any:
+    def _detail(self, tenant: str, number: int, sealed: Any) -> Any:
         return opened_in(
-            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), kept
+            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), sealed
         )

@@ -1,8 +1,8 @@
-"""Recall: one search over the facts and episodes that are in force, or were at another time, in scope, and over the
-notes beside them.
+"""Recall: one search over the facts and episodes of a scope that are in force, or were at another time, and over its
+notes.
 
-Provisional and expired records are not in the searched collection; of all others the documents say when they hold, and
-the search asks for a time. A hit's kind and id come from the document; its record is read when it is accessed.
+Provisional and expired records are not in the searched collection; the documents of all others have their intervals,
+and the search filters by a time. The kind and id of a hit come from the document; its record is read on access.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import rows_where
 from scrubjay.memory.ledger.statements import known_rows
 from scrubjay.memory.model.documents import holding, ids_of_documents
-from scrubjay.memory.model.making import record_of
 from scrubjay.memory.model.names import RECALLED_KINDS, RecalledKind
 from scrubjay.memory.model.records import Episode, Fact
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
-from scrubjay.memory.read.kept import KeptRecords
-from scrubjay.memory.read.moments import Moment, Past, moment_asked
-from scrubjay.memory.read.present import Present
-from scrubjay.memory.read.recalled import FoundRows, Recalled, RecalledHit
+from scrubjay.memory.read.recall_result import FoundRows, Recalled, RecalledHit
+from scrubjay.memory.read.row_cache import KeptRecords
+from scrubjay.memory.read.search_time import Present
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
@@ -36,16 +36,16 @@ from scrubjay.retrieval.trace import Trace
 from scrubjay.store.rows.scopes import names_of
 
 _FRESH = {"faded": {"$exists": False}}
-_NAMES = (b'"record":', b'"kind":', b'"faded":')  # that metadata hold: the first two always
+_NAMES = (b'"record":', b'"kind":', b'"faded":')  # in the metadata of documents; the first two always
 
 
 class Recall:
     """Searches the facts, episodes and notes of a memory.
 
     Args:
-        context: of the memory.
-        retriever: what the searches of facts and episodes run through.
-        notes: what was written to the index itself.
+        context: the context of the memory.
+        retriever: runs the searches of facts and episodes.
+        notes: the documents written to the index itself.
     """
 
     def __init__(self, context: MemoryContext, retriever: Retriever, notes: IndexNotes) -> None:
@@ -70,37 +70,36 @@ class Recall:
         conversation: Conversation | None = None,
         without: Sequence[str] = (),
     ) -> Recalled:
-        """Return the k facts, episodes and notes in force that have most to do with a question.
+        """Return the k facts, episodes and notes in force that are most relevant to a question.
 
         Args:
             text: the question.
-            scope: who asks. It sees what is its own and what is shared with it, and nothing else influences the result.
-            kinds: some of "fact", "episode" and "note". Notes are the documents of the index that the memory is in:
-                what :class:`scrubjay.Index`, adapters, servers and importers wrote to the same file.
-            k: how many at most.
-            task_type: of the episodes.
+            scope: the scope of the caller. Only its own records and those shared with it influence the result.
+            kinds: some of "fact", "episode" and "note". Notes are the documents of the index that contains the memory,
+                written to the same file by :class:`scrubjay.Index`, adapters, servers and importers.
+            k: the maximum number.
+            task_type: the task type of episodes.
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
-                confidence, task_type and outcome are there besides the caller's.
-            relevance: the least for each: "low", "standard" or "high" of :attr:`RecalledHit.relevance` ("none":
-                everything, as None), or bounds of similarity and coverage of your own (:class:`scrubjay.Relevance`).
-            query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
-            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
-                first. See :mod:`scrubjay.memory.read.moments`. Of notes those count for an earlier time that say that
-                they were created by then.
-            conversation: what was said before the question, for a retriever's rewriter that takes it.
-            without: classes of sensitivity that are left out; of notes, those whose metadata say `sensitivity`.
+                confidence, task_type and outcome are present beside the caller's.
+            relevance: the minimum for each hit: "low", "standard" or "high" of :attr:`RecalledHit.relevance` ("none"
+                or None: no minimum), or your own bounds of similarity and coverage (:class:`scrubjay.Relevance`).
+            query: all other options of a search (:class:`scrubjay.Query`); None: those of the retriever.
+            as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as they were known at this time; None: now. Such a search first reads the rows of the scope. See
+                :mod:`scrubjay.memory.read.time_axes`. For an earlier time, notes count that were created by then.
+            conversation: the turns before the question, for a rewriter of the retriever that takes them.
+            without: sensitivity classes to exclude; for notes, by `sensitivity` in their metadata.
 
-        Facts that have faded (:meth:`MemoryAdmin.sweep`) come after all others. Facts and notes are searched apart,
-        with the statistics of their own collections, and merged by similarity and BM25
-        (:func:`scrubjay.memory.read.index_notes.merged`); where a scope has no notes nothing is searched twice.
+        Facts that have faded (:meth:`MemoryAdmin.sweep`) come after all others. Facts and notes are searched
+        separately, with the statistics of their own collections, and merged by similarity and BM25
+        (:func:`scrubjay.memory.read.index_notes.merged`); in a scope without notes there is one search.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         checked_scope(scope)
         if isinstance(text, str) and text.isspace():
-            text = ""  # no question: nothing answers it
+            text = ""  # an empty question has no answers
         admitted = None if relevance is None else _admitting(relevance)
         if not isinstance(without, tuple) or without:
             filter = not_of(checked_without(without), filter)
@@ -130,7 +129,7 @@ class Recall:
         hits: Sequence[RetrievedHit]
         hits, n_damaged, may_have_faded = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")] if may_have_faded else []
-        if faded:  # rare: one more search, so that they do not displace facts that have not faded
+        if faded:  # rare: search again, so that they do not displace facts that have not faded
             hits = [*_readable(search(_FRESH))[0], *faded]
         if n_asked != k:
             hits = list({hit.metadata["record"]: hit for hit in reversed(hits)}.values())[::-1]
@@ -143,9 +142,7 @@ class Recall:
             n_damaged += n_lost
             hits = [one.hit for one in ranked if not one.is_note]
         if n_damaged:
-            reason = (
-                f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
-            )
+            reason = f"metadata_damaged: {n_damaged} memories found cannot be read and were left out"
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
         rows = FoundRows(self.kept, hits, scope)
 
@@ -164,7 +161,7 @@ class Recall:
         return Recalled(found, recalled)
 
     def _then(self, rows: FoundRows, id: str, moment: Moment) -> Fact | Episode | None:
-        """The record of a hit, if it was in force at another time."""
+        """Return the record of a hit if it was in force at another time."""
         row = rows.row(id)
         if row is None:
             return None
@@ -174,16 +171,16 @@ class Recall:
         return None if then is None else record_of(then, past.now)  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
-        """Return the ids of the records that were believed to be in force, and how many documents more they have."""
+        """Return the ids of the records believed to be in force, and the number of their documents beyond one each."""
         assert moment.known_at is not None
         ids: list[str] = []
         n_more = 0
         with self._context.snapshot() as connection:
             past = Past(connection, moment, self._context.is_single)
-            for one in scope.visible():
-                if not self._context.is_readable(one):
+            for owner in scope.visible():
+                if not self._context.is_readable(owner):
                     continue
-                names = names_of(one)
+                names = names_of(owner)
                 if "fact" in kinds:
                     for row in known_rows(
                         connection, names, moment.as_of, moment.known_at, self._context.is_single
@@ -203,16 +200,16 @@ class Recall:
         self._notes.close()
 
 
-@lru_cache(maxsize=1024)  # the present of a tenant lasts for many questions
+@lru_cache(maxsize=1024)  # many searches share the present moment of a tenant
 def _holding(moment: int) -> Filter:
-    """The condition for what holds at a time, compiled."""
+    """Return the compiled filter for documents that hold at a time."""
     return Filter(holding(moment))
 
 
 def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
-    """Return the hits whose metadata can be read, how many cannot, and whether any may have faded.
+    """Return the hits with readable metadata, the number of others, and whether any may have faded.
 
-    Nothing is parsed: what is damaged does not begin as metadata do, and a name that a value holds has its quotes
+    Nothing is parsed: damaged metadata do not begin like metadata, and in a value the quotes of such a name are
     escaped.
     """
     hits = list(found)
@@ -222,7 +219,7 @@ def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, b
 
 
 def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
-    """Return whether a hit has the least evidence."""
+    """Return a predicate for hits with at least the given evidence."""
     if isinstance(relevance, str):
         least = checked_tier(relevance, "relevance")
         return lambda hit: reaches(hit.relevance, least)
@@ -243,7 +240,7 @@ def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
 def _conditions(
     kinds: Sequence[str], task_type: str | None, filter: Mapping[str, Any] | None
 ) -> Iterator[Mapping[str, Any]]:
-    if kinds is RECALLED_KINDS and task_type is None:  # as nearly always
+    if kinds is RECALLED_KINDS and task_type is None:  # nearly always
         if filter is not None:
             yield filter
         return

@@ -1,8 +1,8 @@
 """Policies in force and preferences of a scope: a look-up, never a search.
 
-The answer is kept until something changes that it depends on: a policy, global or of the tenant, a preference of the
-tenant or the user (all are numbered by triggers in the schema, so it does not matter which process changed them), or
-the time at which one of them begins or ends.
+The answer is cached until something changes that it depends on: a policy, global or of the tenant, a preference of the
+tenant or the user (triggers of the schema number all of them, so changes of any process are noticed), or the time at
+which one of them begins or ends.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import as_row, opener, raw_rows_where, rows_where
 from scrubjay.memory.model.content import checked_str
-from scrubjay.memory.model.making import record_of
+from scrubjay.memory.model.precedence import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.records import Known, Policy, Record
+from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import Row
-from scrubjay.memory.model.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.moments import Moment, Past, moment_asked
+from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
 from scrubjay.payload import CreatedAt
 
 _MAX_KEPT = 10_000
@@ -31,7 +31,7 @@ _POLICIES = "tenant IN ('', ?) AND status = 'active' AND (effective_until IS NUL
 _PREFERENCES = (
     "tenant = ? AND user IN ('', ?) AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
 )
-# The entry ('', '') grows when global policies change, and when names are erased, and their stamps with them.
+# The entry ('', '') grows when global policies change, and when names, and their stamps with them, are erased.
 _STAMPS = (
     "SELECT tenant, user, version FROM memory_stamp WHERE (tenant = ? AND user IN ('', ?)) "
     "OR (tenant = '' AND user = '') ORDER BY tenant, user"
@@ -39,19 +39,19 @@ _STAMPS = (
 
 
 class _Kept(NamedTuple):
-    version: object  # of the rows: while it is the same none was written at all
+    version: object  # of the rows; unchanged while none is written
     stamps: list[tuple[str, str, int]]
-    since: int  # clocks may be set back
+    since: int  # guards against clocks that are set back
     until: int
     known: Known
-    made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
+    made: dict[str, tuple[Row, Record]]  # by id; records of unchanged rows are reused
 
 
 class Rules:
-    """What a scope has to follow, whatever is asked: its policies and preferences.
+    """The policies and preferences that a scope has to follow, whatever the question.
 
     Args:
-        context: of the memory.
+        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -68,21 +68,21 @@ class Rules:
         known_at: CreatedAt | None = None,
         without: Sequence[str] = (),
     ) -> Known:
-        """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
+        """Return all policies in force for the tenant and all preferences of the user, each ordered by key.
 
-        Nothing is ranked and nothing left out. A tenant's policy goes before a global one of its key, unless the global
-        one is mandatory; a user's preference before one of the whole tenant. ``known["refunds"].value`` is what a
-        program reads.
+        Nothing is ranked and nothing is left out. A tenant's policy overrides a global one with its key, unless the
+        global one is mandatory; a user's preference overrides one of the whole tenant. Programs read
+        ``known["refunds"].value``.
 
         Args:
-            scope: who asks.
-            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
-            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.read.moments`.
-            without: classes of sensitivity that are left out. What would hold instead of such a record does not come
-                in its place.
+            scope: the scope of the caller.
+            as_of: the time at which they must be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: as they were known at this time; None: now. See :mod:`scrubjay.memory.read.time_axes`.
+            without: sensitivity classes to exclude. A record that an excluded one overrides is not returned in its
+                place.
 
         Raises:
-            TypeError, ValueError: `scope` is not a Scope, a time is none, or `without` no sequence of classes.
+            TypeError, ValueError: `scope` is not a Scope, a time is invalid, or `without` is not a sequence of classes.
         """
         if not isinstance(without, tuple) or without:
             return _without(self.known(scope, as_of=as_of, known_at=known_at), checked_without(without))
@@ -95,31 +95,31 @@ class Rules:
             return Known((), ())
         key = (scope.tenant, self._user(scope))
         version = self._context.version()
-        kept = self._kept.get(key)
-        if kept is not None and kept.since <= now < kept.until:
-            if version is not None and kept.version == version:
-                return kept.known
+        cached = self._kept.get(key)
+        if cached is not None and cached.since <= now < cached.until:
+            if version is not None and cached.version == version:
+                return cached.known
             with self._context.reading() as connection:
-                if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
-                    self._kept[key] = kept._replace(version=version)
-                    return kept.known
+                if connection.execute(_STAMPS, key).fetchall() == cached.stamps:
+                    self._kept[key] = cached._replace(version=version)
+                    return cached.known
         with self._context.snapshot() as connection:
             stamps = connection.execute(_STAMPS, key).fetchall()
-            known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
+            known, until, made = _look_up(connection, key, now, {} if cached is None else cached.made)
         if len(self._kept) >= _MAX_KEPT:
             self.clear()
         self._kept[key] = _Kept(version, stamps, now, until, known, made)
         return known
 
     def _user(self, scope: Scope) -> str:
-        """Return the user whose preferences count: none if the user's key was destroyed."""
+        """Return the user whose preferences count; '' if the user's key was destroyed."""
         cipher = self._context.store.cipher
         if scope.user is None or (cipher.ring is not None and cipher.is_erased(scope.tenant, scope.user)):
             return ""
         return scope.user
 
     def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
-        """The same for another time, from the rows."""
+        """Return the answer for another time, from the rows."""
         assert moment is not None
         if not self._context.is_readable(Scope(scope.tenant)):
             return Known((), ())
@@ -145,12 +145,12 @@ class Rules:
             self._kept = (
                 {}
                 if tenant is None
-                else {key: kept for key, kept in self._kept.copy().items() if key[0] != tenant}
+                else {key: state for key, state in self._kept.copy().items() if key[0] != tenant}
             )
 
     def policies(self, tenant: str | Scope | None, key: str | None = None) -> list[Policy]:
-        """Return all versions of a tenant's policies (None: of the global ones), or of one key of them, of whatever
-        status, by key and version."""
+        """Return all versions of a tenant's policies (None: of the global ones), or those of one key, of any status,
+        by key and version."""
         name = EVERYWHERE if tenant is None else tenant_of(tenant).tenant
         condition, values = "tenant = ?", [name]
         if key is not None:
@@ -161,9 +161,9 @@ class Rules:
 
 
 def _without(known: Known, classes: frozenset[str]) -> Known:
-    """What is known without what is of some classes; the same object if there is none of them."""
-    policies = tuple(one for one in known.policies if one.sensitivity not in classes)
-    preferences = tuple(one for one in known.preferences if one.sensitivity not in classes)
+    """Return the records without some classes; the same object if nothing is excluded."""
+    policies = tuple(record for record in known.policies if record.sensitivity not in classes)
+    preferences = tuple(record for record in known.preferences if record.sensitivity not in classes)
     if len(policies) + len(preferences) == len(known):
         return known
     return Known(policies, preferences)
@@ -172,7 +172,7 @@ def _without(known: Known, classes: frozenset[str]) -> Known:
 def _look_up(
     connection: sqlite3.Connection, key: tuple[str, str], now: int, held: Mapping[str, tuple[Row, Record]]
 ) -> tuple[Known, int, dict[str, tuple[Row, Record]]]:
-    """What is in force now, until when nothing changes by itself, and the records by their rows."""
+    """Return what is in force now, the time until which time alone changes nothing, and the records by id."""
     tenant, user = key
     until = _NEVER
     made: dict[str, tuple[Row, Record]] = {}
@@ -185,7 +185,7 @@ def _look_up(
             old = held.get(found[0])
             if old is None or old[0] != found:
                 row = as_row(kind, found)
-                old = (row, record_of(open_row(row)))  # whose values are what was written from here on
+                old = (row, record_of(open_row(row)))  # checks that the values are what was written
             made[found[0]] = old
             yield old
 
@@ -199,6 +199,6 @@ def _look_up(
     for row, record in look("preference", _PREFERENCES + "ORDER BY user", (tenant, user, now)):
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        preferences[row.key] = record  # type: ignore[union-attr]  # the user's own after the tenant's
+        preferences[row.key] = record  # type: ignore[union-attr]  # the user's own overwrites the tenant's
     policies = prevailing(newest[tenant], newest[EVERYWHERE].values())
     return Known(tuple(policies), tuple(preferences[key] for key in sorted(preferences))), until, made

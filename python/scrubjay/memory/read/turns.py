@@ -1,4 +1,4 @@
-"""Turns of a conversation, in whatever form a caller has them."""
+"""Turns of a conversation, in any form that a caller has."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scrubjay.memory.ledger.trace import TraceEvent
-from scrubjay.memory.read.pieces import Turn
+from scrubjay.memory.read.prompt_parts import Turn
 
 N_TURNS = 8
-"""How many turns are looked at for the block of recent turns."""
+"""The number of last turns that the block of recent turns may contain."""
 
 
 def as_turns(turns: Iterable[Any]) -> list[Turn]:

@@ -1,1 +1,1 @@
-"""Runs of agents: sessions that write traces, replays that read them."""
+"""Runs of agents: sessions that write traces, and replays that read them."""

@@ -1,4 +1,4 @@
-"""Replay: the prompts of a run, made again from its trace."""
+"""Replay: the prompts of a run, rebuilt from its trace."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from scrubjay._native import Scope
 from scrubjay.errors import BudgetError
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.decoding import decoded
-from scrubjay.memory.read.assembled import Assembled, Limits
 from scrubjay.memory.read.assembly import arrange
-from scrubjay.memory.read.pieces import Piece, Reserved, Turn
+from scrubjay.memory.read.assembly_result import Assembled, Limits
+from scrubjay.memory.read.prompt_parts import Piece, Reserved, Turn
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.store.rows.decoding import integer
 
 
 @dataclass(frozen=True)
 class ReplayedPrompt:
-    """A prompt made again, and whether it is what the model was given, byte for byte."""
+    """A rebuilt prompt, and whether it equals the one given to the model, byte for byte."""
 
     seq: int
     turn: int
     assembled: Assembled | None
     """None if with another `count` its records do not fit at all."""
     faithful: bool
-    """False if another `count` was given than then, or retention has taken a turn that was in it."""
+    """False if another `count` was given than originally, or retention has deleted a turn that was in it."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,19 @@ class Replay:
     events: tuple[TraceEvent, ...]
 
     def prompts(self, count: Callable[[str], int] = count_roughly) -> list[ReplayedPrompt]:
-        """Make each prompt of the run again, by the same function from the same records; `count` as it was then.
+        """Rebuild each prompt of the run by the same function from the same records; pass the original `count`.
 
-        What was recalled is taken from the trace, so records that changed or were deleted since make no difference.
+        Recalled records are taken from the trace, so later changes or deletions of records make no difference.
         """
-        said = {event.seq: Turn(event.author, event.content) for event in self.events}
+        turn_of = {event.seq: Turn(event.author, event.content) for event in self.events}
         replayed = []
         for event in self.events:
             if event.kind != "prompt":
                 continue
             prompt = decoded(f"prompt {event.seq} of run {self.run_id!r}", None, partial(_read, event.data))
-            turns = [said[seq] for seq in prompt.turns if seq in said]
+            turns = [turn_of[seq] for seq in prompt.turns if seq in turn_of]
             try:
-                made = arrange(
+                assembled = arrange(
                     prompt.reserved,
                     prompt.memories,
                     turns,
@@ -59,9 +59,9 @@ class Replay:
                     prompt.summary,
                 )
             except BudgetError:
-                made = None
-            faithful = made is not None and made.sha256 == prompt.sha256
-            replayed.append(ReplayedPrompt(event.seq, event.turn, made, faithful))
+                assembled = None
+            faithful = assembled is not None and assembled.sha256 == prompt.sha256
+            replayed.append(ReplayedPrompt(event.seq, event.turn, assembled, faithful))
         return replayed
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Replay:
 
 
 class _Prompt(NamedTuple):
-    """What a trace keeps of a prompt (see `session.prompt_data`)."""
+    """The recorded data of a prompt (see `session.prompt_data`)."""
 
     reserved: Reserved
     memories: list[Piece]
@@ -80,17 +80,17 @@ class _Prompt(NamedTuple):
 
 
 def _read(data: Mapping[str, Any]) -> _Prompt:
-    pieces = {name: [_piece(one) for one in given] for name, given in data["pieces"].items()}
+    pieces = {name: [_piece(fields) for fields in items] for name, items in data["pieces"].items()}
     reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
     summary = data.get("summary")  # absent in prompts that earlier releases recorded
     if not isinstance(summary, (str, type(None))):
-        raise TypeError("a summary that is no text")
+        raise TypeError("the summary is not a text")
     return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
 
 
-def _piece(given: Any) -> Piece:
-    piece = Piece(*given)
+def _piece(fields: Any) -> Piece:
+    piece = Piece(*fields)
     if not all(isinstance(text, str) for text in piece):
-        raise TypeError("a record in the prompt that is no text")
+        raise TypeError("a record in the prompt is not a text")
     return piece

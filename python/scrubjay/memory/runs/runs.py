@@ -1,11 +1,11 @@
-"""Runs of agents: sessions that write them, replays that read them."""
+"""Runs of agents: sessions that write them, and replays that read them."""
 
 from __future__ import annotations
 
 from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
-from scrubjay.memory.ledger.drafts import check_run_id
+from scrubjay.memory.ledger.event_drafts import check_run_id
 from scrubjay.memory.ledger.trace import TraceEvent, Traces
 from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.prompts import Prompts
@@ -17,8 +17,8 @@ class Runs:
     """The runs of a memory.
 
     Args:
-        traces: of the file.
-        gate, prompts: of the memory.
+        traces: the traces of the file.
+        gate, prompts: parts of the memory.
     """
 
     def __init__(self, traces: Traces, gate: Gate, prompts: Prompts) -> None:
@@ -30,17 +30,17 @@ class Runs:
         """Begin a run, or continue one of any process: events in, prompts out.
 
         Args:
-            scope: whose run it is; only exactly this scope sees it.
+            scope: the scope of the run; only exactly this scope sees it.
             run_id: its name, unique within the scope.
             retention: how long events are kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
         """
         return Session(self, scope, run_id, retention)
 
     def replay(self, run_id: str, scope: Scope) -> Replay:
-        """Return a run from its trace: its events, and each of its prompts made again.
+        """Return a run from its trace: its events, and each of its prompts rebuilt.
 
         Args:
-            run_id: of the run.
+            run_id: the name of the run.
             scope: its exact scope.
 
         Raises:
@@ -60,13 +60,13 @@ class Runs:
     def find_in_traces(
         self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100
     ) -> list[tuple[str, TraceEvent]]:
-        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics.
+        """Return (run id, event) for events of exactly this scope that contain `text`, newest first; for forensics.
 
         Args:
-            text: looked for as it stands.
-            scope: exactly this one's runs.
-            run_id: only of this run.
-            limit: how many at most.
+            text: a substring; case is ignored.
+            scope: the exact scope of the runs.
+            run_id: search only this run.
+            limit: the maximum number.
         """
         checked_scope(scope)
         if isinstance(limit, bool) or not isinstance(limit, int):

@@ -1,7 +1,7 @@
 """A session: one run of an agent, which another process can continue.
 
 Everything durable is in the trace; a session object holds only scratch state and the envelope of a prompt whose
-answer is pending. So any process may continue a run by its id.
+answer is pending. Any process may therefore continue a run by its id.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
-from scrubjay.memory.ledger.drafts import Draft, check_run_id
+from scrubjay.memory.ledger.event_drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import CONVERSATION, DAY_US, RETENTION_DAYS, State, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.model.names import Retention
-from scrubjay.memory.read.assembled import Assembled
+from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
@@ -34,28 +34,28 @@ Self = TypeVar("Self", bound="Session")
 
 
 class Remembering(Protocol):
-    """What a session needs of the memory that it belongs to."""
+    """The part of a memory that a session needs."""
 
     @property
     def traces(self) -> Traces:
-        """Where events go."""
+        """The traces to which events are appended."""
         ...
 
     def propose(
         self, candidate: Candidate | Mapping[str, Any] | str, *, scope: Scope, source: Provenance | str
     ) -> Outcome:
-        """Let the gate decide."""
+        """Propose a candidate to the gate."""
         ...
 
     def assemble(
         self, text: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
     ) -> Assembled:
-        """Return the prompt of a query."""
+        """Return the prompt for a query."""
         ...
 
 
 class _Recent(NamedTuple):
-    """The last turns of a run as they were in one state of it, from when to when (microseconds since 1970)."""
+    """The last turns of a run in one of its states, and the time for which they are valid (microseconds since 1970)."""
 
     state: State
     turns: tuple[TraceEvent, ...]
@@ -65,19 +65,19 @@ class _Recent(NamedTuple):
 
 @guarded
 class Session:
-    """One run: events in, prompts out. Made by `Memory.session`; usable from several threads.
+    """One run: events in, prompts out. Made by `Memory.session`. Thread-safe.
 
     Args:
-        memory: where it belongs.
-        scope: whose run it is; only exactly this scope sees it.
+        memory: the memory of the run.
+        scope: the scope of the run; only exactly this scope sees it.
         run_id: its name. An existing run is continued.
         retention: how long new events are kept, a name in :data:`RETENTION_DAYS`.
 
-    A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
-    :meth:`close` (or leaving a `with` block) records one that nothing followed. It is recorded with the texts of all
-    records in it, as they were: they stay in the trace until its retention ends or the scope is forgotten, even if a
-    record is deleted later. What was deleted or forgotten before the prompt is recorded is not brought back: then it
-    is not recorded.
+    A prompt is recorded together with the event that follows it, in one transaction, so that requesting one waits for
+    no disk; :meth:`close` (or leaving a `with` block) records one that nothing followed. It is recorded with the
+    texts of all its records as they were: they stay in the trace until its retention ends or the scope is forgotten,
+    even if a record is deleted later. If something visible to the scope is deleted or forgotten before the prompt is
+    recorded, the prompt is not recorded, so that nothing deleted is brought back.
 
     >>> import tempfile
     >>> from scrubjay.memory import Memory
@@ -107,14 +107,12 @@ class Session:
         self.scope = scope
         self.run_id = run_id
         self.scratch: dict[str, Any] = {}
-        """Anything, for as long as this object lives. Never written anywhere."""
+        """Arbitrary values, for the lifetime of this object. Never written anywhere."""
         self._memory = memory
         self._retention = retention
-        # Prompts, the turns in them, when, and the last deletion before that.
+        # Prompt, numbers of its turns, time, and the number of the last deletion event before it.
         self._pending: list[tuple[Assembled, list[int], int, int]] = []
-        self._lock = (
-            threading.RLock()
-        )  # appending calls the memory's clock and key provider, which may come here
+        self._lock = threading.RLock()  # append calls the memory's clock and key provider, which may re-enter
         self._is_writing = False
         self._recent: _Recent | None = None
         renew_in_children(self, "_lock")
@@ -140,7 +138,7 @@ class Session:
         return self.append("model", content, **options)
 
     def tool(self, content: str, **options: Any) -> TraceEvent:
-        """Append what a tool was asked or answered; name it with `author`.
+        """Append a tool's input or output; name the tool with `author`.
 
         Args:
             content: what was said.
@@ -163,14 +161,15 @@ class Session:
             kind: "user", "model", "tool" or any other name of up to 64 of a-z, 0-9 and _; "prompt" and "retraction" are
                 written by :meth:`assemble` and :meth:`retract`.
             content: what was said.
-            author: who said it; by default the kind.
-            data: JSON that a program wants to keep with it.
+            author: the speaker; by default the kind.
+            data: JSON to store with it.
             at: when it happened; by default now.
         """
         return self.extend([{"kind": kind, "content": content, "author": author, "data": data, "at": at}])[0]
 
     def extend(self, events: Iterable[Mapping[str, Any]]) -> list[TraceEvent]:
-        """Append several events in one transaction, all or none; each a mapping with what :meth:`append` takes."""
+        """Append several events in one transaction, all or none; each a mapping with the arguments of
+        :meth:`append`."""
         drafts = []
         for position, event in enumerate(events):
             try:
@@ -180,7 +179,7 @@ class Session:
         return self._write(drafts)
 
     def retract(self, seq: int, why: str = "") -> TraceEvent:
-        """Take an event back: it stays in the trace, and is left out of prompts to come and of what is distilled.
+        """Retract an event: it stays in the trace, and is left out of later prompts and of distillation.
 
         Args:
             seq: the number of the event.
@@ -201,7 +200,7 @@ class Session:
         with self._lock:
             if self._is_writing:
                 raise StoreError(
-                    "this session is in the middle of appending, which called what called it again"
+                    "this session is already appending: the memory's clock or key provider called it again"
                 )
             pending = [_prompt_draft(*prompt) for prompt in self._pending]
             if not pending and not drafts:
@@ -219,10 +218,10 @@ class Session:
         return written
 
     def position(self, event: TraceEvent) -> int:
-        """Return the place of an event among the turns of the conversation, which prompts and tools are not counted in.
+        """Return the position of an event among the turns of the conversation, not counting prompts and tools.
 
         Args:
-            event: of this run.
+            event: an event of this run.
         """
         return self._memory.traces.position(self.scope, self.run_id, event.seq)
 
@@ -246,14 +245,14 @@ class Session:
         steps: Sequence[str] = (),
         artifacts: Sequence[str] = (),
     ) -> Outcome:
-        """Note that a task was completed: an episode, with this run as its source.
+        """Record a completed task: an episode, with this run as its source.
 
         Args:
             summary: what was done.
             outcome: how it ended.
-            task_type: a name that alike tasks share.
+            task_type: a name shared by similar tasks.
             steps: what was done, in order.
-            artifacts: what came of it.
+            artifacts: the results.
         """
         return self.propose(EpisodeCandidate(summary, outcome, task_type, tuple(steps), tuple(artifacts)))
 
@@ -266,57 +265,59 @@ class Session:
         return 0 if run is None else run.n_turns
 
     def events(self) -> list[TraceEvent]:
-        """Return everything that was appended and is not past its retention, in order."""
+        """Return all events within their retention, in order."""
         return self._memory.traces.events(self.scope, self.run_id)
 
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
-        """Return the last n turns of the conversation, oldest first, without those that were retracted."""
+        """Return the last n turns of the conversation, oldest first, without retracted ones."""
         checked_count(n, "n")
         return self._read_recent(n)[0]
 
     def _read_recent(self, n: int) -> tuple[list[TraceEvent], int | None]:
-        """Return the last n turns, and when something of what was read is past its retention."""
+        """Return the last n turns, and when the first of the events read reaches the end of its retention."""
         kinds = (*CONVERSATION, "retraction")
         found, until = self._memory.traces.tail_until(self.scope, self.run_id, n, kinds)
-        if any(event.kind == "retraction" for event in found):  # it comes after what it takes back
+        if any(event.kind == "retraction" for event in found):  # it follows the event that it retracts
             found, until = self._memory.traces.tail_until(self.scope, self.run_id, 2 * n, kinds)
-        # A list, since a damaged file may give what has no hash.
-        gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
-        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:], until
+        # A list, because a damaged file may contain unhashable values.
+        retracted = [event.data.get("retracts") for event in found if event.kind == "retraction"]
+        turns = [event for event in found if event.kind in CONVERSATION and event.seq not in retracted]
+        return turns[-n:], until
 
     def _turns_now(self) -> Sequence[TraceEvent]:
-        """Return the last turns for a prompt: those that were read last and what was said here since, unless somebody
-        else appended or deleted something, or the first of them is past its retention."""
+        """Return the last turns for a prompt: the cached ones, unless another writer appended or deleted something,
+        or the first of them has reached the end of its retention."""
         traces = self._memory.traces
         state, now = traces.state(self.scope, self.run_id), traces.clock()
-        kept = self._recent
-        if state is not None and kept is not None and kept.state == state and kept.since <= now < kept.until:
-            return kept.turns
+        last = self._recent
+        if state is not None and last is not None and last.state == state and last.since <= now < last.until:
+            return last.turns
         turns, until = self._read_recent(N_TURNS)
-        if state is not None:  # which was read first: what came since is of a later one
+        if state is not None:  # read before the turns: later events belong to a later state
             self._recent = _Recent(state, tuple(turns), now, _NEVER if until is None else until)
         return turns
 
     def _heard(self, written: Sequence[TraceEvent], n_unseen: int, now: int) -> None:
-        """Add to the last turns what was written here, `n_unseen` events before it, at `now` or later."""
-        kept, self._recent = self._recent, None
-        if kept is None or not written or written[0].seq != kept.state.n_events + n_unseen + 1:
-            return  # somebody else wrote, too
+        """Update the cached turns with events written here, after `n_unseen` others of this write, at `now` or
+        later."""
+        last, self._recent = self._recent, None
+        if last is None or not written or written[0].seq != last.state.n_events + n_unseen + 1:
+            return  # another writer wrote as well
         if any(event.kind == "retraction" for event in written):
             return
-        turns = (*kept.turns, *(event for event in written if event.kind in CONVERSATION))[-N_TURNS:]
+        turns = (*last.turns, *(event for event in written if event.kind in CONVERSATION))[-N_TURNS:]
         days = RETENTION_DAYS[self._retention]
-        until = kept.until if days is None else min(kept.until, now + days * DAY_US)
-        state = kept.state._replace(n_events=written[-1].seq)
-        self._recent = _Recent(state, turns, kept.since, until)
+        until = last.until if days is None else min(last.until, now + days * DAY_US)
+        state = last.state._replace(n_events=written[-1].seq)
+        self._recent = _Recent(state, turns, last.since, until)
 
     def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:
         """Return the prompt of this turn, as `Memory.assemble` does, with this run's last turns; it is recorded.
 
         Args:
-            query: what memories are recalled for; by default what the user said last.
-            budget_tokens: of the whole prompt.
-            options: further ones of `Memory.assemble`.
+            query: the question for which memories are recalled; by default what the user said last.
+            budget_tokens: maximum of the whole prompt.
+            options: further options of `Memory.assemble`.
 
         Raises:
             ValueError: there is no query, because the user has not said anything.
@@ -327,19 +328,19 @@ class Session:
         if query is None:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
             if query is None:
-                raise ValueError("query: expected a str, as the user has said nothing in this run yet")
-        made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
+                raise ValueError("query: expected a str, because the user has not said anything in this run")
+        assembled = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
         with self._lock:
             seqs = [turn.seq for turn in turns]
-            self._pending.append((made, seqs, self._memory.traces.clock(), deletion))
-        return made
+            self._pending.append((assembled, seqs, self._memory.traces.clock(), deletion))
+        return assembled
 
     def flush(self) -> None:
         """Record a prompt that no event followed."""
         self._write([])
 
     def close(self) -> None:
-        """The same; the run stays, and may be gone on with."""
+        """Do the same; the run stays, and may be continued."""
         self.flush()
 
     def __enter__(self: Self) -> Self:
@@ -354,13 +355,13 @@ class Session:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
 
 
-def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
+def _prompt_draft(assembled: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
     known = {
-        name: said
-        for name, said in made.reserved.encoded.items()
-        if made.pieces.get(name) is getattr(made.reserved, name)
+        name: data
+        for name, data in assembled.reserved.encoded.items()
+        if assembled.pieces.get(name) is getattr(assembled.reserved, name)
     }
-    return Draft.of_prompt(prompt_data(made, seqs, known), at, deletion, known)
+    return Draft.of_prompt(prompt_data(assembled, seqs, known), at, deletion, known)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:
@@ -378,8 +379,8 @@ def _draft(event: Mapping[str, Any]) -> Draft:
 
 
 def prompt_data(made: Assembled, seqs: Sequence[int], known: Collection[str] = ()) -> dict[str, Any]:
-    """Return what a trace keeps of a prompt: every record that is in it, as it was, so that it can be made again.
-    Pieces that are `known` as JSON stay as they are."""
+    """Return the recorded data of a prompt: every record in it, as it was, so that the prompt can be rebuilt. Pieces
+    that are `known` as JSON stay as they are."""
     return {
         "pieces": {
             name: pieces if name in known else [list(piece) for piece in pieces]

@@ -1,8 +1,9 @@
-"""The digest of a scope's rows: a keyed multiset hash, whatever store holds the rows.
+"""The digest of a scope's rows: a keyed multiset hash, used by every kind of store.
 
-Each sealed value opens only in its table, row and column, so its 16-byte tag represents it. The digest of a scope is
-the sum, modulo 2**128, of a pseudorandom function of the tags of all its values (texts, payloads, vectors) and of what
-is plain and matters (when a document expires), so a write adds new rows and subtracts removed ones.
+Each sealed value can be opened only in its table, row and column, so its 16-byte tag represents it. The digest of
+a scope is the sum, modulo 2**128, of a pseudorandom function of the tags of all its values (texts, payloads,
+vectors) and of plain values that matter (when a document expires), so a write adds new rows and subtracts removed
+ones.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from scrubjay.store.rows.sealed import frame
 
 _TAG = -BLOCK_BYTES
 _NUMBER_BYTES = 8
-_Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it
+_Values = tuple[int | None, Sequence[bytes | None]]  # expiry of a row, and its sealed values
 
 
 class ScopeDigest(NamedTuple):
-    """What is sealed of a scope."""
+    """The digest of a scope."""
 
     total: int = 0
-    """Of all rows."""
+    """Sum over all rows."""
     image: int = 0
-    """The version of the newest image; 0: there is none."""
+    """The version of the newest image; 0: no image."""
     recent: int = 0
-    """Of the rows and tombstones that came after the image."""
+    """Sum over the rows and tombstones after the image."""
 
     def to_bytes(self) -> bytes:
-        """Return what is sealed."""
+        """Return the bytes to seal."""
         return (
             self.total.to_bytes(BLOCK_BYTES, "little")
             + self.recent.to_bytes(BLOCK_BYTES, "little")
@@ -39,7 +40,7 @@ class ScopeDigest(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ScopeDigest:
-        """Return what :meth:`to_bytes` was asked of."""
+        """Return the digest from the result of :meth:`to_bytes`."""
         number = int.from_bytes
         return cls(
             number(data[:BLOCK_BYTES], "little"),
@@ -49,17 +50,17 @@ class ScopeDigest(NamedTuple):
 
 
 def around_scope(table: str, names: Sequence[str], version: int, documents: int, vectors: int) -> bytes:
-    """Return what is authenticated with the digest of a scope."""
+    """Return the associated data of a scope's digest."""
     return frame("digest", table, *names, f"{version} {documents} {vectors}")
 
 
 def open_digest(
     box: Box, table: str, names: Sequence[str], version: int, documents: int, vectors: int, sealed: Any
 ) -> ScopeDigest:
-    """Return the digest of a scope, whose documents are in this table.
+    """Decrypt the digest of a scope; `table` is the table of its documents.
 
     Raises:
-        CorruptIndexError: it is missing, or of another state of the scope.
+        CorruptIndexError: it is missing, or belongs to another state of the scope.
     """
     if sealed is None and not documents:
         return ScopeDigest()
@@ -69,7 +70,7 @@ def open_digest(
             raise CorruptIndexError("missing")
         return ScopeDigest.from_bytes(box.open(around, sealed))
     except CorruptIndexError:
-        raise mismatch(names, "its digest is not that of this state") from None
+        raise mismatch(names, "its digest does not match its state") from None
 
 
 def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
@@ -79,19 +80,19 @@ def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
         f"tenant {tenant!r}" + (f", user {user!r}" if user else "") + (f", agent {agent!r}" if agent else "")
     )
     return CorruptIndexError(
-        f"{whose}: {what}: sealed rows were put back or taken out in the file; restore a backup, or let "
-        "index.admin.encrypt(tenant, accept=True) take what is there"
+        f"{whose}: {what}: sealed rows were rolled back or removed in the file; restore a backup, or "
+        "accept the stored rows with index.admin.encrypt(tenant, accept=True)"
     )
 
 
 def block(value: object) -> bytes:
-    """Return the tag of a sealed value; of what was written by something else anything of the same size."""
+    """Return the tag of a sealed value; for a value that Scrubjay did not write, any bytes of the same size."""
     tag = value[_TAG:] if isinstance(value, bytes) else b"?"
     return tag if len(tag) == BLOCK_BYTES else tag.ljust(BLOCK_BYTES, b"\0")
 
 
 def row_blocks(box: Box, seq: int, expires_at: int | None, values: Iterable[Any]) -> bytes:
-    """Return what a row adds to the digest of its scope; `values` are sealed, or None."""
+    """Return what a row contributes to the digest of its scope; `values` are sealed, or None."""
     blocks = b"".join([block(value) for value in values if value is not None])
     return blocks if expires_at is None else blocks + box.block(("expires", seq, expires_at))
 
@@ -102,13 +103,14 @@ def changed(
     changes: Iterable[tuple[int, int, bytes | _Values]],
     tombstones: Iterable[tuple[int, Any]],
 ) -> ScopeDigest:
-    """Return the digest of a scope after rows came and went.
+    """Return the digest of a scope after rows were added and removed.
 
     Args:
         box: the tenant's data key.
         was: the digest before.
-        changes: 1 or -1, number, and blocks of each row (or what :func:`row_blocks` makes them of).
-        tombstones: number and id of each document that was deleted.
+        changes: 1 or -1, the number, and the blocks of each row (or the arguments of :func:`row_blocks` for
+            them).
+        tombstones: number and id of each deleted document.
     """
     early: dict[int, list[bytes]] = {1: [], -1: []}
     late: dict[int, list[bytes]] = {1: [], -1: []}

@@ -1,42 +1,42 @@
-"""Keys, sealed byte strings, and what encryption promises.
+"""Keys, sealed byte strings, and the guarantees of encryption.
 
-Each encrypted tenant has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table `data_key`
-of a file, or the row of the tenant's home in a database, keeps it wrapped by the tenant's *master key*, which only the
-provider knows. Texts, payloads, vectors and
-images are sealed with the data key by AES-256-GCM. A new master key therefore costs one row
-(:mod:`scrubjay.store.sqlite.rekeying`), and destroying the master key destroys everything of the tenant, in the file
-and in all its copies. "The file" below is the tables of the database as well. Where the provider has a key store each
-user has a key of their own besides (:mod:`scrubjay.store.keys.user_keys`), and everything below about values holds for
-those that it seals.
+Each encrypted tenant has a *data key*: 32 random bytes, drawn when the tenant is first written to. It is stored
+wrapped by the tenant's *master key*, which only the provider knows, in the table `data_key` of a file or the row
+of the tenant's home in a database. Texts, payloads, vectors and images are sealed with the data key by
+AES-256-GCM. A new master key therefore costs one row (:mod:`scrubjay.store.sqlite.rekeying`), and destroying the
+master key destroys everything of the tenant, in the file and in all its copies. "The file" below includes the
+tables of a database. If the provider has a key store, each user also has a key of their own
+(:mod:`scrubjay.store.keys.user_keys`), and everything below about values holds for those that it seals.
 
     sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
 
-FF begins no UTF-8 text, no JSON and no image, so sealed and clear bytes cannot be mistaken for each other (clear bytes
-that begin with FF get the prefix FF 00). The associated data - tenant, scope, table, row, column - is authenticated
-with the bytes. Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough to matter
-(2**-32).
+No UTF-8 text, JSON or image begins with FF, so sealed and plain bytes cannot be mistaken for each other (plain
+bytes that begin with FF get the prefix FF 00). The associated data - tenant, scope, table, row, column - is
+authenticated with the bytes. Random nonces allow 2**32 sealed values per data key before a repetition becomes
+likely enough to matter (2**-32).
 
-**What encryption promises.** The attacker reads and writes the file and its copies, and knows no key.
+**What encryption guarantees.** The attacker reads and writes the file and its copies, and knows no key.
 
-- Texts, metadata, vectors, questions in feedback, what memory keeps of a tenant with a key, and images are unreadable.
-- A value that was changed, or moved to another row, column, scope or tenant, is refused.
-- A plain row, or a plain file in the place of an encrypted one, is refused for every tenant for which the provider
+- Texts, metadata, vectors, queries in feedback, the records of memory and images of a tenant with a key are
+  unreadable.
+- A value that was changed, or moved to another row, column, scope or tenant, is rejected.
+- A plain row, or a plain file in place of an encrypted one, is rejected for every tenant for which the provider
   gives a key. The exception is `encryption="mixed"`, until `Admin.encrypt` has finished.
-- Rows that were put back, rows that were taken out and vectors that were deleted do not agree with the digest of their
-  scope (:mod:`scrubjay.store.sqlite.digests`): a partition that is read from rows is refused, an old image is not used,
-  and `Admin.check` reports them. The same holds for rows of memory and feedback, in `Admin.check`.
+- Rows that were rolled back, removed rows and deleted vectors do not match the digest of their scope
+  (:mod:`scrubjay.store.sqlite.digests`): loading the partition from rows fails, an old image is not used, and
+  `Admin.check` reports them. For rows of memory and feedback `Admin.check` reports the same.
 - Once the key is destroyed nothing of the tenant can be read, in the file and in all its copies.
 
-**What it does not promise.** Ids, names of tenants, users, agents, authors and runs, keys of policies and preferences,
-times, statuses, reasons, numbers and sizes are readable. The log of what happened to records is sealed, but can be cut.
-A whole tenant (its data key, all its scopes and digests), a whole scope with its digest and version, or a whole file
-that was put back to an earlier state is not noticed: the file holds no clock that the attacker cannot turn back. A
-scope, or a table of memory, that was emptied together with its digest looks erased. A tenant that an older version
-encrypted has no digests until its first write, or `Admin.encrypt`; a copy from that time can be put back, unless
-`encryption="strict"` demands digests. A call of `Admin.encrypt` that was cut short takes what is plain when it goes on.
-A partition that is read from its image takes the times at which documents expire from the rows, unverified.
-Documents that are read one by one (`get`, `list`) are authenticated one by one, not against the digest. The index in
-memory is in the clear, and so are swap and core dumps.
+**What it does not guarantee.** Ids, names of tenants, users, agents, authors and runs, keys of policies and
+preferences, times, statuses, reasons, numbers and sizes are readable. The log of changes to records is sealed,
+but can be truncated. Restoring an earlier state of a whole tenant (its data key, all its scopes and digests), of
+a whole scope with its digest and version, or of a whole file is not detected: the file holds no clock that the
+attacker cannot turn back. A scope, or a table of memory, that was emptied together with its digest looks erased.
+A tenant that an older version encrypted has no digests until its first write, or `Admin.encrypt`; a copy from
+that time can be restored undetected, unless `encryption="strict"` requires digests. An interrupted call of
+`Admin.encrypt` accepts plain rows when it is resumed. A partition loaded from its image takes the expiry times of
+documents from the rows, unverified. Documents that are read one by one (`get`, `list`) are authenticated one by
+one, not against the digest. The index in memory is plaintext, and so are swap and core dumps.
 """
 
 from __future__ import annotations
@@ -64,25 +64,26 @@ if TYPE_CHECKING:
     from scrubjay.keystores import KeyStore
 
 KeyProvider = Callable[[str], "bytes | None"]
-"""Gives a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left. If it
-has an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well
+"""Returns a tenant's key. If it has a method `destroy(tenant)`, that is called once nothing of a tenant is left.
+If it has an attribute `users`, a :class:`scrubjay.keystores.KeyStore`, every user has a key of their own as well
 (:mod:`scrubjay.store.keys.user_keys`)."""
 
 BLOCK_BYTES = 16
-"""What a digest adds up."""
+"""The size of the summands of a digest."""
 WHOLE, COUNTED = 1, 2
-"""Marks of a data key, authenticated with it: nothing of the tenant is plain; every scope has a digest."""
+"""Marks of a data key, authenticated with it. WHOLE: nothing of the tenant is plain; COUNTED: every scope has a
+digest."""
 _MARKS = (b"mixed", b"whole", b"mixed, counted", b"whole, counted")
 
 MODES = ("mixed", "sealed", "strict")
-"""What a tenant with a key demands of the file, see `Index.open`."""
+"""What the file must provide for a tenant with a key; see `Index.open`."""
 
 KEY_SECONDS = 1.0  # how long an answer of the provider is cached
-_MAX_TENANTS = 10_000  # whose keys are remembered
+_MAX_TENANTS = 10_000  # cached
 
 
 class PlaintextError(EncryptionError):
-    """A tenant has a key, and something of it is plain."""
+    """Data of a tenant with a key is plain."""
 
 
 def _aead(key: bytes) -> AESGCM:
@@ -92,7 +93,7 @@ def _aead(key: bytes) -> AESGCM:
 
 
 def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
-    """Return a key for one purpose; one key reveals nothing of another."""
+    """Derive a key for one purpose; one key reveals nothing of another."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -100,7 +101,7 @@ def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
 
 
 class Box:
-    """A data key: it seals and opens. Safe to use from several threads."""
+    """A data key, which seals and opens byte strings. Thread-safe."""
 
     __slots__ = ("_aead", "_digest_key", "_head", "_sum_cipher", "_sum_key", "id", "mark")
 
@@ -111,11 +112,11 @@ class Box:
         self._aead = _aead(_derived(key, "seal"))
         self._digest_key = _derived(key, "digest")
         self._sum_key = _derived(key, "sum")
-        self._sum_cipher: Any = None  # made when it is first needed
+        self._sum_cipher: Any = None  # created when first needed
 
     @property
     def whole(self) -> bool:
-        """Whether nothing of the tenant is plain; a plain row was written by something else."""
+        """Whether nothing of the tenant is plain; any plain row was then written by other software."""
         return bool(self.mark & WHOLE)
 
     @property
@@ -124,16 +125,16 @@ class Box:
         return bool(self.mark & COUNTED)
 
     def with_secret(self, id: bytes, secret: bytes) -> Box:
-        """Return a box of its own for what a user has, which only this secret gives."""
+        """Return the box of a user's key, which is derived from the secret."""
         return Box(id, _derived(secret, "user"), mark=self.mark)
 
     def seal(self, around: bytes, data: bytes) -> bytes:
-        """Seal bytes; they open with the same `around` only."""
+        """Seal bytes; opening them requires the same associated data `around`."""
         nonce = os.urandom(NONCE_BYTES)
         return self._head + nonce + self._aead.encrypt(nonce, data, around)
 
     def open(self, around: bytes, sealed: bytes | memoryview) -> bytes:
-        """Return what was sealed.
+        """Decrypt sealed bytes.
 
         Raises:
             CorruptIndexError: the bytes were changed or moved.
@@ -145,37 +146,39 @@ class Box:
             if sealed[:HEAD_BYTES] != self._head:
                 raise ValueError("not sealed with this key, or not in this form")
             return self._aead.decrypt(bytes(sealed[HEAD_BYTES:text_at]), sealed[text_at:], around)
-        except (InvalidTag, ValueError, TypeError):  # a value of another type was written by something else
+        except (InvalidTag, ValueError, TypeError):  # a value of another type, which Scrubjay did not write
             raise CorruptIndexError(
                 "sealed bytes were changed, cut, or moved from where they belong"
             ) from None
 
     def digest(self, data: bytes) -> bytes:
-        """Return 32 bytes that are equal for equal data; without the key they reveal nothing else."""
+        """Return a keyed hash of 32 bytes, which reveals nothing but equality without the key."""
         return hmac.digest(self._digest_key, data, "sha256")
 
     def block(self, values: Sequence[Any]) -> bytes:
-        """Return 16 bytes for values of a row that are not sealed, for :meth:`total`; only the key gives them."""
-        said = repr(tuple(values)).encode("utf-8", "surrogatepass")
-        return hashlib.blake2b(said, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
+        """Return a keyed hash of 16 bytes of the unsealed values of a row, for :meth:`total`."""
+        encoded = repr(tuple(values)).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(encoded, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
 
     def total(self, blocks: bytes | bytearray) -> int:
         """Return the sum, modulo 2**128, of a pseudorandom function of every 16 bytes.
 
-        The function is AES under a key of its own: the blocks are tags of sealed values, which are public. The sums are
-        stored sealed, so that without the key neither the function of a block nor two sums that differ by it are known.
+        The function is AES under a key of its own: the blocks are tags of sealed values, which are public. The
+        sums are stored sealed, so without the key neither the function of a block nor two sums that differ by it
+        are known.
         """
         return self.totals(blocks)[0]
 
     def totals(self, *groups: bytes | bytearray) -> list[int]:
-        """Return :meth:`total` of several groups of blocks, at the price of one."""
+        """Return :meth:`total` for several groups of blocks, at the cost of one call."""
         joined = b"".join(groups)
         if not joined:
             return [0] * len(groups)
         if self._sum_cipher is None:
             from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-            # ECB: each block by itself is what a multiset hash needs; nothing is encrypted by it.
+            # ECB is what a multiset hash needs: each block is mapped independently, and nothing is encrypted by
+            # it.
             self._sum_cipher = Cipher(algorithms.AES(self._sum_key), modes.ECB())
         enciphered = self._sum_cipher.encryptor().update(joined)
         totals, at = [], 0
@@ -194,7 +197,7 @@ def _sum(blocks: bytes) -> int:
 
 
 class Master:
-    """A tenant's master key, as the provider gave it: it wraps data keys, and nothing else."""
+    """A tenant's master key, from the provider. It only wraps data keys."""
 
     __slots__ = ("_aead", "fingerprint")
 
@@ -203,7 +206,7 @@ class Master:
         self._aead = _aead(_derived(key, "wrap"))
 
     def make(self, tenant: str, *, mark: int) -> tuple[Box, bytes]:
-        """Draw a new data key; return it, and it wrapped."""
+        """Create a new data key; return it and its wrapped form."""
         id, key = os.urandom(ID_BYTES), os.urandom(32)
         return Box(id, key, mark=mark), self._wrap(tenant, id, key, mark)
 
@@ -212,7 +215,7 @@ class Master:
         return nonce + self._aead.encrypt(nonce, key, _around_key(tenant, id, mark))
 
     def unwrap(self, tenant: str, id: bytes, wrapped: bytes, *, mark: int) -> Box:
-        """Return a data key that this master key wrapped."""
+        """Unwrap a data key that this master key wrapped."""
         return Box(id, self._unwrap(tenant, id, wrapped, mark), mark=mark)
 
     def _unwrap(self, tenant: str, id: bytes, wrapped: bytes, mark: int) -> bytes:
@@ -226,7 +229,7 @@ class Master:
             raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file") from None
 
     def rewrap(self, tenant: str, id: bytes, wrapped: bytes, was: int, by: Master, *, mark: int) -> bytes:
-        """Return a data key that this master key wrapped (with the mark `was`), wrapped by another one."""
+        """Unwrap a data key that this master key wrapped with the mark `was`, and wrap it with another one."""
         return by._wrap(tenant, id, self._unwrap(tenant, id, wrapped, was), mark)
 
 
@@ -240,16 +243,16 @@ class Access:
     __slots__ = ("boxes", "checked", "erased", "master", "until", "users")
 
     def __init__(self, master: Master | None, *, erased: bool, until: float) -> None:
-        self.master = master  # None: the tenant is in the clear, or its key was destroyed
+        self.master = master  # None: the tenant is not encrypted, or its key was destroyed
         self.erased = erased
         self.until = until
-        self.checked = False  # that the file's data key was wrapped by this master key
+        self.checked = False  # that this master key wrapped the file's data key
         self.boxes: dict[bytes, Box] = {}  # by id
-        self.users: dict[bytes, Box] = {}  # of users' keys, by id; the store is asked before one is used
+        self.users: dict[bytes, Box] = {}  # keys of users, by id; the key store is asked before one is used
 
 
 class KeyRing:
-    """The keys of a provider, asked for again after a second. Thread-safe, if the provider is."""
+    """The keys of a provider, cached for a second. Thread-safe, if the provider is."""
 
     def __init__(self, provider: KeyProvider, mode: str = "sealed") -> None:
         if mode not in MODES:
@@ -262,17 +265,18 @@ class KeyRing:
         imported("cryptography.hazmat.primitives.ciphers.aead", "keys", "encryption")
         self._provider = provider
         self.users: KeyStore | None = getattr(provider, "users", None)
-        """The keys of users; None: a tenant's users have none of their own."""
-        self._lock = threading.Lock()  # of the tables below, never held while the provider is asked
+        """The key store of users' keys; None: users have no keys of their own."""
+        self._lock = threading.Lock()  # guards the tables below; never held during a call of the provider
         renew_in_children(self, "_lock")
         self._known: dict[str, Access] = {}
-        self._secrets: dict[bytes, tuple[bytes | None, float]] = {}  # id -> key (None: destroyed), until when
+        # id -> (key, or None if it was destroyed; expiry of the entry)
+        self._secrets: dict[bytes, tuple[bytes | None, float]] = {}
 
     def access(self, tenant: str, *, fresh: bool = True) -> Access:
-        """Return the provider's answer for a tenant; without `fresh` perhaps its last one.
+        """Return the provider's answer for a tenant; without `fresh` it may be the cached one.
 
         Raises:
-            EncryptionError: it failed, or gave something else than a key.
+            EncryptionError: the provider failed, or returned an invalid key.
         """
         access = self._known.get(tenant)
         if access is not None and (not fresh or time.monotonic() < access.until):
@@ -307,7 +311,7 @@ class KeyRing:
         """Let the provider destroy the keys of tenants of whom nothing is left, if it has a method `destroy`.
 
         Raises:
-            EncryptionError: it failed for one of them; the others' keys were destroyed.
+            EncryptionError: it failed for a tenant; the others' keys were destroyed.
         """
         destroy = getattr(self._provider, "destroy", None)
         if destroy is None:
@@ -317,8 +321,8 @@ class KeyRing:
             try:
                 destroy(tenant)
             except KeyErasedError:
-                pass  # it was before
-            except Exception as error:  # noqa: BLE001 - the provider's
+                pass  # already destroyed
+            except Exception as error:  # noqa: BLE001 - raised by the provider
                 failed[tenant] = error
             self.forget(tenant)
         for tenant, cause in failed.items():
@@ -328,10 +332,10 @@ class KeyRing:
             ) from cause
 
     def secret(self, id: bytes) -> bytes | None:
-        """Return what the key store has of a user's key; None: it was destroyed.
+        """Return the key store's half of a user's key; None: it was destroyed.
 
         Raises:
-            EncryptionError: there is no key store, it failed, or does not know the key.
+            EncryptionError: no key store, the key store failed, or it does not know the key.
         """
         known = self._secrets.get(id)
         if known is not None and time.monotonic() < known[1]:
@@ -358,7 +362,7 @@ class KeyRing:
             self._secrets[id] = secret, time.monotonic() + KEY_SECONDS
 
     def put(self, id: bytes, secret: bytes) -> None:
-        """Let the key store keep a new user's key, durably.
+        """Store a new user's key durably in the key store.
 
         Raises:
             EncryptionError: it failed; the key must not be used.
@@ -368,10 +372,10 @@ class KeyRing:
         self._remember(id, secret)
 
     def destroy_users(self, ids: Iterable[bytes]) -> None:
-        """Let the key store destroy users' keys.
+        """Destroy users' keys in the key store.
 
         Raises:
-            EncryptionError: it failed for one of them; the ones before were destroyed.
+            EncryptionError: it failed for a key; the keys before it were destroyed.
         """
         for id in ids:
             with self._lock:
@@ -383,7 +387,7 @@ class KeyRing:
         """Return when a user's key was destroyed; None: it was not.
 
         Raises:
-            EncryptionError: there is no key store, or it failed.
+            EncryptionError: no key store, or the key store failed.
         """
         with self._asking("destroyed_at", id) as store:
             return store.destroyed_at(id)
@@ -406,7 +410,7 @@ class KeyRing:
             ) from error
 
     def forget(self, tenant: str | None) -> None:
-        """Ask again at the next use; None: for every tenant."""
+        """Drop cached answers for a tenant; None: for every tenant."""
         with self._lock:
             self._secrets.clear()
             if tenant is None:
@@ -420,7 +424,7 @@ def _same(one: Master | None, other: Master | None) -> bool:
 
 
 def checked_key(key: Any, what: str) -> bytes:
-    """Return an AES key, or raise EncryptionError; the key is in no message."""
+    """Return an AES key, or raise EncryptionError; messages never contain the key."""
     if not isinstance(key, (bytes, bytearray, memoryview)):
         raise EncryptionError(f"{what}: expected a key as bytes, got {type(key).__name__}")
     if len(key) not in (16, 24, 32):

@@ -1,7 +1,7 @@
-"""What a store opens sealed values with, wherever the wrapped data keys stand.
+"""Decryption of sealed values, independent of where the wrapped data keys are stored.
 
-A file keeps them in a table of its own (:mod:`scrubjay.store.sqlite.cipher`), a database in the row of a tenant's home
-(:mod:`scrubjay.store.postgres.sealing`). What is refused, and why, is decided here for both.
+A file keeps them in a table of its own (:mod:`scrubjay.store.sqlite.cipher`), a database in the row of a tenant's
+home (:mod:`scrubjay.store.postgres.sealing`). The rules for rejecting values are here for both.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key
 from scrubjay.store.keys.sealing import RowBox, around_image
 from scrubjay.store.keys.user_keys import UserKeyTable, opened_user_key, proofs_of, whose
-from scrubjay.store.rows.erased import KeyProof
+from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import frame, is_sealed, sealed_by, unescaped
-from scrubjay.store.rows.stored import ScopeState, StoredRow
+from scrubjay.store.rows.values import ScopeState, StoredRow
 
-_MAX_USERS = 10_000  # whose keys' ids, and boxes, are remembered
+_MAX_USERS = 10_000  # users whose key ids and boxes are cached
 
 
 class DataKey(NamedTuple):
-    """A tenant's data key as it is stored: wrapped by a master key (its fingerprint says by which), with its mark."""
+    """A tenant's data key as it is stored: wrapped by the master key with this fingerprint, with its mark."""
 
     id: bytes
     mark: int
@@ -39,17 +39,17 @@ class DataKey(NamedTuple):
 
 
 def rotated(ring: KeyRing | None, tenant: str, old: bytes) -> Callable[[DataKey | None], DataKey | None]:
-    """Ask for the master key that the provider gives now in place of `old`; return what gives a stored data key wrapped
-    by it, None if it is already.
+    """Request the provider's current master key, which replaces `old`; return a function that rewraps a stored
+    data key with it, or returns None if it is rewrapped already.
 
     Raises:
-        EncryptionError: `old` is no key, or the provider gives none; from what is returned: the tenant is not
-            encrypted, or `old` is not its key.
+        EncryptionError: `old` is invalid, or the provider gives no key; from the returned function: the tenant is
+            not encrypted, or `old` is not its key.
     """
     was = Master(checked_key(old, "old"))
     if ring is None:
         raise EncryptionError("rotate_key: expected an index that was opened with keys=")
-    ring.forget(tenant)  # its last answer is the old key
+    ring.forget(tenant)  # the cached answer is the old key
     master = ring.access(tenant).master
     if master is None:
         raise EncryptionError(f"keys: expected the new key of tenant {tenant!r}, got none")
@@ -58,7 +58,7 @@ def rotated(ring: KeyRing | None, tenant: str, old: bytes) -> Callable[[DataKey 
         if stored is None:
             raise EncryptionError(f"tenant: {tenant!r} is not encrypted here")
         if stored.fingerprint == master.fingerprint:
-            return None  # done before
+            return None  # rewrapped before
         if stored.fingerprint != was.fingerprint:
             raise EncryptionError(f"old: tenant {tenant!r} is encrypted with another key")
         return stored.rewrapped(tenant, was, master, mark=stored.mark)
@@ -67,12 +67,13 @@ def rotated(ring: KeyRing | None, tenant: str, old: bytes) -> Callable[[DataKey 
 
 
 class Opening:
-    """Opens what is sealed, and says whose values may not be read now. Thread-safe.
+    """Decrypts sealed values, and decides whose values may not be read now. Thread-safe.
 
     Args:
-        ring: the provider's keys; None: without a provider.
-        stored: returns the data key of a tenant as the asking thread sees it, None if the tenant is in the clear.
-        user_keys: where the keys of users stand.
+        ring: the provider's keys; None: no provider.
+        stored: returns the data key of a tenant as visible to the calling thread, None if the tenant is not
+            encrypted.
+        user_keys: the table of users' keys.
     """
 
     def __init__(
@@ -84,18 +85,19 @@ class Opening:
         self.ring = ring
         self._stored = stored
         self.user_keys = user_keys
-        self._ids: dict[tuple[str, str], tuple[bytes | None, float]] = {}  # of users' keys, until when
+        # ids of users' keys, and the expiry of the entry
+        self._ids: dict[tuple[str, str], tuple[bytes | None, float]] = {}
 
     def readable(self, tenant: str, user: str | None = None) -> bool:
-        """Ask for the tenant's key, and for that of a user who has one; False: it was destroyed, and the tenant, or
-        the user, is as if erased.
+        """Check the tenant's key, and that of the user if there is one; False: it was destroyed, and the tenant
+        or user counts as erased.
 
         Raises:
-            EncryptionError: it is not available, or is not the one that the tenant's data key was wrapped with.
+            EncryptionError: a key is not available, or is not the one that wrapped the tenant's data key.
         """
         if user and self.is_erased(tenant, user):
             return False
-        if self.ring is None or not tenant:  # rows of no tenant are in the clear
+        if self.ring is None or not tenant:  # rows without a tenant are not encrypted
             return True
         access = self.ring.access(tenant)
         if not access.checked and not access.erased:
@@ -108,10 +110,10 @@ class Opening:
         return not access.erased
 
     def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own, and it was destroyed.
+        """Whether the user has a key of their own and it was destroyed.
 
         Raises:
-            EncryptionError: the key store does not say.
+            EncryptionError: the key store is not available.
         """
         ring = self.ring
         if ring is None or ring.users is None:
@@ -121,18 +123,18 @@ class Opening:
             return False
         now = time.monotonic()
         if id is None and now < until:
-            return False  # had none just now
+            return False  # the user recently had no key
         try:
-            stored = self.user_keys.of(tenant, user)  # perhaps another one by now
+            stored = self.user_keys.of(tenant, user)  # may be another key by now
         except StoreUnavailableError:
-            return id is not None  # what is in memory goes on answering
+            return id is not None  # data in memory stays readable
         if len(self._ids) >= _MAX_USERS:
             self._ids.clear()
         self._ids[tenant, user] = None if stored is None else stored.id, now + encryption.KEY_SECONDS
         return stored is not None and ring.secret(stored.id) is None
 
     def readable_of(self, scopes: Sequence[Scope]) -> Sequence[Scope]:
-        """Return those of the scopes whose tenants' and users' keys were not destroyed.
+        """Return the scopes whose tenants' and users' keys were not destroyed.
 
         Raises:
             EncryptionError: a key is not available.
@@ -142,14 +144,14 @@ class Opening:
         return [scope for scope in scopes if self.readable(scope.tenant, scope.user)]
 
     def openable(self, tenant: str, user: str | None = None) -> bool:
-        """The same, when it may be that there is no provider though the tenant is encrypted: False."""
+        """Whether `readable` holds; False also if the tenant is encrypted and there is no provider."""
         return self.readable(tenant, user) if self.ring is not None else self._stored(tenant) is None
 
     def require(self, tenants: Iterable[str]) -> None:
-        """Ask for keys before a transaction, so that no other writer waits for a provider.
+        """Request keys before a transaction, so that no other writer waits for a provider.
 
         Raises:
-            EncryptionError: a key is not available (KeyErasedError: ever again).
+            EncryptionError: a key is not available (KeyErasedError: it was destroyed).
         """
         if self.ring is not None:
             for tenant in tenants:
@@ -162,10 +164,10 @@ class Opening:
         return self.ring.access(tenant, fresh=False).master
 
     def ring_or_error(self, tenant: str) -> KeyRing:
-        """Return the keys.
+        """Return the key ring, after checking the tenant's key.
 
         Raises:
-            EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
+            EncryptionError: no keys, or the tenant's is not available (KeyErasedError: it was destroyed).
         """
         if self.ring is None:
             raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
@@ -178,10 +180,10 @@ class Opening:
         return self.ring
 
     def open(self, tenant: str, place: str, data: bytes | str | None) -> bytes | None:
-        """Return what :meth:`seal` was given.
+        """Return the argument of :meth:`seal`.
 
         Raises:
-            EncryptionError: the tenant's key is not available (KeyErasedError: ever again).
+            EncryptionError: the tenant's key is not available (KeyErasedError: it was destroyed).
             CorruptIndexError: the bytes were changed, or belong to another place or tenant.
         """
         self.require([tenant])
@@ -194,7 +196,7 @@ class Opening:
         return self.opening(tenant, sealed_by(data)).open(around_cell(tenant, place), data)
 
     def opening(self, tenant: str, id: bytes) -> Box:
-        """Return the data key with this id, which sealed bytes name."""
+        """Return the data key with this id, as named by sealed bytes."""
         box = self._known_of_a_user(tenant, id) or self.box(tenant, id)
         if box is not None and box.id != id:
             box = self._of_a_user(tenant, id, box)
@@ -205,27 +207,27 @@ class Opening:
         return box
 
     def _of_a_user(self, tenant: str, id: bytes, box: Box) -> Box | None:
-        """Return the key of one of the tenant's users by its id; None: nobody's key has it."""
-        assert self.ring is not None  # or there is no box
-        found = self._known_of_a_user(tenant, id)
-        if found is not None:
-            return found
+        """Return the key of a user of the tenant by its id; None: unknown id."""
+        assert self.ring is not None  # otherwise there is no box
+        user_box = self._known_of_a_user(tenant, id)
+        if user_box is not None:
+            return user_box
         stored = self.user_keys.by_id(tenant, id)
         if stored is None:
             return None
-        found = opened_user_key(self.ring, box, tenant, stored)
-        self.know(tenant, found)
-        return found
+        user_box = opened_user_key(self.ring, box, tenant, stored)
+        self.know(tenant, user_box)
+        return user_box
 
     def _known_of_a_user(self, tenant: str, id: bytes) -> Box | None:
-        """Return the key of a user that was opened before, unless it was destroyed since."""
+        """Return a cached key of a user, unless it was destroyed since."""
         if self.ring is None or self.ring.users is None:
             return None
-        found = self.ring.access(tenant, fresh=False).users.get(id)
-        return None if found is None or self.ring.secret(id) is None else found
+        user_box = self.ring.access(tenant, fresh=False).users.get(id)
+        return None if user_box is None or self.ring.secret(id) is None else user_box
 
     def know(self, tenant: str, own: Box) -> None:
-        """Remember the key of a user."""
+        """Cache the key of a user."""
         assert self.ring is not None
         known = self.ring.access(tenant, fresh=False).users
         if len(known) >= _MAX_USERS:
@@ -233,10 +235,10 @@ class Opening:
         known[own.id] = own
 
     def key_of_user(self, tenant: str, user: str, box: Box) -> Box | None:
-        """Return the key of a user of the tenant whose data key is `box`; None: there is none.
+        """Return the key of a user of the tenant whose data key is `box`; None: the user has no key.
 
         Raises:
-            EncryptionError: it is not available (KeyErasedError: ever again).
+            EncryptionError: it is not available (KeyErasedError: it was destroyed).
         """
         stored = self.user_keys.of(tenant, user)
         return None if stored is None else self._of_a_user(tenant, stored.id, box)
@@ -249,11 +251,11 @@ class Opening:
         box: Box,
         make: Callable[[str, str, Box], Box] | None,
     ) -> Box:
-        """Return what seals what a user of the tenant has whose data key is `box`: a key of the user's, or `box`.
+        """Return the key that seals a user's data: the user's own, or `box`, the data key of the tenant.
 
         Args:
-            known: those that the transaction used before; gets this one.
-            make: makes a key, given the same three; None: nobody gets one.
+            known: keys that the transaction used before; this one is added.
+            make: creates a key from the same three arguments; None: keys are not created.
 
         Raises:
             EncryptionError: as :meth:`key_of_user` and :meth:`makes_user_keys`.
@@ -269,11 +271,11 @@ class Opening:
         return own
 
     def makes_user_keys(self, tenant: str) -> bool:
-        """Whether a user of a tenant who has no key gets one.
+        """Whether users of the tenant without a key get one.
 
         Raises:
-            EncryptionError: there is no key store, and other users of the tenant have keys: nothing may be written that
-                only the tenant's key seals.
+            EncryptionError: there is no key store, and other users of the tenant have keys: data sealed by the
+                tenant's key only must not be written.
         """
         if self.ring is not None and self.ring.users is not None:
             return True
@@ -285,7 +287,7 @@ class Opening:
         return False
 
     def proofs(self, tenant: str, user: str) -> tuple[KeyProof, ...]:
-        """Return what became of the keys that a user has and had.
+        """Return the state of each key that the user has or had.
 
         Raises:
             EncryptionError: the key store, or the tenant's key, is not available.
@@ -301,7 +303,8 @@ class Opening:
         return self.box(tenant, None) is not None
 
     def refuses_plain(self, tenant: str) -> bool:
-        """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
+        """Whether plain rows of a tenant must be rejected: Scrubjay did not write them, or they are not encrypted
+        yet."""
         if self.ring is None or not tenant or self.ring.access(tenant, fresh=False).master is None:
             return False
         if self.ring.mode != "mixed":
@@ -310,10 +313,11 @@ class Opening:
         return box is not None and box.whole
 
     def allow(self, tenant: str, plain: str | None, *, encrypting: bool) -> None:
-        """Refuse a data key to a tenant of whom something in the table `plain` is in the clear (None: nothing is).
+        """Raise an error if a tenant may not get a data key because the table `plain` holds plaintext of it
+        (None: no table does).
 
         Raises:
-            PlaintextError: it is, the tenant is not being encrypted, and the mode is not "mixed".
+            PlaintextError: it does, the tenant is not being encrypted, and the mode is not "mixed".
         """
         mixed = self.ring is not None and self.ring.mode == "mixed"
         if plain is not None and not mixed and not encrypting:
@@ -323,11 +327,11 @@ class Opening:
             )
 
     def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
-        """Return the error for something in the clear that :meth:`refuses_plain`."""
+        """Return the error for plaintext that :meth:`refuses_plain` rejects."""
         box = self.box(tenant, None)
         if box is not None and box.whole:
             return CorruptIndexError(
-                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
+                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: other software wrote it "
                 "(index.admin.encrypt(tenant, accept=True) seals it)"
             )
         return PlaintextError(
@@ -337,10 +341,10 @@ class Opening:
         )
 
     def scope_digest(self, table: str, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in the state that was read; None: its tenant has none.
+        """Return the digest of a scope in the state that was read; None: its tenant has no digests.
 
         Raises:
-            CorruptIndexError: it is not that of this state.
+            CorruptIndexError: the digest does not match this state.
         """
         if self.ring is None:
             return None
@@ -353,7 +357,7 @@ class Opening:
         )
 
     def box(self, tenant: str, id: bytes | None) -> Box | None:
-        """Return the data key with this id, or the tenant's."""
+        """Return the data key with this id, or the tenant's current one."""
         if self.ring is None:
             if id is None and self._stored(tenant) is None:
                 return None
@@ -368,17 +372,17 @@ class Opening:
         return box
 
     def unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
-        """Return a stored data key, opened by the provider's answer.
+        """Unwrap a stored data key with the provider's answer.
 
         Raises:
             EncryptionError: the answer is no key, or another one.
-            CorruptIndexError: the stored key was changed or put back.
+            CorruptIndexError: the stored key was changed or rolled back.
         """
         box = access.boxes.get(stored.id)
         if box is not None:
             if box.mark & ~stored.mark:
-                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
-            box.mark = stored.mark  # more may be demanded than was authenticated, never less
+                raise CorruptIndexError(f"the data key of tenant {tenant!r} was rolled back in the file")
+            box.mark = stored.mark  # the mark may gain demands since it was authenticated, never lose any
             return box
         if access.master is None:
             raise EncryptionError(
@@ -394,9 +398,9 @@ class Opening:
         return box
 
     def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
-        """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
+        """Return a function that decrypts a stored row (seq, id, text, payload, vector)."""
         tenant = scope.tenant
-        refused: bool | None = None  # asked for when it matters
+        refused: bool | None = None  # computed when first needed
         if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
             raise erased_error(tenant)
         boxes: dict[bytes, RowBox] = {}
@@ -421,10 +425,10 @@ class Opening:
     def open_image(
         self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
     ) -> Sequence[bytes | memoryview]:
-        """Open chunk images.
+        """Decrypt the chunks of an image.
 
         Raises:
-            CorruptIndexError: they cannot be used, and the rows are to be read.
+            CorruptIndexError: they cannot be used, and the rows have to be read.
         """
         current = self.box(scope.tenant, None)
         refused = self.refuses_plain(scope.tenant)
@@ -446,7 +450,7 @@ class Opening:
 
 
 def around_cell(tenant: str, place: str) -> bytes:
-    """Return what is authenticated with a cell of a tenant's row."""
+    """Return the associated data of a cell of a tenant's row."""
     return frame(tenant, place)
 
 
@@ -458,7 +462,7 @@ def erased_error(tenant: str) -> KeyErasedError:
 
 
 def uncounted_error(tenant: str) -> EncryptionError:
-    """Return the error for a tenant without digests, where they are demanded."""
+    """Return the error for a tenant without digests in mode "strict"."""
     return EncryptionError(
         f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
         f"call index.admin.encrypt({tenant!r})"
@@ -466,5 +470,5 @@ def uncounted_error(tenant: str) -> EncryptionError:
 
 
 def keyless_error(tenant: str) -> EncryptionError:
-    """Return the error for an encrypted tenant where there is no provider."""
+    """Return the error for an encrypted tenant without a provider."""
     return EncryptionError(f"tenant {tenant!r} is encrypted: open the index with keys=")

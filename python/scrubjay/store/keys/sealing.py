@@ -1,4 +1,4 @@
-"""The bytes of a sealed row or image, and the associated data that they are authenticated with."""
+"""Sealed rows and images, and their associated data."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.rows.sealed import frame, is_sealed
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 
 
 class RowBox:
-    """Seals and opens the rows of one scope in one collection: which row and column is authenticated with the bytes."""
+    """Seals and opens the rows of one scope in one collection. Row and column are the associated data."""
 
     __slots__ = ("_around", "box")
 
@@ -29,7 +29,7 @@ class RowBox:
     def seal(
         self, seq: int, id: RowId, text: str, payload: bytes | None, vector: bytes | None
     ) -> tuple[bytes, bytes | None, bytes | None]:
-        """Seal what a row holds."""
+        """Seal the values of a row."""
         place = self._place(seq, id)
         seal = self.box.seal
         return (
@@ -43,13 +43,13 @@ class RowBox:
         return self.box.seal(b"vector" + self._place(seq, id), vector)
 
     def with_box(self, box: Box) -> RowBox:
-        """Return what opens rows of the same scope that another key sealed."""
+        """Return the opener of rows of the same scope that another key sealed."""
         other = RowBox.__new__(RowBox)
         other.box, other._around = box, self._around
         return other
 
     def opened_or(self, column: str, seq: int, id: RowId, value: bytes | None) -> bytes | None:
-        """Return a payload or vector of a plain row; if it is sealed what it was sealed from, None if that fails."""
+        """Return a payload or vector, decrypted if it is sealed; None if that fails."""
         if value is None or not is_sealed(value):
             return value
         try:
@@ -58,7 +58,7 @@ class RowBox:
             return None
 
     def open(self, row: Sequence[Any]) -> StoredRow:
-        """Open a row (seq, id, text, payload, vector) that :meth:`seal` sealed."""
+        """Decrypt a row (seq, id, text, payload, vector) that :meth:`seal` sealed."""
         seq, id, text, payload, vector = row
         place = self._place(seq, id)
         unseal = self.box.open
@@ -75,7 +75,7 @@ class RowBox:
 
 
 def around_image(table: str, scope: Scope, version: int, ordinal: int, n_chunks: int) -> bytes:
-    """Return what is authenticated with one chunk of an image."""
+    """Return the associated data of one chunk of an image."""
     names = (table, scope.tenant, scope.user or "", scope.agent or "")
     return frame(*names, f"{version} {ordinal} {n_chunks}")
 
@@ -83,7 +83,7 @@ def around_image(table: str, scope: Scope, version: int, ordinal: int, n_chunks:
 def sealed_image(
     box: Box, table: str, scope: Scope, version: int, chunks: Sequence[bytes]
 ) -> Sequence[bytes]:
-    """Return the chunks of an image, sealed."""
+    """Seal the chunks of an image."""
     return [
         box.seal(around_image(table, scope, version, i, len(chunks)), chunk) for i, chunk in enumerate(chunks)
     ]

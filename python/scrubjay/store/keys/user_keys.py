@@ -1,26 +1,30 @@
-"""Keys of users: what one user has can be made unreadable without the others, in every copy that was ever made.
+"""Keys of users: the data of one user can be made unreadable, in every copy that was ever made, without affecting
+others.
 
-Where the provider has a key store (:class:`scrubjay.keystores.UserKeys`), each user of an encrypted tenant has a key of
-their own. What belongs to scopes of that user is sealed with it: texts, metadata, vectors, images, questions in
-feedback, rows of memory, events of runs. What belongs to no user is sealed with the tenant's data key, as are digests,
-which hold no content.
+If the provider has a key store (:class:`scrubjay.keystores.UserKeys`), each user of an encrypted tenant has a key
+of their own. It seals everything in scopes of that user: texts, metadata, vectors, images, queries in feedback,
+rows of memory, events of runs. Data that belongs to no user is sealed with the tenant's data key, and so are
+digests, which hold no content.
 
-The key is made of two halves of 32 random bytes. One stands in the store of the rows, sealed with the tenant's data key
-and authenticated with the names of its user: it proves whose the key is. The other one is in the caller's key store and
-nowhere else. A backup has the first half only, so once the second one is destroyed no copy of the rows, of whatever
-age, opens what was sealed with the key: not with the tenant's key, nor with its master key. The key store alone opens
-nothing either, and it is told no names.
+The key consists of two halves of 32 random bytes. The first is stored with the rows, sealed with the tenant's
+data key and authenticated with the names of its user: it proves whose key it is. The second is in the caller's
+key store and nowhere else. A backup has the first half only, so once the second one is destroyed no copy of the
+rows, of whatever age, opens what was sealed with the key: not with the tenant's key, nor with its master key. The
+key store alone opens nothing either, and it is given no names.
 
-    made         within the transaction that first writes something of the user: the second half is durable in the key
-                 store before the first one is committed. If that fails, a half is left that belongs to nothing
-    used         sealed bytes name their key (:func:`scrubjay.store.rows.sealed.sealed_by`). A key is asked for again
-                 after a second, so that other processes notice that it was destroyed
-    destroyed    when a user is erased, and nothing is left that needs the key, the transaction that removes the last
-                 rows marks the key as dead. The second half is destroyed after the commit; what a crash, or a key store
-                 that is away, leaves undone, the next opening of the index does. A user who comes back gets another key
+    made         within the transaction that first writes data of the user. The second half is durable in the key
+                 store before the first one is committed; if the commit fails, an unused half is left there
+    used         sealed bytes name their key (:func:`scrubjay.store.rows.sealed.sealed_by`). Keys are cached for a
+                 second, so other processes notice that one was destroyed
+    destroyed    when a user is erased and nothing is left that needs the key, the transaction that removes the
+    last
+                 rows marks the key as dead. The second half is destroyed after the commit. After a crash, or if
+                 the
+                 key store is away, the next opening of the index does it. A user who returns gets another key
 
-A key that is gone in the key store while rows are still here (a backup from before the erasure; somebody destroyed it
-by hand) makes the user as if erased: nothing is found, writing raises KeyErasedError until the rows were erased.
+A key that is missing in the key store while rows are still here (a backup from before the erasure, or a key
+destroyed by hand) makes the user count as erased: searches find nothing, and writes raise KeyErasedError until
+the rows are erased.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from typing import NamedTuple, Protocol
 
 from scrubjay.errors import EncryptionError, KeyErasedError
 from scrubjay.store.keys.encryption import Box, KeyRing
-from scrubjay.store.rows.erased import KeyProof
+from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import ID_BYTES, frame
 
 _HALF_BYTES = 32
@@ -39,16 +43,16 @@ _TRIES = 3
 
 
 class StoredUserKey(NamedTuple):
-    """A user's key as the rows have it."""
+    """A user's key as stored with the rows."""
 
     id: bytes
     user: str
     sealed: bytes
-    """Its first half, sealed with the tenant's data key."""
+    """The first half, sealed with the tenant's data key."""
 
 
 class UserKeyTable(Protocol):
-    """Where a store keeps them, as the asking thread sees it."""
+    """The stored keys of users, as visible to the calling thread."""
 
     def of(self, tenant: str, user: str) -> StoredUserKey | None:
         """Return the key of a user."""
@@ -63,16 +67,16 @@ class UserKeyTable(Protocol):
         ...
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
-        """Return (id, when it was made, whole) of the dead keys of a user."""
+        """Return (id, creation time, whole) of the dead keys of a user."""
         ...
 
     def living(self, tenant: str, user: str) -> list[tuple[bytes, int, bool]]:
-        """Return the same of the key that a user has."""
+        """Return the same of the user's current key."""
         ...
 
 
 def proofs_of(ring: KeyRing, rows: list[tuple[bytes, int, bool]]) -> tuple[KeyProof, ...]:
-    """Return what became of keys (id, when it was made in microseconds, whole), as the key store says now."""
+    """Return the state of keys (id, creation time in microseconds, whole), as the key store reports it now."""
     return tuple(
         KeyProof(id.hex(), datetime.fromtimestamp(at / 1e6, timezone.utc), whole, ring.destroyed_at(id))
         for id, at, whole in rows
@@ -80,10 +84,11 @@ def proofs_of(ring: KeyRing, rows: list[tuple[bytes, int, bool]]) -> tuple[KeyPr
 
 
 def make_user_key(ring: KeyRing, box: Box, tenant: str, user: str) -> tuple[Box, StoredUserKey]:
-    """Make a key for a user of the tenant whose data key is `box`; its second half is in the key store now.
+    """Create a key for a user of the tenant whose data key is `box`; its second half is in the key store on
+    return.
 
     Raises:
-        EncryptionError: the key store does not take it.
+        EncryptionError: the key store does not accept it.
     """
     half, other = os.urandom(_HALF_BYTES), os.urandom(_HALF_BYTES)
     for left in reversed(range(_TRIES)):
@@ -101,11 +106,11 @@ def make_user_key(ring: KeyRing, box: Box, tenant: str, user: str) -> tuple[Box,
 
 
 def opened_user_key(ring: KeyRing, box: Box, tenant: str, key: StoredUserKey) -> Box:
-    """Return a user's key.
+    """Return a user's key, decrypted.
 
     Raises:
         KeyErasedError: it was destroyed.
-        CorruptIndexError: its first half was changed, or is another user's.
+        CorruptIndexError: its first half was changed, or belongs to another user.
     """
     other = ring.secret(key.id)
     if other is None:
@@ -114,7 +119,7 @@ def opened_user_key(ring: KeyRing, box: Box, tenant: str, key: StoredUserKey) ->
 
 
 def whose(box: Box, tenant: str, user: str) -> bytes:
-    """Return what a dead key's row has in the place of its user's name: only the tenant's data key leads back to it."""
+    """Return the keyed hash that replaces the user's name in a dead key's row."""
     return box.digest(frame("whose key", tenant, user))
 
 

@@ -1,1 +1,1 @@
-"""Large images of a database, as objects: in a folder or a bucket, with copies on this machine."""
+"""Large images of a database as objects, in a folder or a bucket, with a local cache."""

@@ -1,8 +1,8 @@
-"""Copies of blobs on a disk of this machine: as many as fit, the least recently used ones make room.
+"""A size-bounded LRU cache of blobs on a local disk.
 
-A folder of files, each under the name of its blob, mode 0600. Several processes may share it; each looks through the
-folder once a sixteenth of its size was added by itself, so each of the others may exceed the bound by that much.
-Nothing here ever fails: what cannot be read is not there, what cannot be written is not kept.
+A folder of files, each named after its blob, mode 0600. Several processes may share it. Each scans the folder
+after adding a sixteenth of its size, so each process may exceed the bound by that much. Nothing here fails: an
+unreadable file counts as missing, and a failed write is skipped.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from scrubjay.locks import renew_in_children
 
 _SHARE = 16
 _PARTIAL = ".partial"
-_ABANDONED_SECONDS = 3600  # a file that is unfinished for so long has nobody who finishes it
+_ABANDONED_SECONDS = 3600  # unfinished files older than this are abandoned
 
 
 class BlobCache:
     """A bounded folder of blobs. Thread-safe.
 
     Args:
-        folder: made with the first blob if there is none, with mode 0700.
-        max_bytes: that the blobs may take together.
+        folder: created with the first blob, with mode 0700.
+        max_bytes: bound on the total size of the blobs.
     """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
-        self._lock = threading.Lock()  # the two below
+        self._lock = threading.Lock()  # guards the two below
         renew_in_children(self, "_lock")
-        self._n_bytes: int | None = None  # None: nobody has looked yet
+        self._n_bytes: int | None = None  # None: the folder was not scanned yet
         self._n_added = 0
 
     def get(self, name: str, n_bytes: int) -> bytes | None:
-        """Return the first `n_bytes` of a blob, fewer if it is shorter; None: it is not here."""
+        """Return the first `n_bytes` of a blob, fewer if it is shorter; None: not cached."""
         path = self._folder / name
         try:
             with path.open("rb", buffering=0) as file:
@@ -50,7 +50,7 @@ class BlobCache:
         return data
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob, if it fits at all."""
+        """Cache a blob, if it fits at all."""
         if len(data) > self._max_bytes:
             return
         with suppress(OSError):
@@ -73,7 +73,7 @@ class BlobCache:
                 self._n_bytes, self._n_added = self._make_room(), 0
 
     def _make_room(self) -> int:
-        """Look through the folder, and remove what was not used for longest until the rest fits."""
+        """Scan the folder, and remove the least recently used blobs until the rest fits."""
         files = self._files()
         total = sum(n_bytes for _, n_bytes, _ in files)
         for _, n_bytes, path in sorted(files):
@@ -85,21 +85,21 @@ class BlobCache:
         return total
 
     def _files(self) -> list[tuple[int, int, Path]]:
-        """Return (when it was used last, size, file) of each blob."""
-        found = []
+        """Return (time of last use, size, file) of each blob."""
+        files = []
         abandoned = time.time() - _ABANDONED_SECONDS
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     status = entry.stat()
                     if not entry.name.endswith(_PARTIAL):
-                        found.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
+                        files.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
                     elif status.st_mtime < abandoned:
                         Path(entry.path).unlink()
-        return found
+        return files
 
     def names(self) -> list[str]:
-        """Return the names of the blobs that are here."""
+        """Return the names of the cached blobs."""
         return [path.name for _, _, path in self._files()]
 
     def forget(self, names: Iterable[str]) -> None:
@@ -109,7 +109,7 @@ class BlobCache:
                 (self._folder / name).unlink(missing_ok=True)
 
     def everything(self) -> Iterator[tuple[str, bytes]]:
-        """Yield (file, bytes) of each blob that is here."""
+        """Yield (file, bytes) of each cached blob."""
         for _, _, path in self._files():
-            with suppress(FileNotFoundError):  # it made room meanwhile
+            with suppress(FileNotFoundError):  # evicted meanwhile
                 yield str(path), path.read_bytes()

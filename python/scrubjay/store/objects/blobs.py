@@ -1,7 +1,7 @@
-"""A place for blobs: what an object store is asked for, and the local folder that is one.
+"""The protocol of a place for blobs, and a local folder that implements it.
 
-Whoever reads a blob knows its length and its hash, so a place may lose images, cut them short or mix them up. The rows
-of cold scopes are nowhere else: a place for those must be as durable as the database.
+Readers know the length and hash of a blob, so a place may lose, truncate or mix up images. The rows of cold
+scopes are nowhere else: a place for those must be as durable as the database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrubjay.whole_files import beside, sync_folder
 
 
 class Blob(NamedTuple):
-    """One blob of a listing: its name, its length, and for how many seconds it has been there."""
+    """One blob of a listing: its name, its size, and its age in seconds."""
 
     name: str
     n_bytes: int
@@ -24,21 +24,21 @@ class Blob(NamedTuple):
 
 
 class Blobs(Protocol):
-    """A place for blobs. Names are paths of letters, digits, dots and dashes. Any thread may use it.
+    """A place for blobs. Names are paths of letters, digits, dots and dashes. Thread-safe.
 
     Raises (all methods):
-        FileNotFoundError: there is no such blob.
+        FileNotFoundError: the blob does not exist.
         OSError: the place does not answer, or refuses.
     """
 
     @property
     def place(self) -> str:
-        """Where it is, for messages: without secrets."""
+        """The location, for messages; contains no secrets."""
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob, which appears whole or not at all, and stays: a loss of power after this returns does not lose
-        it. One of this name is replaced."""
+        """Write a blob, atomically and durably: a loss of power after this returns does not lose it. An existing
+        blob of this name is replaced."""
         ...
 
     def get(self, name: str, n_bytes: int) -> bytes:
@@ -46,7 +46,7 @@ class Blobs(Protocol):
         ...
 
     def delete(self, names: Iterable[str]) -> None:
-        """Delete those of these blobs that are there."""
+        """Delete blobs; missing ones are ignored."""
         ...
 
     def list(self, prefix: str) -> Iterator[Blob]:
@@ -55,7 +55,7 @@ class Blobs(Protocol):
 
 
 class Folder:
-    """A folder of files, for their owner's eyes (mode 0600). It is made with the first blob.
+    """A folder of files, readable by their owner only (mode 0600). It is created with the first blob.
 
     Args:
         path: of the folder.
@@ -66,11 +66,11 @@ class Folder:
 
     @property
     def place(self) -> str:
-        """The folder as an address."""
+        """The folder as a URL."""
         return self._path.absolute().as_uri()
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a blob; it is on the disk when this returns."""
+        """Write a blob; it is synced to disk when this returns."""
         path = self._path / name
         if not path.parent.is_dir():
             self._make(path.parent)
@@ -79,10 +79,10 @@ class Folder:
             os.fsync(file.fileno())
 
     def _make(self, folder: Path) -> None:
-        for one in reversed([folder, *folder.parents]):
-            if not one.is_dir():
-                one.mkdir(mode=0o700, exist_ok=True)
-                sync_folder(one.parent)
+        for parent in reversed([folder, *folder.parents]):
+            if not parent.is_dir():
+                parent.mkdir(mode=0o700, exist_ok=True)
+                sync_folder(parent.parent)
 
     def get(self, name: str, n_bytes: int) -> bytes:
         with (self._path / name).open("rb", buffering=0) as file:
@@ -93,7 +93,7 @@ class Folder:
             (self._path / name).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> Iterator[Blob]:
-        """Yield the blobs below a folder, also what a process left unfinished that was killed."""
+        """Yield the blobs below a folder, including unfinished files of a killed process."""
         now = time.time()
         for path in (self._path / prefix).rglob("*"):
             try:

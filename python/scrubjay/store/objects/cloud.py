@@ -1,4 +1,4 @@
-"""Object stores as a place for blobs: S3 and what speaks its protocol, Google, Azure; by the library obstore."""
+"""Object stores as places for blobs: S3 and compatible services, Google, Azure, through the library obstore."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from scrubjay.extras import imported
 from scrubjay.store.objects.blobs import Blob
 
-# A search waits for these. The connection that its rows come by may be silent for 60 seconds in the meantime.
+# Searches wait for these. Meanwhile the connection that reads the rows may be silent for 60 seconds.
 _CONNECT_SECONDS, _REQUEST_SECONDS, _RETRY_SECONDS, _GET_SECONDS = 3, 15, 10, 30
-_PIECE_BYTES = 32 << 20  # in one request
-_MANY = 1000  # names in one request
+_PIECE_BYTES = 32 << 20  # per request
+_MANY = 1000  # names per request
 _used_in: int | None = None
-"""The process whose threads the library works with: a child has none of them, and would wait."""
+"""The process in which the library started its threads: a forked child has none of them, and would hang."""
 
 
 class Cloud:
-    """A bucket, or what is below a path of one.
+    """A bucket, or a path in a bucket.
 
     Args:
         url: s3://bucket/path, gs://bucket/path, az://container/path, ... Credentials are those of the environment
             (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`, `AZURE_STORAGE_ACCOUNT_NAME`, ..., or of the
-            machine); its query has further options of obstore (`?region=eu-central-1&endpoint=https://minio.example`).
+            machine); its query has further options of obstore
+            (`?region=eu-central-1&endpoint=https://minio.example`).
 
     Raises:
         MissingExtraError: obstore is not installed.
-        ValueError: no place can be made of the address.
+        ValueError: the address is invalid.
     """
 
     def __init__(self, url: str) -> None:
@@ -60,7 +61,7 @@ class Cloud:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Ask the place; whatever goes wrong is an OSError."""
+        """Guard a call of the library: every failure becomes an OSError."""
         global _used_in
         if _used_in not in (None, os.getpid()):
             raise OSError(
@@ -80,7 +81,7 @@ class Cloud:
         except Exception as error:
             raise OSError(f"{self.place}: {_said(error)}") from error
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # what a defect of the library ends in
+            if type(error).__name__ != "PanicException":  # a panic of the Rust library
                 raise
             raise OSError(f"{self.place}: {_said(error)}") from None
 
@@ -104,7 +105,7 @@ class Cloud:
             try:
                 with self._asking():
                     self._store.delete(page)
-            except FileNotFoundError:  # some places say so, of one of them
+            except FileNotFoundError:  # some services report one missing name
                 for name in page:
                     self._delete_one(name)
 
@@ -124,12 +125,12 @@ class Cloud:
                 page = next(pages, None)
             if page is None:
                 return
-            for one in page:
-                yield Blob(one["path"], one["size"], (now - one["last_modified"]).total_seconds())
+            for blob in page:
+                yield Blob(blob["path"], blob["size"], (now - blob["last_modified"]).total_seconds())
 
 
 def _said(error: BaseException) -> str:
-    """Return what an error says in one line, without the queries of addresses, which may have a signature."""
+    """Return an error's message in one line, without the queries of URLs, which may contain a signature."""
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return re.sub(r"\?\S*", "", first)
 

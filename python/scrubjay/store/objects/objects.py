@@ -1,9 +1,9 @@
-"""Large images in an object store: kept by their content's hash, checked whenever they are read, never trusted.
+"""Large images in an object store: named by the hash of their content, verified at each read, never trusted.
 
-The database says which object is an image's, how long it is and what its hash is. An object that is missing or is
-something else costs a rebuild from the rows; a place that does not answer is left alone for a while. The rows of cold
-scopes (:mod:`scrubjay.store.postgres.cold`) are objects, too, and the truth: they are read back before their rows go,
-and there is no copy on this machine.
+The database records the object of an image, its length and its hash. A missing or different object costs a
+rebuild from the rows; a place that does not answer is not asked again for a while. The rows of cold scopes
+(:mod:`scrubjay.store.postgres.cold`) are objects, too, and the truth: they are read back before their rows are
+deleted, and are not cached locally.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from scrubjay.store.objects.blobs import Blobs, Folder
 from scrubjay.store.objects.cloud import Cloud
 
 GRACE_SECONDS = 3600.0
-"""How long an object may be there before a row names it; what is older and has no row is removed."""
-HEAD_BYTES = 2  # of an image that is an object, which its row has: whether it is sealed
-_AWAY_SECONDS = 15.0  # for which a place that did not answer is not asked again
+"""How long an object may exist before a row refers to it; older objects without a row are removed."""
+HEAD_BYTES = 2  # the first bytes of an image, stored in its row: whether it is sealed
+_AWAY_SECONDS = 15.0  # a place that did not answer is not asked for this long
 _TIDY_SECONDS = 300.0
 _COUNTED = ("read", "cached", "lost", "away", "written")
-_PAGE = 500  # names that the rows are asked about at a time
+_PAGE = 500  # names per query to the rows
 _INDEX = re.compile(r"[0-9a-f]{32}")
 _OBJECT = re.compile(r"[0-9a-f]{64}")
-_UNFINISHED = re.compile(r"\.[0-9a-f]{64}\..*\.partial")  # what a killed process left in a folder
+_UNFINISHED = re.compile(r"\.[0-9a-f]{64}\..*\.partial")  # left in a folder by a killed process
 _T = TypeVar("_T")
 
 Named = Callable[[Sequence[bytes]], Collection[bytes]]
-"""Hashes of objects -> those of them that a row names."""
+"""Hashes of objects -> those that a row refers to."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ class Objects:
     """Where an index in a database keeps large images: `Index.open("postgresql://...", objects=Objects(...))`.
 
     Args:
-        place: file:///folder, or s3://bucket/path, gs://bucket/path, az://container/path (extra `objects`; credentials
-            are the environment's, the address's query has further options of obstore, `?region=...&endpoint=...`).
-            Several indexes may share it. Or an object with the methods of :class:`scrubjay.store.objects.blobs.Blobs`.
-        cache: a folder of this machine for copies of what was read; None: there are none. Processes and indexes may
-            share it.
-        cache_bytes: that the copies of one index may take; those that were used least recently make room.
-        least_bytes: an image of at most so many bytes stays in the database.
-        keep_seconds: for which the object of a scope stays whose rows came back from the cold tier (docs/fleet.md): as
-            long as a standby may be behind, or a backup may be restored.
+        place: file:///folder, or s3://bucket/path, gs://bucket/path, az://container/path (extra `objects`;
+            credentials are the environment's, the address's query has further options of obstore,
+            `?region=...&endpoint=...`). Several indexes may share it. Or an object with the methods of
+            :class:`scrubjay.store.objects.blobs.Blobs`.
+        cache: a local folder for copies of what was read; None: no cache. Processes and indexes may share it.
+        cache_bytes: bound on the copies of one index; the least recently used are evicted.
+        least_bytes: images of at most this size stay in the database.
+        keep_seconds: how long the object of a scope is kept after its rows came back from the cold tier
+            (docs/fleet.md); at least as long as a standby may lag or a backup may be restored.
 
     Raises:
-        TypeError, ValueError: a value is not what is expected.
+        TypeError, ValueError: a value is invalid.
 
     >>> Objects("s3://bucket/scrubjay?secret_access_key=x", cache="/var/cache/scrubjay")
     <scrubjay.Objects s3://bucket/scrubjay cache=/var/cache/scrubjay>
@@ -90,11 +90,11 @@ class Objects:
 
 
 def blobs_of(options: Objects) -> Blobs:
-    """Return the place that options name.
+    """Return the place that the options name.
 
     Raises:
         MissingExtraError: obstore is not installed.
-        ValueError: the address cannot be read.
+        ValueError: the address is invalid.
     """
     if not isinstance(options.place, str):
         return options.place
@@ -107,7 +107,7 @@ def blobs_of(options: Objects) -> Blobs:
 
 
 def name_of(index: str, digest: bytes) -> str:
-    """Return the name of an object of an index (its random name), which says nothing of whose it is.
+    """Return the name of an object of an index (by its random name); it does not reveal the owner of the data.
 
     >>> name_of("0f3c", bytes(32))[:12]
     '0f3c/00/0000'
@@ -117,15 +117,15 @@ def name_of(index: str, digest: bytes) -> str:
 
 
 class ObjectStore:
-    """The objects of one index, with copies on this machine. Thread-safe.
+    """The objects of one index, with a local cache. Thread-safe.
 
     Args:
-        options: where.
-        index: the random name of the index, below which its objects are.
-        blobs: the place, as `options` say it.
+        options: place, cache and bounds.
+        index: the random name of the index, the prefix of its objects.
+        blobs: the place that `options` names.
 
     Raises:
-        CorruptIndexError: that is no such name; a folder of this name may be anybody's.
+        CorruptIndexError: `index` is not such a name, so the folder may belong to something else.
     """
 
     def __init__(self, options: Objects, index: str, blobs: Blobs) -> None:
@@ -135,10 +135,10 @@ class ObjectStore:
         self._index = index
         self._least_bytes = options.least_bytes
         self.keep_seconds = options.keep_seconds
-        """For which an object stays whose rows came back."""
+        """How long an object is kept after its rows came back."""
         folder = None if options.cache is None else Path(options.cache) / index
         self._cache = None if folder is None else BlobCache(folder, options.cache_bytes)
-        self._lock = threading.Lock()  # all below
+        self._lock = threading.Lock()  # guards everything below
         renew_in_children(self, "_lock")
         self._counts = dict.fromkeys(_COUNTED, 0)
         self._away_until = 0.0
@@ -147,7 +147,7 @@ class ObjectStore:
 
     @property
     def place(self) -> str:
-        """Where it is, for messages."""
+        """The location, for messages."""
         return self._blobs.place
 
     def takes(self, data: bytes) -> bool:
@@ -157,7 +157,7 @@ class ObjectStore:
     # ------------------------------------------------------------------ images
 
     def put(self, data: bytes) -> bytes | None:
-        """Keep an image; return its hash, or None if the place does not take it now."""
+        """Write an image; return its hash, or None if the place does not accept it now."""
         if self._is_away():
             return None
         digest = hashlib.sha256(data).digest()
@@ -175,7 +175,7 @@ class ObjectStore:
         """Return an image; None: the place does not answer now.
 
         Raises:
-            CorruptIndexError: it is missing, or is not what was put there.
+            CorruptIndexError: it is missing or damaged.
         """
         copy = None if self._cache is None or past_cache else self._cache.get(digest.hex(), n_bytes + 1)
         if copy is not None:
@@ -205,37 +205,38 @@ class ObjectStore:
             self._cache.put(digest.hex(), data)
         return data
 
-    # ------------------------------------------------------------------ what is the truth
+    # ------------------------------------------------------------------ rows of cold scopes
 
     def keep(self, data: bytes) -> bytes:
-        """Keep what is the truth, and read it back; return its hash. There is no copy of it on this machine.
+        """Write an object that is the only copy of its data, and verify it by reading it back; return its hash.
+        It is not cached.
 
         Raises:
-            StoreUnavailableError: the place does not take it now, or does not give back what it took.
+            StoreUnavailableError: the place does not accept it now, or does not return what it took.
         """
         digest = hashlib.sha256(data).digest()
         name = name_of(self._index, digest)
         try:
             self._blobs.put(name, data)
             self._count("written")
-            found = self._blobs.get(name, len(data) + 1)
+            stored = self._blobs.get(name, len(data) + 1)
         except OSError as error:
             self._did_not_answer()
             raise StoreUnavailableError(
                 f"keeping an object: {self.place} does not take it: {error}"
             ) from None
-        if found != data:
+        if stored != data:
             raise StoreUnavailableError(
                 f"keeping an object: {self.place} did not give {name} back as it was put there"
             )
         return digest
 
     def fetch(self, digest: bytes, n_bytes: int) -> bytes:
-        """Return what :meth:`keep` was given.
+        """Return the argument of :meth:`keep`.
 
         Raises:
             StoreUnavailableError: the place does not answer now.
-            CorruptIndexError: it is missing, or is not what was put there.
+            CorruptIndexError: it is missing or damaged.
         """
         data = self.get(digest, n_bytes, past_cache=True)
         if data is None:
@@ -243,7 +244,7 @@ class ObjectStore:
         return data
 
     def discard(self, digests: Collection[bytes]) -> None:
-        """Remove objects that rows do not name any more, and their copies; what cannot be removed now is later."""
+        """Remove objects that no row refers to, and their copies; failed removals are retried later."""
         if not digests:
             return
         if self._cache is not None:
@@ -268,15 +269,15 @@ class ObjectStore:
             self._counts[what] += 1
 
     def stats(self) -> dict[str, int]:
-        """Return how many images this process read from the place and from copies here, how many were lost (missing, or
-        not what was put there), how often the place was away, and how many were written."""
+        """Return the counters of this process: images read from the place and from the cache, lost (missing or
+        damaged), unavailable (the place was away), and written."""
         with self._lock:
-            return {f"objects_{what}": n for what, n in self._counts.items()}
+            return {f"objects_{name}": n for name, n in self._counts.items()}
 
-    # ------------------------------------------------------------------ care
+    # ------------------------------------------------------------------ maintenance
 
     def is_due(self) -> bool:
-        """Whether it is time for :meth:`tidy`; then nobody else is told so for a while."""
+        """Whether :meth:`tidy` is due; if so, it is not due again for a while."""
         now = monotonic()
         with self._lock:
             if now < self._tidy_at:
@@ -285,7 +286,7 @@ class ObjectStore:
             return True
 
     def tidy(self, named: Named) -> None:
-        """Forget copies of images that are gone, whoever erased them, and remove what could not be removed before."""
+        """Remove cached copies of images that no longer exist, and retry failed removals."""
         if self._cache is not None:
             held = [name for name in self._cache.names() if _OBJECT.fullmatch(name)]
             for page in _pages(held):
@@ -302,8 +303,8 @@ class ObjectStore:
                 raise
 
     def sweep(self, named: Named) -> int:
-        """Remove the objects that no row names, but for those that are younger than a row may be late; return how many.
-        What else is there is left alone.
+        """Remove the objects that no row refers to, except those younger than the grace period; return their
+        number. Other files in the place are ignored.
 
         Raises:
             StoreUnavailableError: the place does not answer.
@@ -342,8 +343,8 @@ class ObjectStore:
 
 def _pages(found: Iterable[_T]) -> Iterator[list[_T]]:
     page: list[_T] = []
-    for one in found:
-        page.append(one)
+    for item in found:
+        page.append(item)
         if len(page) == _PAGE:
             yield page
             page = []
@@ -356,6 +357,6 @@ def _last(name: str) -> str:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether an object, or what is left of one, is named as ours are."""
+    """Whether the name is that of an object of ours, or of an unfinished one."""
     last = _last(name)
     return bool(_OBJECT.fullmatch(last) or _UNFINISHED.fullmatch(last))

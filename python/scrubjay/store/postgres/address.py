@@ -1,4 +1,4 @@
-"""Addresses of databases: postgresql://user@host/database, and what of one may be shown."""
+"""Addresses of databases, postgresql://user@host/database, and their printable part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_address(path: object) -> bool:
-    """Whether an index of this name is in a database, not in a file.
+    """Whether a path is the address of a database, not the name of a file.
 
     >>> is_address("postgresql://localhost/memories"), is_address("memories.scrubjay")
     (True, False)
@@ -21,14 +21,14 @@ def is_address(path: object) -> bool:
 
 
 class Address:
-    """Where a database is.
+    """The address of a database.
 
     Args:
-        url: as libpq takes it: postgresql://[user[:password]@][host][:port][/database][?parameter=value].
+        url: in libpq's form: postgresql://[user[:password]@][host][:port][/database][?parameter=value].
 
     Raises:
         MissingExtraError: psycopg is not installed.
-        StoreFormatError: it cannot be read.
+        StoreFormatError: the address is invalid.
     """
 
     __slots__ = ("place", "url")
@@ -39,13 +39,13 @@ class Address:
             parts = psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.Error as error:
             raise StoreFormatError(
-                f"path: expected postgresql://user@host:port/database, got what libpq cannot read: "
+                f"path: expected postgresql://user@host:port/database, got an invalid address: "
                 f"{_without_secrets(str(error), url)}"
             ) from None
         host, port = parts.get("host", "localhost"), parts.get("port")
         self.url = url
         self.place = f"postgresql://{host}{'' if port is None else f':{port}'}/{parts.get('dbname', '')}"
-        """The address without user and password."""
+        """The address, without user and password."""
 
     def __repr__(self) -> str:
         return f"<Address {self.place}>"

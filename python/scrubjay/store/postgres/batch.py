@@ -1,4 +1,4 @@
-"""Statements of one transaction that are sent together, each with the home that it is about."""
+"""Batches of statements of one transaction, each with the home that it is about."""
 
 from __future__ import annotations
 
@@ -6,37 +6,38 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.postgres.walls import NO_HOME, Home, seeing, seeing_and
+from scrubjay.store.postgres.row_security import NO_HOME, Home, seeing, seeing_and
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-"""Of a statement, in their order or by their names."""
+"""Parameters of a statement, by position or by name."""
 Statement = tuple[str, Parameters]
 
 
 class Batch:
-    """What is to be sent on one connection within one transaction, in order. Not for several threads.
+    """The statements to send on one connection within one transaction, in order. Not thread-safe.
 
-    Statements that need no answer are collected, and go with the next one that does. The server is told which home's
-    rows a statement may see whenever that is another one than before.
+    Statements without a result are queued, and sent with the next one that has a result. Before a statement about
+    another home than the last one, the server is told whose rows are visible.
 
     Args:
-        connection: outside of any transaction (:class:`scrubjay.store.postgres.wire.Connection`).
-        begun: whether the first statement begins a transaction; else each round trip is one of its own.
+        connection: outside of any transaction (:class:`scrubjay.store.postgres.pipeline.Connection`).
+        begun: whether the first statement begins a transaction; otherwise each round trip is a transaction of its
+            own.
     """
 
     def __init__(self, connection: Any, *, begun: bool = True) -> None:
         self.connection = connection
         self._is_begun = begun
         self._later: list[Statement] = []
-        self._home: Home | None = NO_HOME  # that the server sees once all was sent; None: not known
+        self._home: Home | None = NO_HOME  # visible on the server once the queue was sent; None: unknown
 
     def add(self, query: str, parameters: Parameters = (), *, home: Home = NO_HOME) -> None:
-        """Collect a statement about a home."""
+        """Queue a statement about a home."""
         self._see(home)
         self._later.append((query, parameters))
 
     def add_seeing(self, home: Home, call: str, parameters: Sequence[Any]) -> None:
-        """Collect the call of a function, along with telling the server whose rows may be seen from now on."""
+        """Queue the call of a function, combined with setting the visible home."""
         self._later.append(seeing_and(home, call, parameters))
         self._home = home
 
@@ -46,20 +47,20 @@ class Batch:
             self._home = home
 
     def ask(self, query: str, parameters: Parameters = (), *, home: Home = NO_HOME) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement, after everything that was collected."""
+        """Send the queue and a statement; return the rows of the statement."""
         return self.ask_all([(query, parameters)], home=home)[0]
 
     def ask_all(
         self, statements: Sequence[Statement], *, home: Home = NO_HOME
     ) -> list[list[tuple[Any, ...]]]:
-        """Send what was collected and these statements in one round trip; return the rows of the latter."""
+        """Send the queue and these statements in one round trip; return the rows of the latter."""
         return self.ask_each([(home, statement) for statement in statements], home=home)
 
     def ask_each(
         self, statements: Sequence[tuple[Home, Statement]], *, home: Home | None = None
     ) -> list[list[tuple[Any, ...]]]:
-        """The same of statements that are each about a home of their own; `home`: of what was collected, if there are
-        none."""
+        """Do the same for statements about different homes. Without statements, `home` is set as the visible one
+        after the queue."""
         if not statements and home is not None:
             self._see(home)
         to_send = [(*statement, False) for statement in self._later]
@@ -71,32 +72,33 @@ class Batch:
         self._later = []
         found: list[list[tuple[Any, ...]]] = self.connection.exchange(to_send) if to_send else []
         if not self._is_begun:
-            self._home = NO_HOME  # a setting goes with its transaction
+            self._home = NO_HOME  # the setting ends with its transaction
         return found
 
     def run(self, query: str, parameters: Parameters, *, home: Home) -> tuple[list[tuple[Any, ...]], int]:
-        """Return the rows of a statement, after everything that was collected, and how many it wrote or found."""
+        """Send the queue and a statement; return the rows of the statement, and the number of rows written or
+        found."""
         self._see(home)
         self.flush()
         cursor = self.connection.execute(query, parameters, binary=True)
         return cursor.fetchall() if cursor.description else [], cursor.rowcount
 
     def savepoint(self, statement: str) -> None:
-        """Send SAVEPOINT, RELEASE or ROLLBACK TO; the last one also where a statement failed before."""
+        """Send SAVEPOINT, RELEASE or ROLLBACK TO; the last one also after a failed statement."""
         failed = psycopg_module().pq.TransactionStatus.INERROR
         if self.connection.info.transaction_status == failed:
-            self._later.clear()  # nothing is taken before it is undone
+            self._later.clear()  # the server rejects everything before the rollback
         self.flush()
         self.connection.execute(statement)
         if statement.startswith("ROLLBACK"):
-            self._home = None  # that of the savepoint again
+            self._home = None  # the one of the savepoint is restored
 
     def commit(self) -> None:
-        """Send what was collected with a COMMIT; what follows runs outside of the transaction."""
+        """Send the queue and a COMMIT; what follows runs outside of the transaction."""
         self.ask_all([("COMMIT", ())], home=self._home or NO_HOME)
         self._is_begun, self._home = False, NO_HOME
 
     def flush(self) -> None:
-        """Send what was collected."""
+        """Send the queue."""
         if self._later:
             self.ask_all([], home=self._home or NO_HOME)

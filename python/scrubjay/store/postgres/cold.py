@@ -1,12 +1,12 @@
-"""The cold tier: the rows of scopes that nobody uses, each scope's as one object in an object store.
+"""The cold tier: the rows of unused scopes, as one object per scope in an object store.
 
-Such an object is the truth, other than one that is an image: it is put there, and read back, before the transaction
-that deletes the rows and names it in `sj_cold`. Reads of a cold scope take its object for the table and change nothing;
-the first write to its documents brings the rows back, in the turn of its home. The version of the scope changes by
-neither, so what is in memory stays current.
+Unlike the object of an image, such an object is the truth: it is written and read back before the transaction
+that deletes the rows and records it in `sj_cold`. Reads of a cold scope read its object instead of the table, and
+change nothing. The first write to its documents restores the rows, under the lock of its home. Neither freezing
+nor thawing changes the version of the scope, so partitions in memory stay current.
 
-An object outlives its return by a while (`Objects.keep_seconds`), for a standby that was behind, or a backup, in which
-the scope is cold still.
+After thawing the object is kept for a while (`Objects.keep_seconds`), for a lagging standby, or a backup, in
+which the scope is still cold.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from scrubjay.errors import CorruptIndexError, StoreError
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.frozen import thawed_rows
+from scrubjay.store.postgres.frozen_format import thawed_rows
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.loading import Loaded, insert
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME
 
-MAX_BYTES = 256 << 20  # of the rows of one scope: larger ones stay where they are
+MAX_BYTES = 256 << 20  # of the rows of one scope; larger ones are not frozen
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 
 
 class Cold(NamedTuple):
-    """Where the rows of a frozen scope are: an object, its length, the version and how many documents it has."""
+    """The location of a frozen scope's rows: the hash of the object, its size, the version and the number of
+    documents."""
 
     object: bytes
     n_bytes: int
@@ -41,12 +42,15 @@ class Cold(NamedTuple):
 
 
 OF_SCOPE = "k.home = s.home AND k.collection = s.collection AND k.scope = s.key"
-"""The condition that `sj_cold k` is about the scope `sj_scope s`."""
+"""The SQL condition that `sj_cold k` belongs to the scope `sj_scope s`."""
 
 
 def expired_sql(condition: str, *, expiries: str = "expiries") -> str:
-    """Return the expression for how many documents of frozen scopes (`sj_cold k`) have expired by a time, which is the
-    last parameter; `expiries`: of all documents, or "vector_expiries": of those that have a vector."""
+    """Return the SQL expression for the number of documents of frozen scopes (`sj_cold k`) that have expired by a
+    time, its last parameter.
+
+    `expiries`: of all documents, or "vector_expiries": of those that have a vector.
+    """
     return (
         f"(SELECT count(*) FROM sj_cold k CROSS JOIN LATERAL unnest(k.{expiries}) AS e(at) "
         f"WHERE {condition} AND k.thawed_at IS NULL AND e.at <= %s)"
@@ -60,7 +64,7 @@ def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -
             f"{scope!r} is in the cold tier: open the index with the objects=... that it was frozen with: {place}"
         )
     if len(cold.object) != 32 or not 0 < cold.n_bytes <= 2 * MAX_BYTES:
-        raise CorruptIndexError("it names an object that cannot be one", scope=scope)
+        raise CorruptIndexError("it refers to an invalid object", scope=scope)
     try:
         return objects.fetch(bytes(cold.object), cold.n_bytes)
     except CorruptIndexError as error:
@@ -68,7 +72,7 @@ def fetched(objects: ObjectStore | None, scope: Scope, cold: Cold, place: str) -
 
 
 def opened(data: bytes, scope: Scope, collection: int, cold: Cold, opening: Opening) -> list[Loaded]:
-    """Return the rows of a frozen scope, of its object."""
+    """Return the rows of a frozen scope from its object."""
     return thawed_rows(data, scope, collection, cold.version, cold.documents, opening)
 
 
@@ -84,16 +88,16 @@ def thaw(
     place: str,
     ahead: Mapping[bytes, bytes],
 ) -> None:
-    """Bring the rows of a frozen scope back; its home is locked.
+    """Restore the rows of a frozen scope; its home is locked.
 
     Args:
         batch: of the transaction.
         key: of the scope.
         collection: its number.
-        objects: where its object is.
+        objects: the store of its object.
         opening: the keys of the store.
         place: of the database, for messages.
-        ahead: objects that were read before anything was locked, by their hashes.
+        ahead: objects that were fetched before anything was locked, by their hashes.
     """
     where = (key.home, collection, key.number)
     found = batch.ask(
@@ -102,7 +106,7 @@ def thaw(
         home=key.home,
     )
     if not found:
-        raise CorruptIndexError("its rows are in the cold tier, and no row says where", scope=key.scope)
+        raise CorruptIndexError("its rows are in the cold tier, and their object is unknown", scope=key.scope)
     cold = Cold(*found[0])
     data = ahead.get(bytes(cold.object)) or None
     if data is None:
@@ -124,12 +128,13 @@ def thaw(
 
 
 def purge(ask: Callable[..., list[tuple[Any, ...]]], writing: Callable[..., Any], keep_seconds: int) -> None:
-    """Forget the objects of scopes whose rows came back so long ago, which are then removed.
+    """Delete the references to objects of scopes that were thawed at least `keep_seconds` ago; the objects are
+    then removed.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
         writing: begins a transaction.
-        keep_seconds: for which they are kept.
+        keep_seconds: how long they are kept.
     """
     latest = int(time.time()) - keep_seconds
     homes = ask(

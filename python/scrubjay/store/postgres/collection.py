@@ -1,4 +1,4 @@
-"""What all who read a collection share: its number, its homes and keys, and how stored rows become documents."""
+"""The shared state of all readers of a collection: its number, homes and keys, and the conversion of stored rows."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from scrubjay.store.keys.opening import DataKey
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.keys import Homes, Unreadable, id_of
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import KEY, Keys, Sealer, data_key_of, table_of
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.user_keys import DatabaseUserKeys
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import row_reader, text_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import Identity, ScopeState, StoredRow
+from scrubjay.store.rows.values import Identity, ScopeState, StoredRow
 
 
 class Collection:
     """One collection of a database, as its parts see it. Thread-safe.
 
     Args:
-        sessions: what its questions are asked by.
+        sessions: runs its queries.
         number: of the collection.
-        homes: where rows are.
+        homes: the assignment of scopes to homes.
         ring: the keys of encrypted tenants; None: nothing is sealed or opened.
-        objects: where large images and frozen scopes are kept; None: in their rows.
-        id_kind: of its ids; None: it has none yet.
-        saw_generation: is told the generation whenever the identity was read.
+        objects: the object store of large images and frozen scopes; None: all are in rows.
+        id_kind: of its ids; None: not settled yet.
+        saw_generation: called with the generation whenever the identity was read.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Collection:
 
     @property
     def place(self) -> str:
-        """The address of the database without user and password."""
+        """The address of the database, without user and password."""
         return self.sessions.place
 
     def _sealer(self) -> Sealer | None:
@@ -64,10 +64,10 @@ class Collection:
         return None if transaction is None else transaction.sealer
 
     def data_key(self, tenant: str) -> DataKey | None:
-        """Return the data key of a tenant; None: the tenant is in the clear."""
+        """Return the data key of a tenant; None: the tenant is not encrypted."""
         if "\0" in tenant:
             return None
-        home = self.homes.own(tenant)  # its buckets have copies
+        home = self.homes.own(tenant)  # buckets have copies of it
         found = self.ask(f"SELECT {KEY} FROM sj_home WHERE home = %s", (home,), home=home)
         return data_key_of(tenant, found[0]) if found else None
 
@@ -80,23 +80,23 @@ class Collection:
         return found
 
     def kind(self) -> str | None:
-        """Return of what kind the ids are; None: nothing was written yet."""
+        """Return the kind of the ids; None: nothing was written yet."""
         if self._id_kind is None:
             self.identity()
         return self._id_kind
 
     def id_of(self, data: bytes) -> Any:
-        """Return the id of stored bytes."""
+        """Decode a stored id."""
         return id_of(data, self.kind())
 
     def id_in(self, collection: int, data: bytes) -> Any:
-        """Return the id of stored bytes of a row of any collection."""
+        """Decode a stored id of any collection."""
         if collection == self.number:
             return self.id_of(data)
         return id_of(data, schema.identity_of(self.ask(schema.IDENTITY, (collection,))).id_kind)
 
     def opener(self, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
-        """Return what makes rows of this scope of (seq, id, text, payload, vector, hash) as they are stored."""
+        """Return a function that makes rows of this scope from stored (seq, id, text, payload, vector, hash)."""
         kind = self.kind()
         opened = None if self.cipher.ring is None else self.cipher.row_opener(table_of(self.number), scope)
         read = row_reader(scope, opened, lambda: self.data_key(scope.tenant), self.place)
@@ -105,7 +105,7 @@ class Collection:
             seq, data, text, payload, vector, checksum = stored
             id = id_of(data, kind)
             if isinstance(id, Unreadable):
-                if is_sealed(text):  # authenticated with its id: something else changed that
+                if is_sealed(text):  # the text is authenticated with its id, which was therefore changed
                     raise CorruptIndexError("its id is not what was written", path=self.place, scope=scope)
                 return StoredRow(
                     seq, repr(bytes(data)), "", None, None, "its id is not what was written", False
@@ -115,8 +115,8 @@ class Collection:
         return row
 
     def sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
-        """Return a document as it is stored (seq, id, text, payload, vector, hash); raise CorruptIndexError unless it
-        is what was written."""
+        """Decrypt and check a stored document (seq, id, text, payload, vector, hash); raises CorruptIndexError if
+        it is damaged."""
         opened = self.opener(scope)(row)
         if not opened.usable:
             raise CorruptIndexError(str(opened.damage), id=opened.id, scope=scope)
@@ -125,10 +125,10 @@ class Collection:
     # ------------------------------------------------------------------ keys
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in a state that was read; None: it has none.
+        """Return the digest of a scope in a state that was read; None: it has no digest.
 
         Raises:
-            CorruptIndexError: the state, or the digest, was put back or changed.
+            CorruptIndexError: the state, or the digest, was rolled back or changed.
         """
         return self.cipher.scope_digest(table_of(self.number), scope, state)
 

@@ -1,4 +1,4 @@
-"""Conditions that statements about rows have in common."""
+"""SQL conditions shared by statements about rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LIVE = "(expires_at IS NULL OR expires_at > %s)"
 def agreeing(
     scope: Scope | None, home: str | None, *, exact: bool = False, table: str = ""
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the condition that a row is in a home and that its names agree with each component that `scope` names
-    (None: any), and its parameters; with `exact` that they are precisely the scope's.
+    """Return the SQL condition that a row is in a home and agrees with every component that `scope` names (None:
+    any; with `exact`: that the row's scope equals it), and its parameters.
 
     >>> agreeing(Scope("acme", agent="coder"), "acme", table="s")
     ('s.home = %s AND s.tenant = %s AND s.agent = %s', ('acme', 'acme', 'coder'))

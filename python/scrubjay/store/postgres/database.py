@@ -1,4 +1,4 @@
-"""A database as one process has it open: its connections and its feed, shared by the collections."""
+"""A database opened by a process: its connections and its feed, shared by the collections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrubjay.store.postgres.keys import checked_user_homes
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 
 class Database:
@@ -20,15 +20,17 @@ class Database:
 
     Args:
         url: postgresql://...
-        max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
-        objects: where large images are kept; None: in their rows.
-        shared_feed: whether one process of this machine may ask for others what changed.
-        user_homes: in how many homes the users of each tenant are in a new database; None: as the database has it.
+        max_stale: seconds for which a search may rely on the last message from other processes; 0: it asks the
+            server each time.
+        objects: the object store of large images; None: they are in rows.
+        shared_feed: whether one process of this machine may poll for the others.
+        user_homes: the number of homes over which the users of each tenant are distributed, in a new database;
+            None: as the database was created.
 
     Raises:
-        MissingExtraError: psycopg, or what objects need, is not installed.
-        StoreFormatError: the address cannot be read.
-        TypeError, ValueError: an option is not what is expected.
+        MissingExtraError: psycopg, or the library that objects need, is not installed.
+        StoreFormatError: the address is invalid.
+        TypeError, ValueError: an option is invalid.
     """
 
     def __init__(
@@ -65,7 +67,8 @@ class Database:
         read_only: bool,
         ring: KeyRing | None = None,
     ) -> PostgresStore:
-        """Open a collection, which is made as `identity` if there is none; all with the same options."""
+        """Open a collection, which is created with `identity` if it is missing. All collections are opened with
+        the same options."""
         with self._lock:
             if self._shared is None:
                 server = Server(

@@ -1,10 +1,10 @@
-"""Statements of a layer above, written for SQLite, as PostgreSQL takes them.
+"""Translation of a layer's statements from SQLite to PostgreSQL.
 
-A layer (memory) has one set of statements and one set of tables. What differs here: tables are called `sj_...`, the
-column `user` is `usr` (unquoted, `user` is the login here, without an error), parameters have names, and every row
-has its `home`, which begins every key: a condition on the tenant names the home as well, and a statement is sent once
-for each home that it is about (:mod:`scrubjay.store.postgres.placing`). Triggers are left out; what they do for a file
-the layer and :mod:`scrubjay.store.postgres.beside` do in the same transaction.
+A layer (memory) has one set of statements and tables. The differences: tables are called `sj_...`; the column
+`user` is `usr` (unquoted, PostgreSQL takes `user` as the login, without an error); parameters have names; and
+every row has its `home`, which begins every key. A condition on the tenant therefore names the home as well, and
+a statement is sent once for each home that it is about (:mod:`scrubjay.store.postgres.row_homes`). Triggers are
+omitted; the layer and :mod:`scrubjay.store.postgres.layer_connection` do their work in the same transaction.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Layer:
-    """What is known of a layer's tables, by the names that its statements call them.
+    """The description of a layer's tables, by their names in its statements.
 
     Attributes:
         name: of the layer, "memory".
-        numbers: table -> its column that gets the number of a write.
-        records: table -> the columns that name a row's user and agent ("''": it has none): other processes are told
-            of the scope whose row changes.
-        stamped: those of them whose changes are counted for each tenant and user, in the table `stamps`.
-        stamps: of (tenant, user, version).
-        whole: tables whose changes need the turns of all homes of a tenant.
-        spread: tables whose rows are in the home of the user that they belong to; those of all others are in the
-            tenant's own, whosever they are.
-        runs: those of them that have no column of users -> the column that names another row, and that row's table
-            and its column: they are where it is.
+        numbers: table -> its column for the number of a write.
+        records: table -> the columns with a row's user and agent ("''": it has none): other processes are
+            notified of the scope whose row changes.
+        stamped: the tables of `records` whose changes are counted for each tenant and user, in the table
+            `stamps`.
+        stamps: the table of (tenant, user, version).
+        whole: tables whose changes need the locks of all homes of a tenant.
+        spread: tables whose rows are in the home of their user; the rows of all other tables are in the tenant's
+            own home.
+        runs: the tables of `spread` without a column for the user -> (the column that refers to another row, the
+            table of that row, its column); their rows are in the home of that row.
     """
 
     name: str
@@ -48,33 +49,33 @@ class Layer:
 
 
 class Statement(NamedTuple):
-    """A statement as it is sent; its parameters are called p0, p1, ..., and `number`; h0 is the home of tenant p0, and
-    `held_users` and `held_agents` are the names of the tenant's legal holds."""
+    """A statement as it is sent. Its parameters are called p0, p1, ..., and `number`; h0 is the home of tenant
+    p0; `held_users` and `held_agents` are the names of the tenant's legal holds."""
 
     query: str
     writes: bool
     number: str | None = None
-    """The parameter that gets the number of the write, unless it has a value."""
+    """The parameter for the number of the write, unless it has a value."""
     home: str | None = None
-    """The parameter that is its tenant; "": of what belongs to all tenants; None: it does not say."""
+    """The parameter of its tenant; "": rows that belong to all tenants; None: unspecified."""
     changes: str | None = None
-    """The table, if the rows that it changes say whose they are."""
+    """The table, if it changes rows of a table in `records`."""
     tenants: tuple[str, ...] = ()
-    """The parameters that are tenants whose homes it names."""
+    """The parameters of tenants whose homes it names."""
     is_whole: bool = False
-    """Whether it needs the turns of all homes of the tenant."""
+    """Whether it needs the locks of all homes of the tenant."""
     is_spread: bool = False
-    """Whether it is about a table whose rows are in the homes of users."""
+    """Whether its table has rows in the homes of users."""
     user: str | None = None
-    """The parameter that is the user whose rows it is about; "": of no user; None: it does not say."""
+    """The parameter of the user whose rows it is about; "": rows without a user; None: unspecified."""
     with_shared: bool = False
-    """Whether it is about the rows of no user as well."""
+    """Whether it also covers the rows without a user."""
     id: str | None = None
-    """The parameter that is the id of the only row that it is about."""
+    """The parameter of the id of its only row."""
     record: str | None = None
-    """The parameter that is the id of a row in whose home all are that it is about."""
+    """The parameter of the id of a row in whose home all its rows are."""
     is_held: bool = False
-    """Whether it asks what is under a legal hold."""
+    """Whether it asks for legal holds."""
 
 
 _LITERAL = re.compile(r"('(?:[^']|'')*')")
@@ -84,9 +85,9 @@ _WORDS = (
     (re.compile(r"\bifnull\("), "coalesce("),
     (re.compile(r"\binstr\("), "strpos("),
     (re.compile(r"\bmin\(count\("), "least(count("),  # SQLite's min() of two values
-    (re.compile(r"(?<![\w)] )\+(?=[a-z])"), ""),  # what keeps SQLite from an index
+    (re.compile(r"(?<![\w)] )\+(?=[a-z])"), ""),  # a unary plus, which disables an index in SQLite
     (re.compile(r"\bIS (?=%\(p\d+\)s)"), "IS NOT DISTINCT FROM "),
-    # Keys of runs are those of their home.
+    # Keys of runs are unique within their home only.
     (re.compile(r"\b(\w+)\.run = (\w+)\.key\b"), r"\1.run = \2.key AND \1.home = \2.home"),
     (re.compile(r"\brun (NOT )?IN \(SELECT key FROM\b"), r"(home, run) \1IN (SELECT home, key FROM"),
     (re.compile(r"\bkey IN \(SELECT DISTINCT run FROM\b"), "(home, key) IN (SELECT DISTINCT home, run FROM"),
@@ -105,7 +106,7 @@ _CHANGES = re.compile(r"(?:UPDATE|DELETE FROM) (\w+)")
 
 @lru_cache(maxsize=1024)
 def translated(statement: str, layer: Layer) -> Statement:
-    """Return a statement of a layer as it is sent."""
+    """Return the translation of a layer's statement."""
     number = None
     changed = _CHANGES.match(statement)
     table: str | None = changed[1] if changed else None
@@ -180,7 +181,7 @@ _USER_OF_NEW = re.compile(
 _ID = re.compile(r"(?: WHERE| AND) id = %\((p\d+)\)s$")
 _RECORD = re.compile(r" WHERE record = %\((p\d+)\)s$")
 _HELD = re.compile(r"memory_hold h WHERE h\.tenant = \w+\.tenant AND ")
-# The holds of a tenant are in its own home, the rows in those of users.
+# The holds of a tenant are in its own home, the rows in the homes of users.
 _HOLDS = (
     'unnest(%(held_users)s::text[] COLLATE "C", %(held_agents)s::text[] COLLATE "C") AS h(user, agent) WHERE '
 )
@@ -188,8 +189,8 @@ _TABLES = re.compile(r"\bmemory_\w+")
 
 
 def _user_in(statement: str) -> tuple[str | None, bool]:
-    """Return which parameter is the user of the rows ("": they have none; None: that is not said), and whether those of
-    no user are meant as well.
+    """Return the parameter of the user of the rows ("": rows without a user; None: unspecified), and whether rows
+    without a user are covered as well.
 
     >>> _user_in("SELECT 1 FROM memory_fact WHERE tenant = %(p0)s AND user IN ('', %(p1)s)")
     ('p1', True)
@@ -211,7 +212,7 @@ def _is_spread(statement: str, table: str | None, layer: Layer) -> bool:
     """Whether the rows that are read or written are in the homes of users.
 
     Raises:
-        AssertionError: it is not said whose row is inserted.
+        AssertionError: an inserted row does not specify its owner.
     """
     names = set(_TABLES.findall(statement))
     if statement.startswith("INSERT") and table in layer.runs and " VALUES (" in statement:
@@ -229,7 +230,7 @@ def _naming_home(found: re.Match[str]) -> str:
 
 
 def _as_home(tenant: str) -> str:
-    """Return the expression for the home that goes with one for a tenant.
+    """Return the expression for the home that corresponds to an expression for a tenant.
 
     >>> _as_home("('', %(p0)s)"), _as_home("r.tenant"), _as_home("tenant")
     ("('', %(h0)s)", 'r.home', 'home')
@@ -238,8 +239,8 @@ def _as_home(tenant: str) -> str:
 
 
 def _with_home(statement: str, layer: Layer) -> tuple[str, str, str | None]:
-    """Return an INSERT with the home of its row and, where the table has one, the number; its table; which parameter
-    the number is. A row without a tenant is made from one of its home."""
+    """Return an INSERT extended by the home of its row and, if the table has one, the number; its table; and the
+    parameter of the number. A row without a tenant gets the home of the row that it is selected from."""
     found = _INSERT.match(statement)
     if found is None:
         raise AssertionError(f"expected INSERT INTO table(columns) VALUES or SELECT, got {statement!r}")
@@ -281,7 +282,7 @@ _TYPES = (
     (
         re.compile(r"\bifnull\((\w+), ''\)"),
         r"coalesce(\1, -9223372036854775807)",
-    ),  # of a time; '' is no number here
+    ),  # for times; they are numbers here, so '' is replaced
 )
 _KEY = re.compile(r"(PRIMARY KEY|UNIQUE) \(")
 _COLUMN_KEY = re.compile(r"^\s*(\w+) ([^,]*?)(PRIMARY KEY|UNIQUE)(?=,|$)", re.MULTILINE)
@@ -289,11 +290,11 @@ _INDEX = re.compile(r"^(CREATE (?:UNIQUE )?INDEX \w+ ON \w+)\(")
 
 
 def made(statements: Iterable[str], without: Collection[str] = ()) -> list[str]:
-    """Return the statements that make a layer's tables and indexes here; `home` begins every key.
+    """Return the statements that create a layer's tables and indexes in PostgreSQL; `home` begins every key.
 
     Args:
-        statements: that make them in a file.
-        without: tables of which there are none here.
+        statements: that create them in a file.
+        without: tables that do not exist here.
     """
     found = []
     for statement in statements:
@@ -317,5 +318,5 @@ def _table(statement: str) -> str:
         return f"{name} {kind.rstrip()}" + (" NOT NULL" if "NOT NULL" not in kind else "")
 
     body = _COLUMN_KEY.sub(column, _KEY.sub(r"\1 (home, ", body.rstrip()[:-1]))
-    # As the store's tables have it: a server that shards keeps only columns of one collation beside each other.
+    # text as in the store's tables: a sharding server colocates only columns of one collation.
     return f"{head}(home text NOT NULL, {', '.join([body, *keys])})"

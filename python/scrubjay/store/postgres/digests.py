@@ -1,9 +1,9 @@
-"""Digests of the rows of encrypted tenants; :mod:`scrubjay.store.sqlite.digests` says what a digest is, and what it is
-for.
+"""Digests of the rows of encrypted tenants (:mod:`scrubjay.store.sqlite.digests` describes digests and their
+purpose).
 
-That of a scope stands in `sj_scope`, those of notes of feedback and of rows of a layer above in `sj_digest`. There are
-no triggers: a transaction notes what it adds and removes. Vectors of another model are in the digest of their scope
-once they are in place; until then each is authenticated by itself.
+The digest of a scope is in `sj_scope`, those of feedback notes and of rows of a layer above are in `sj_digest`.
+There are no triggers: a transaction records what it adds and removes. Vectors of another model are in the digest
+of their scope once they are in place; until then each is authenticated by itself.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ BLOCKS = (
     f"CASE WHEN {is_sealed_sql('d.text')} THEN {tag_sql('d.text')} || "
     f"coalesce({tag_sql('d.payload')}, ''::bytea) || coalesce({tag_sql('d.vector')}, ''::bytea) END"
 )
-"""What the values of a row `d` of documents add to the digest of its scope; NULL: the row is in the clear."""
+"""The SQL expression for the contribution of a row `d` of documents to the digest of its scope; NULL: the row is
+plain."""
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 
 
 def blocks_of(box: Box, seq: int, expires_at: int | None, values: bytes | None) -> bytes:
-    """Return what a row adds to its digest, of what `BLOCKS` gives; nothing if it is in the clear."""
+    """Return what a row contributes to its digest, from the value of `BLOCKS`; empty if it is plain."""
     if values is None:
         return b""
-    whole = values.ljust(-(-len(values) // BLOCK_BYTES) * BLOCK_BYTES, b"\0")  # cut by something else
+    whole = values.ljust(-(-len(values) // BLOCK_BYTES) * BLOCK_BYTES, b"\0")  # truncated by other software
     return whole if expires_at is None else whole + box.block(("expires", seq, expires_at))
 
 
 @dataclass
 class Counted:
-    """A scope in a transaction: its state as it was read, and which sealed rows come and go."""
+    """A scope in a transaction: its state as it was read, and the sealed rows that are added and removed."""
 
     version: int = 0
     documents: int = 0
@@ -58,22 +59,22 @@ class Counted:
     tombstones: list[tuple[int, bytes]] = field(default_factory=list)
 
     def add(self, seq: int, expires_at: int | None, *values: bytes | None) -> None:
-        """Note a row that comes, as it is stored."""
+        """Record a row that is added, in stored form."""
         self.changes.append((1, seq, (expires_at, values)))
 
     def remove(self, box: Box, seq: int, expires_at: int | None, blocks: bytes | None) -> None:
-        """Note a row that goes; `blocks` as the server gives them."""
+        """Record a row that is removed; `blocks` as computed by the server."""
         self.changes.append((-1, seq, blocks_of(box, seq, expires_at, blocks)))
 
     def exchange(self, seq: int, old: bytes | None, new: bytes | None) -> None:
-        """Note that the vector of a sealed row is replaced; the ends of both."""
+        """Record that the vector of a sealed row is replaced; `old` and `new` are the tags at their ends."""
         self.changes += [(sign, seq, block(tag)) for sign, tag in ((-1, old), (1, new)) if tag is not None]
 
     def opened(self, box: Box, key: Key, collection: int) -> ScopeDigest:
-        """Return the digest as it was.
+        """Return the digest before the changes.
 
         Raises:
-            CorruptIndexError: it is missing, or of another state of the scope.
+            CorruptIndexError: it is missing, or belongs to another state of the scope.
         """
         return open_digest(
             box,
@@ -86,7 +87,7 @@ class Counted:
         )
 
     def after(self, box: Box, key: Key, collection: int) -> ScopeDigest:
-        """Return the digest with what was noted."""
+        """Return the digest after the recorded changes."""
         was = self.opened(box, key, collection)
         return changed(box, was, self.changes, self.tombstones)
 
@@ -94,13 +95,13 @@ class Counted:
 def seal_digest(
     box: Box, key: Key, collection: int, version: int, documents: int, vectors: int, digest: ScopeDigest
 ) -> bytes:
-    """Return the digest of a scope as its row has it."""
+    """Return the digest of a scope in stored form."""
     around = around_scope(table_of(collection), names_of(key.scope), version, documents, vectors)
     return box.seal(around, digest.to_bytes())
 
 
 def recent_of(ask: Callable[..., Any], box: Box, key: Key, collection: int, image: int) -> int:
-    """Return the sum of the rows and tombstones that came after the image of a version.
+    """Return the sum over the rows and tombstones after the image of a version.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
@@ -122,8 +123,8 @@ def recent_of(ask: Callable[..., Any], box: Box, key: Key, collection: int, imag
 
 
 def count_scopes_anew(batch: Batch, box: Box, home: str) -> dict[tuple[int, int], bytes]:
-    """Let the digests of a locked home's scopes be those of the rows that are there; return them, by collection and
-    key of the scope."""
+    """Recompute the digests of a locked home's scopes from the stored rows; return them by collection and key of
+    the scope."""
     sealed: dict[tuple[int, int], bytes] = {}
     for collection, number, tenant, usr, agent, version, documents, vectors, image in batch.ask(
         "SELECT collection, key, tenant, usr, agent, version, documents, vectors, coalesce((SELECT max(i.version) "
@@ -156,18 +157,18 @@ _NOTE = "number, at, tenant, usr, agent, scope, id, used, query, lexical_rank, v
 _NAME = "sj_feedback"
 
 DIGEST = "SELECT digest FROM sj_digest WHERE home = %s AND collection = %s AND name = %s"
-"""The question for the digest of a table's rows of a home."""
+"""The query for the digest of a table's rows of a home."""
 
 
 def rows_of(table: str, home: str, collection: int) -> Statement:
-    """Return the question for the rows of a home that are in the digest of a table."""
+    """Return the query for the rows of a home that are in the digest of a table."""
     if table == _NAME:
         return f"SELECT {_NOTE} FROM {table} WHERE home = %s AND collection = %s", (home, collection)
     return f"SELECT * FROM {table} WHERE home = %s", (home,)
 
 
 def _row_block(box: Box, table: str, row: Sequence[Any]) -> bytes:
-    """Return what a row adds; trailing NULLs are not counted, as those of columns that are added some day."""
+    """Return what a row contributes; trailing NULLs are excluded, so that columns can be added later."""
     n = len(row)
     while n and row[n - 1] is None:
         n -= 1
@@ -192,8 +193,7 @@ def _total(box: Box, table: str, rows: Iterable[Sequence[Any]]) -> int:
 
 
 class Notes:
-    """The rows of encrypted tenants, in tables beside the documents, that a transaction writes and deletes. Not for
-    several threads."""
+    """The changes of a transaction to rows of encrypted tenants in tables beside the documents. Not thread-safe."""
 
     def __init__(self, batch: Batch, sealer: Sealer, homes: Homes) -> None:
         self._batch = batch
@@ -202,7 +202,7 @@ class Notes:
         self._changes: dict[tuple[str, int, str], list[tuple[int, tuple[Any, ...]]]] = {}
 
     def run(self, sign: int, query: str, parameters: Sequence[Any], home: str, collection: int) -> None:
-        """Run a statement that inserts (1) or deletes (-1) notes of feedback of a locked home."""
+        """Run a statement that inserts (1) or deletes (-1) feedback notes of a locked home."""
         if not self._sealer.is_encrypted(self._homes.tenant(home)):
             self._batch.add(query, parameters, home=home)
             return
@@ -212,7 +212,7 @@ class Notes:
     def note(
         self, sign: int, home: str, collection: int, table: str, rows: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Note rows of an encrypted tenant that come (1) or go (-1)."""
+        """Record rows of an encrypted tenant that are added (1) or removed (-1)."""
         self._changes.setdefault((home, collection, table), []).extend((sign, row) for row in rows)
 
     def settle(self) -> None:
@@ -240,7 +240,7 @@ class Notes:
         try:
             box = self._sealer.current(self._homes.tenant(home), make=False)
         except KeyErasedError:
-            return  # never read again
+            return  # the digest is never read again
         if box is None:
             return
         come, gone = (_total(box, table, (row for own, row in changes if own == sign)) for sign in (1, -1))
@@ -259,13 +259,12 @@ def _write(batch: Batch, box: Box, home: str, collection: int, table: str, total
 
 
 def place_of_note(collection: int, number: int) -> str:
-    """Return where a question is, for the keys."""
+    """Return the place of a query in feedback, for its associated data."""
     return f"{_NAME}.query {collection}.{number}"
 
 
 def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], home: str, tenant: str) -> int:
-    """Seal the questions of feedback in a locked home of a tenant that are in the clear, in every collection; how
-    many."""
+    """Seal the plain queries of feedback in a locked home of a tenant, in every collection; return their number."""
     found = batch.ask(
         f"SELECT collection, number, usr, query FROM sj_feedback WHERE home = %s AND NOT {is_sealed_sql('query')}",
         (home,),
@@ -285,13 +284,14 @@ def seal_notes(batch: Batch, sealing: Callable[[str, str], Box | None], home: st
 
 
 def counted_tables(ask: Callable[..., Any], home: str) -> list[tuple[int, str]]:
-    """Return (collection, table) of everything beside the documents that has a digest if it has rows of a home."""
+    """Return (collection, table) of all tables beside the documents that have a digest if they have rows of a
+    home."""
     noted = ask("SELECT DISTINCT collection FROM sj_feedback WHERE home = %s", (home,), home=home)
     return [*((collection, _NAME) for (collection,) in noted), *((0, table) for table in layer_tables(ask))]
 
 
 def count_tables_anew(batch: Batch, box: Box, home: str) -> None:
-    """Let the digests of what a locked home has beside its documents be those of the rows that are there."""
+    """Recompute the digests of a locked home's tables beside the documents from the stored rows."""
     batch.add("DELETE FROM sj_digest WHERE home = %s", (home,), home=home)
     for collection, table in counted_tables(batch.ask, home):
         rows = batch.ask(*rows_of(table, home, collection), home=home)
@@ -300,23 +300,23 @@ def count_tables_anew(batch: Batch, box: Box, home: str) -> None:
 
 
 def table_problems(ask: Callable[..., Any], box: Box, home: str) -> list[str]:
-    """Return what is wrong with what a home has beside its documents, in every collection.
+    """Return the problems with a home's rows beside the documents, in every collection.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
         box: the tenant's data key.
-        home: whose rows.
+        home: of the rows.
     """
     problems = []
     kept = ask("SELECT collection, name FROM sj_digest WHERE home = %s", (home,), home=home)
     for collection, table in sorted({*counted_tables(ask, home), *kept}):
         try:
             if table != _NAME and table not in LAYER_TABLES:
-                raise mismatch((home, "", ""), f"there is a digest of {table!r}, which has none")
+                raise mismatch((home, "", ""), f"unexpected digest of table {table!r}")
             rows = ask(*rows_of(table, home, collection), home=home)
             stored = ask(DIGEST, (home, collection, table), home=home)
             if _opened_total(box, home, collection, table, stored) != _total(box, table, rows):
-                raise mismatch((home, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((home, "", ""), f"the rows of table {table} do not match its digest")
         except CorruptIndexError as error:
             problems.append(error.what)
     return problems

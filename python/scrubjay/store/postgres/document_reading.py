@@ -1,4 +1,4 @@
-"""Documents by their ids, all of a scope, and what changed in one."""
+"""Reads documents by id, all documents of a scope, and the changes of a scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, Cold
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE, agreeing
@@ -20,22 +19,24 @@ from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import Changes, RowId, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, StoredRow
 
-_PAGE = 5_000  # rows in one answer
+_PAGE = 5_000  # rows per result
 
 
 class DocumentReader:
-    """Reads documents of one collection; see :mod:`scrubjay.store.seam` for the questions. Thread-safe.
+    """Reads documents of one collection; the methods are specified in :class:`scrubjay.store.seam.Store`.
+    Thread-safe.
 
     Args:
-        collection: whose documents they are.
+        collection: of the documents.
         scopes: reads the states of their scopes.
-        cold: reads those of frozen scopes.
-        care: is told which scopes are used.
+        cold: reads the documents of frozen scopes.
+        care: notified of used scopes.
     """
 
     def __init__(self, collection: Collection, scopes: ScopeReader, cold: ColdRows, care: ColdCare) -> None:
@@ -45,7 +46,7 @@ class DocumentReader:
         self._care = care
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id of the first scope that has one, all of the same tenant."""
+        """Return the unexpired document with this id from the first scope (all of one tenant) that has it."""
         scopes = self._collection.cipher.readable_of([scope for scope in sight.scopes if can_hold(scope)])
         if not scopes:
             return None
@@ -58,7 +59,7 @@ class DocumentReader:
                 f"SELECT scope, seq, id, text, payload, {OF_DOCUMENT}, hash, NULL::bigint, NULL::bigint "
                 "FROM sj_document d WHERE home = %s "
                 f"AND collection = %s AND id = %s AND scope = ANY(%s) AND {LIVE} UNION ALL "
-                # Of one state with the rows: what is frozen, and where.
+                # Frozen scopes, and their locations, in the same snapshot as the rows.
                 "SELECT scope, n_bytes, object, NULL, NULL, NULL, NULL, version, documents FROM sj_cold "
                 "WHERE home = %s AND collection = %s AND scope = ANY(%s) AND thawed_at IS NULL",
                 (*place, stored_id(id), numbers, now, *place, numbers),
@@ -111,10 +112,10 @@ class DocumentReader:
         ]
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot.
+        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot.
 
         Raises:
-            CorruptIndexError: a sealed row was changed, or (after the last one) rows were put back or taken out.
+            CorruptIndexError: a sealed row was changed, or (after the last one) rows were rolled back or removed.
         """
         if not can_hold(scope):
             return
@@ -141,7 +142,7 @@ class DocumentReader:
                 return
             for row in page:
                 yield opened(row[:6])
-                if digest is not None:  # what was opened ends with its tag
+                if digest is not None:  # sealed values end with their tag
                     blocks += _blocks_of(digest[0], row)
             if len(page) < _PAGE:
                 break
@@ -155,7 +156,7 @@ class DocumentReader:
             )
             blocks += b"".join(blocks_of(digest[0], *row) for row in gone)
             if digest[0].total(blocks) != digest[1].total:
-                raise mismatch(names_of(scope), "its rows are not those of its digest")
+                raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _frozen_rows(
         self, scope: Scope, cold: Cold, digest: tuple[Box, ScopeDigest] | None, now: int
@@ -168,15 +169,15 @@ class DocumentReader:
             if digest is not None:
                 blocks += _blocks_of(digest[0], (*row.stored, row.expires_at, None))
         if digest is not None and digest[0].total(blocks) != digest[1].total:
-            raise mismatch(names_of(scope), "its rows are not those of its digest")
+            raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return what happened to the scope with this key after version `after`; in a snapshot.
+        """Return the changes of the scope with this key after version `after`; call in a snapshot.
 
         Raises:
-            CorruptIndexError: `digest` has another sum of what came after its image.
+            CorruptIndexError: the rows after the image do not match `digest`.
         """
         if not key:
             return Changes([], [])
@@ -206,12 +207,13 @@ class DocumentReader:
         if digest is not None:
             recent = recent_of(self._collection.ask, digest[0], key, self._collection.number, after)
             if recent != digest[1].recent:
-                raise CorruptIndexError("what came after the image was put back or taken out")
+                raise CorruptIndexError("rows after the image were rolled back or removed")
         return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
 
 
 def _blocks_of(box: Box, row: Sequence[Any]) -> bytes:
-    """Return what a row (seq, id, text, payload, vector, hash, expiry, end of the vector in place) adds to a digest."""
+    """Return what a row (seq, id, text, payload, vector, hash, expiry, end of the vector in place) contributes to
+    a digest."""
     seq, _, text, payload, vector, _, expires_at, in_place = row
     if not is_sealed(text):
         return b""

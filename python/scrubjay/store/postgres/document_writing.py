@@ -15,20 +15,20 @@ from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
 from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.digests import BLOCKS
+from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
 from scrubjay.store.postgres.keys import Key, can_hold, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
-from scrubjay.store.postgres.turns import PLACE, Touched, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.rows.decoding import Checksum, scope_of
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import NewRow, RowId, Written
+from scrubjay.store.rows.values import NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash
 
 _Old = tuple[int, bool, int | None, bytes | None]  # number, whether it has a vector, expiry, blocks
 
 
 class DocumentWriter:
-    """Writes documents of one collection. Not for several threads.
+    """Writes documents of one collection. Not thread-safe.
 
     Args:
         turns: of the transaction, in that collection.
@@ -41,16 +41,16 @@ class DocumentWriter:
         self._known: tuple[Key, list[bytes], list[tuple[Any, ...]]] | None = None
 
     def know(self, key: Key, ids: list[bytes], found: list[tuple[Any, ...]]) -> None:
-        """Take the answer to :meth:`question_of_old`, which is true until anything is written."""
+        """Cache the result of :meth:`question_of_old`, which is valid until anything is written."""
         self._known = key, ids, found
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` it says the
-        same, and has the vector that was to come.
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
+        contents are unchanged and the row receives its pending vector.
 
         Raises:
             HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: a row is to replace another version than the one that is there.
+            VersionConflictError: the stored version is not the expected one.
         """
         by_scope: dict[Scope, list[NewRow]] = {}
         for row in rows:
@@ -87,7 +87,7 @@ class DocumentWriter:
         return written
 
     def _numbered(self, rows: Sequence[NewRow], now: int) -> dict[str, list[Loaded]]:
-        """Return rows as the table has them, by home, with numbers in their order, also where they are of several."""
+        """Return rows in stored form, by home. Their numbers ascend in order of the rows, across homes."""
         number = self._turns.newest(self._turns.homes.of(row.scope) for row in rows)
         known: dict[Scope, tuple[Key, Checksum, RowBox | None]] = {}
         numbered: dict[str, list[Loaded]] = {}
@@ -124,10 +124,10 @@ class DocumentWriter:
         return numbered
 
     def _old(self, by_scope: Mapping[Scope, Sequence[NewRow]]) -> dict[tuple[Key, bytes], _Old]:
-        """Return the rows that are there, by key and id."""
+        """Return the existing rows, by key and id."""
         found: dict[tuple[Key, bytes], _Old] = {}
         by_home: dict[str, list[tuple[Key, list[bytes]]]] = {}
-        known, self._known = self._known, None  # true until anything is written
+        known, self._known = self._known, None  # valid until anything is written
         for scope, part in by_scope.items():
             key = self._turns.homes.key(scope)
             if known is not None and known[:2] == (key, [stored_id(row.id) for row in part]):
@@ -142,12 +142,12 @@ class DocumentWriter:
         return found
 
     def question_of_old(self, key: Key, ids: list[bytes]) -> Statement:
-        """Return the question for what is there of a scope, by ids, before it is written."""
+        """Return the query for the existing rows of a scope with these ids."""
         place = (key.home, self._turns.collection, key.number)
         columns = f"id, seq, vector IS NOT NULL, expires_at, {self.blocks}"
         if len(ids) == 1:
             return f"SELECT {columns} FROM sj_document d WHERE {PLACE} AND id = %s", (*place, ids[0])
-        # One by one: `id = ANY(%s)` lets a server without statistics of the table read the whole scope.
+        # One by one: for `id = ANY(%s)` a server without statistics of the table may read the whole scope.
         return (
             f"SELECT d.* FROM unnest(%s::bytea[]) AS wanted(one) CROSS JOIN LATERAL (SELECT {columns} "
             f"FROM sj_document d WHERE {PLACE} AND id = wanted.one OFFSET 0) d",
@@ -156,14 +156,14 @@ class DocumentWriter:
 
     @property
     def blocks(self) -> str:
-        """The expression for what a row adds to a digest, if it may be sealed."""
+        """The SQL expression for what a row contributes to a digest, if it may be sealed."""
         return "NULL::bytea" if self._turns.sealer.ring is None else BLOCKS
 
     def _remove(self, key: Key, state: Touched, rows: Sequence[tuple[int, int | None, bytes | None]]) -> None:
         """Delete rows (number, expiry, blocks) of a scope."""
         seqs = [row[0] for row in rows]
         if any(blocks is not None for _, _, blocks in rows):
-            with suppress(KeyErasedError):  # then it is never read again
+            with suppress(KeyErasedError):  # then the digest is never read again
                 box = self._turns.sealer.current(key.scope.tenant, make=False)
                 if box is not None:
                     for row in rows:
@@ -176,10 +176,10 @@ class DocumentWriter:
         )
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has none of them.
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
 
         Raises:
-            HeldError: one that is there is under a legal hold.
+            HeldError: an existing document is under a legal hold.
         """
         if not can_hold(scope):
             return None
@@ -196,8 +196,8 @@ class DocumentWriter:
         return self._delete(scope, gone, [wanted[row[0]] for row in gone], reason, now) if gone else None
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those under
-        a legal hold."""
+        """Delete the expired documents of scopes that agree with `within` (None: of all), except those under a
+        legal hold."""
         if within is not None and not can_hold(within):
             return []
 
@@ -245,8 +245,8 @@ class DocumentWriter:
         reason: str,
         now: int,
     ) -> Written:
-        """Delete rows (id, number, whether it has a vector, expiry, blocks) of a locked scope; leave tombstones and an
-        event."""
+        """Delete rows (id, number, whether it has a vector, expiry, blocks) of a locked scope, leaving tombstones
+        and an event."""
         key, state = self._turns.homes.key(scope), self._turns.state(scope)
         before = replace(state)
         self._remove(key, state, [(seq, expires_at, blocks) for _, seq, _, expires_at, blocks in gone])
@@ -267,12 +267,12 @@ class DocumentWriter:
         return Written(scope, before.version, state.version, before.documents, list(ids))
 
     def delete_notes(self, condition: str, parameters: Sequence[Any], home: str) -> None:
-        """Delete the notes of feedback in a locked home that a condition admits."""
+        """Delete the feedback notes in a locked home that meet a condition."""
         query = f"DELETE FROM sj_feedback WHERE {condition}"
         self._turns.notes.run(-1, query, parameters, home, self._turns.collection)
 
     def event(self, key: Key, version: int, reason: str, n_documents: int, now: int) -> None:
-        """Write that the write with this number deleted documents of a scope."""
+        """Write the deletion event of a scope for the write with this number."""
         written = reason.encode("utf-8", "surrogatepass")
         self._turns.batch.add(
             "INSERT INTO sj_event(home, collection, scope, version, at, reason, documents) "
@@ -282,7 +282,7 @@ class DocumentWriter:
         )
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
-        """Write that documents of a scope were deleted."""
+        """Write a deletion event for a scope."""
         key, state = self._turns.homes.key(scope), self._turns.state(scope)
         state.version, state.is_changed = self._turns.next(key.home), True
         self.event(key, state.version, reason, n_documents, now)

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean here: a typed error with what was being done, and what helps."""
+"""Translation of PostgreSQL's errors to typed errors that say what was being done, and how to fix it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from scrubjay.errors import (
     StoreUnavailableError,
 )
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.rows.stored import RowRefusedError
+from scrubjay.store.rows.values import RowRefusedError
 
-# SQLSTATE or its first two characters -> the type, and what helps.
+# SQLSTATE or its first two characters -> error type, remedy.
 _MEANING: dict[str, tuple[type[StoreError], str]] = {
     "08": (StoreUnavailableError, "the server does not answer; try again when it does"),
     "57": (StoreUnavailableError, "the server is stopping, starting or ended the call; try again"),
     "55P03": (StoreBusyError, "another process was writing for longer than busy_timeout; try again"),
-    "23": (RowRefusedError, "a rule of the tables forbids it"),
+    "23": (RowRefusedError, "a constraint of the tables forbids it"),
     "40": (StoreBusyError, "another process wrote the same at the same time; try again"),
     "53300": (StoreBusyError, "the server has no connection left: raise max_connections, or use fewer"),
     "53": (StoreError, "the server lacks disk or memory"),
@@ -30,22 +30,22 @@ _MEANING: dict[str, tuple[type[StoreError], str]] = {
         StoreError,
         "the server refuses this user: check user and password of the address, and pg_hba.conf",
     ),
-    "3D000": (StoreError, "there is no such database: make it with createdb"),
-    "3F000": (StoreError, "there is no such schema: make it with CREATE SCHEMA, or change search_path"),
+    "3D000": (StoreError, "the database does not exist: create it with createdb"),
+    "3F000": (StoreError, "the schema does not exist: create it with CREATE SCHEMA, or change search_path"),
     "42501": (
         StoreError,
-        "the user lacks a right: GRANT SELECT, INSERT, UPDATE, DELETE on the tables sj_*; to make them CREATE on the "
+        "the user lacks a right: GRANT SELECT, INSERT, UPDATE, DELETE on the tables sj_*; to create them CREATE on the "
         "schema (`scrubjay roles` grants what is needed)",
     ),
     "25006": (
         StoreError,
         "the server takes no writes: it is a standby, or the index was opened for reading only",
     ),
-    "42P01": (StoreFormatError, "a table of the index is missing: open it once with a user who may make it"),
+    "42P01": (StoreFormatError, "a table of the index is missing: open it once as a user who may create it"),
     "42703": (StoreFormatError, "a column of the index is missing: the tables are of another version"),
 }
 
-# What libpq says of a connection that it could not make, where there is no SQLSTATE.
+# libpq's messages about failed connections, which have no SQLSTATE.
 _SAID: tuple[tuple[str, str], ...] = (
     ("the database system is ", "57"),  # starting up, shutting down, in recovery mode
     ("password authentication failed", "28"),
@@ -60,7 +60,7 @@ _SAID: tuple[tuple[str, str], ...] = (
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether a psycopg error says that the connection is gone."""
+    """Whether a psycopg error means that the connection is gone."""
     psycopg = psycopg_module()
     if not isinstance(error, psycopg.OperationalError):
         return False
@@ -70,7 +70,7 @@ def is_away(error: BaseException) -> bool:
 
 @contextmanager
 def translated(place: str, doing: str) -> Iterator[None]:
-    """Turn what psycopg raises into our types, saying what was being done."""
+    """Translate exceptions of psycopg into ours, naming what was being done."""
     psycopg = psycopg_module()
     try:
         yield
@@ -83,7 +83,7 @@ def translated(place: str, doing: str) -> Iterator[None]:
 
 
 def meaning(error: Any, place: str, doing: str) -> StoreError:
-    """Return the error of ours for one of psycopg."""
+    """Translate an exception of psycopg."""
     state = error.sqlstate
     said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     if state is None:

@@ -1,15 +1,16 @@
-"""What other processes wrote: a thread asks the database for scopes that changed, for all collections of an index.
+"""The feed of other processes' writes: a thread polls the database for changed scopes, for all collections of an
+index.
 
-Each write stamps its scopes with the server's time, in the statement before its COMMIT. A poll asks for stamps since
-the last poll, and some seconds before that: a stamp is older than the moment at which it can be seen, by as long as a
-COMMIT takes. A writer whose COMMIT took longer stamps again (`WINDOW_SECONDS`). So a poll that was answered has told of
-everything that was committed before it began. Hints of others (:mod:`scrubjay.store.postgres.hints`) only make the next
-poll come sooner.
+Each write stamps its scopes with the server's time, in the statement before its COMMIT. A poll asks for stamps
+since the last poll minus a window of some seconds, because a stamp is older than the moment at which it becomes
+visible, by the duration of the COMMIT. A writer whose COMMIT took longer stamps again (`WINDOW_SECONDS`). So an
+answered poll covers everything that was committed before it began. Hints from other processes
+(:mod:`scrubjay.store.postgres.hints`) only make the next poll come sooner.
 
-Of the processes of a machine that have the same database open in the same way one polls, and hands on what it was
-answered (:mod:`scrubjay.store.postgres.sharing`). The others take that as if they had asked themselves, where it joins
-on to what they know: it tells of every stamp since the answer that they took last, and some seconds before that. It is
-as old as its question.
+Of the processes of a machine that have the same database open with the same options, one polls and shares its
+answers (:mod:`scrubjay.store.postgres.shared_feed`). The others use an answer like one of their own if it is
+contiguous with what they know: it must cover every stamp since the last answer that they used, minus the window.
+It is as old as its query.
 """
 
 from __future__ import annotations
@@ -26,35 +27,36 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.locks import renew_in_children
-from scrubjay.store.postgres.answers import Answer
 from scrubjay.store.postgres.batch import Batch, Statement
-from scrubjay.store.postgres.buckets import Hint
 from scrubjay.store.postgres.errors import translated
+from scrubjay.store.postgres.hint_buckets import Hint
 from scrubjay.store.postgres.hints import Hints
+from scrubjay.store.postgres.poll_answers import Answer
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.sharing import Sharing
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.shared_feed import Sharing
 from scrubjay.store.rows.decoding import scope_of
 
 _LONGEST_PAUSE = 0.2
 _LEAST_PAUSE = 0.002
-_REST = 4  # times as long as a poll took there is none because of a hint
-_LATE_SECONDS = 0.08  # beyond a pause, and at most as much again, after which a leader's answer is late
-_SILENT_SECONDS = 1.0  # after which a leader is left
-_BACK_SECONDS = 2.0  # by which a follower's last answer may be older than the one before the leader's
-_KEEP_SECONDS = 2.0  # after its own poll, that a follower keeps the connection
+_REST = 4  # after a poll, hints are ignored for this many times its duration
+# a leader's answer is late this long after the pause, or after twice the pause if that is less
+_LATE_SECONDS = 0.08
+_SILENT_SECONDS = 1.0  # without an answer, after which a follower leaves its leader
+_BACK_SECONDS = 2.0  # by which a follower's last answer may be older than the leader's previous one
+_KEEP_SECONDS = 2.0  # after its own last poll; then a follower returns its connection
 
 _GENERATIONS: Statement = ("SELECT collection, generation FROM sj_collection", ())
 
 
 class Listener(Protocol):
-    """A collection that wants to know."""
+    """A collection that receives the changes."""
 
     number: int
 
     def note(self, changed: Sequence[tuple[Scope, int]], generation: int | None = None) -> None:
-        """Scopes have these versions now, and the collection this generation (None: the same as before)."""
+        """Receive new versions of scopes, and the generation of the collection (None: unchanged)."""
         ...
 
     def concerns(self, key: int) -> bool:
@@ -62,11 +64,11 @@ class Listener(Protocol):
         ...
 
     def generation(self) -> int:
-        """Return the generation that was noted last."""
+        """Return the last generation received."""
         ...
 
     def tidy(self) -> None:
-        """Begin what is due from time to time; without waiting for it."""
+        """Start periodic maintenance that is due, without waiting for it."""
         ...
 
 
@@ -75,17 +77,18 @@ class Feed:
 
     Args:
         server: of the index.
-        max_stale: seconds; polls are at most a quarter of it apart.
-        shared: whether one process of the machine may poll for others.
+        max_stale: in seconds; polls are at most a quarter of it apart.
+        shared: whether one process of the machine may poll for the others.
     """
 
     def __init__(self, server: Server, max_stale: float, *, shared: bool = True) -> None:
         self.fresh_at = 0.0
-        """Everything that was committed before this moment (:func:`time.monotonic`) was told."""
+        """Everything committed before this moment (:func:`time.monotonic`) has been delivered."""
         self.is_away = False
-        """Whether the database did not answer when it was last asked."""
+        """Whether the database did not answer the last poll."""
         self._server = server
-        # With max_stale = 0 every search asks by itself; the polls say only whether the database is there.
+        # With max_stale = 0 every search polls itself; polls of the thread only show whether the database
+        # answers.
         self._pause = min(_LONGEST_PAUSE, max(max_stale / 4, 0.01)) if max_stale > 0 else _LONGEST_PAUSE
         self._listeners: weakref.WeakSet[Any] = weakref.WeakSet()
         self._turn = threading.Lock()  # one poll at a time
@@ -95,14 +98,14 @@ class Feed:
         self._connection: Any = None
         self._polled_at = 0.0
         self.n_polls = 0
-        """How often this process itself has asked."""
+        """The number of polls of this process itself."""
         self.sharing = Sharing(wanted=shared and max_stale > 0)
         self.hints = Hints(server, self.sharing, hears=max_stale > 0)
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
 
     def add(self, listener: Listener, index: str) -> None:
-        """Tell a collection of an index (its random name) from now on."""
+        """Deliver changes to a collection of an index (its random name) from now on."""
         self._listeners.add(listener)
         self.hints.use(index)
         if self._since is None:
@@ -119,10 +122,11 @@ class Feed:
             self._thread.start()
 
     def poll(self, *, wait: float = -1) -> bool:
-        """Ask once, and tell what changed; False if another poll was under way for longer than `wait` seconds.
+        """Poll once, and deliver the changes; False if another poll was in progress for longer than `wait`
+        seconds.
 
         Raises:
-            StoreError: the database does not answer; `is_away` says so from then on.
+            StoreError: the database does not answer; `is_away` is set.
         """
         if not self._turn.acquire(timeout=wait):
             return False
@@ -144,12 +148,13 @@ class Feed:
             self._turn.release()
 
     def follow(self) -> bool:
-        """Take what the leader was answered, if it is newer than what is known and joins on to it; whether it was."""
+        """Use the leader's answer if it is newer than, and contiguous with, what is known; return whether it was
+        used."""
         answer = self.sharing.answer()
         if answer is None:
             return False
         if answer.lineage != self._server.lineage:
-            # Its server shows another history, or ours is over: a new connection says which.
+            # Its server shows another history, or ours has ended: a new connection shows which.
             self.sharing.leave()
             with self._turn:
                 self._drop_connection()
@@ -168,19 +173,19 @@ class Feed:
 
     def _ask(self, started: float) -> Answer:
         if self._connection is None or self._connection.closed:
-            # At first that by which the index was opened will do; later those that rest may have broken.
+            # The connection that opened the index is reused at first; later, idle ones may be broken.
             self._connection = self._server.take(fresh=self._since is not None)
         since = self._since
         if since is not None and self.sharing.has_followers:
             since -= timedelta(seconds=_BACK_SECONDS)
         changed: Statement = (
             "SELECT now.at, s.collection, s.tenant, s.usr, s.agent, s.version "
-            # now() is that of the transaction's begin, before its snapshot: no stamp is passed over.
+            # now() is the time at which the transaction began, before its snapshot, so no stamp is missed.
             "FROM (SELECT now() AS at) now "
             "LEFT JOIN sj_scope s ON s.changed > coalesce(%s::timestamptz, now.at)",
             (since,),
         )
-        # Generations after the scopes: what is told of a scope is never of a generation that is not known yet.
+        # Generations are read after the scopes, so that no change of an unknown generation is delivered.
         rows, generations = Batch(self._connection, begun=False).ask_all(
             [changed, _GENERATIONS], home=EVERY_HOME
         )
@@ -198,10 +203,10 @@ class Feed:
             seen[key] = version
             if self._seen.get(key) == version:
                 continue
-            if not tenant:  # what belongs to all tenants: no document does
+            if not tenant:  # belongs to all tenants, and no document does
                 news.setdefault(collection, [])
             else:
-                with suppress(CorruptIndexError):  # that scope's own searches say so
+                with suppress(CorruptIndexError):  # searches of that scope raise it
                     news.setdefault(collection, []).append((scope_of(tenant, user, agent), version))
         self._seen = seen
         for listener in list(self._listeners):
@@ -210,8 +215,8 @@ class Feed:
                 listener.note(news.get(listener.number, ()), generation)
 
     def tell(self, changed: Sequence[tuple[int, Scope, int]], generations: Mapping[int, int]) -> None:
-        """Tell what this process itself wrote to other collections (number, scope, version), and which collections
-        have another generation since."""
+        """Deliver what this process itself wrote to other collections (number, scope, version), and their new
+        generations."""
         for listener in list(self._listeners) if changed or generations else ():
             own = [(scope, version) for number, scope, version in changed if number == listener.number]
             if own or listener.number in generations:
@@ -224,7 +229,7 @@ class Feed:
             self._server.forget_resting()
 
     def concerns(self, hints: Sequence[Hint]) -> bool:
-        """Whether a hint is about what may be in memory here."""
+        """Whether a hint is about a scope that may be in memory here."""
         return any(
             listener.number == hint.collection and listener.concerns(hint.key)
             for listener in list(self._listeners)
@@ -232,12 +237,12 @@ class Feed:
         )
 
     def tidy(self) -> None:
-        """Have every collection begin what is due."""
+        """Let every collection start the maintenance that is due."""
         for listener in list(self._listeners):
             listener.tidy()
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self.hints.stop()
         thread = self._thread
         if thread is not None and self._pid == os.getpid() and thread is not threading.current_thread():
@@ -256,16 +261,16 @@ def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) 
             is_away = one is None or one.is_away
             del one
             if sharing.tend(can_lead=not is_away):
-                due = time.monotonic()  # nobody else asks
+                due = time.monotonic()  # no other process polls
             elif was_following and not sharing.is_following:
-                due = min(due, time.monotonic() + pause / 2)  # the next leader may be there in no time
+                due = min(due, time.monotonic() + pause / 2)  # a new leader may appear immediately
             was_following = sharing.is_following
             heard = hints.wait(min(due - time.monotonic(), sharing.patience()), is_away=is_away)
             one = feed()
             if heard is None or one is None:
                 return
             if sharing.has_news:
-                with suppress(Error, Exception):  # a leader whose answers are not taken is late
+                with suppress(Error, Exception):  # a leader whose answers are not usable counts as late
                     if one.follow():
                         due = one.fresh_at + pause + min(pause, _LATE_SECONDS)
                         one.tidy()
@@ -280,7 +285,7 @@ def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) 
             if sharing.is_following and started > sharing.heard_at + max(_SILENT_SECONDS, 3 * pause):
                 sharing.leave()
             sharing.is_asked = False
-            with suppress(Error, Exception):  # is_away says it; the next round asks again
+            with suppress(Error, Exception):  # is_away is set; the next round retries
                 one.poll()
                 one.tidy()
             del one

@@ -1,7 +1,5 @@
-"""Freezing: the rows of scopes that nobody uses go into the cold tier, and what brings back all of many scopes.
-
-:mod:`scrubjay.store.postgres.cold` says what the cold tier is.
-"""
+"""Freezing scopes: moving the rows of unused scopes to the cold tier (:mod:`scrubjay.store.postgres.cold`), and
+thawing many scopes."""
 
 from __future__ import annotations
 
@@ -18,24 +16,24 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
 from scrubjay.store.postgres.cold import MAX_BYTES, Cold
 from scrubjay.store.postgres.conditions import agreeing
-from scrubjay.store.postgres.frozen import frozen_rows
+from scrubjay.store.postgres.frozen_format import frozen_rows
 from scrubjay.store.postgres.keys import Key, can_hold
+from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.loading import Loaded
+from scrubjay.store.postgres.row_security import EVERY_HOME, Home
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME, Home
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import FreezeReport
 from scrubjay.store.rows.sealed import is_sealed
 
 _PLACE = "home = %s AND collection = %s AND scope = %s"
 _COLUMNS = "seq, scope, id, text, payload, vector, created_at, updated_at, expires_at, hash, pending"
-_PAGE, _MANY = 5_000, 500  # rows, scopes in one answer
+_PAGE, _MANY = 5_000, 500  # rows, scopes per result
 
 
 class FrozenScope(NamedTuple):
-    """A scope that was frozen: how many documents it has, and how many bytes its object."""
+    """A scope that was frozen: the number of its documents, and the size of its object."""
 
     scope: Scope
     documents: int
@@ -43,11 +41,11 @@ class FrozenScope(NamedTuple):
 
 
 def freeze(store: Any, within: Scope | None, days: int, progress: Progress) -> FreezeReport:
-    """Freeze the scopes that agree with `within` (None: all) and were not used for so many days.
+    """Freeze the scopes that agree with `within` (None: all) and were not used for `days`.
 
     Raises:
-        StoreError: the index was opened without an object store; StoreUnavailableError: that does not answer, and what
-            was frozen before stays so.
+        StoreError: the index was opened without an object store; StoreUnavailableError: that does not answer;
+            scopes frozen before stay frozen.
     """
     objects = store.objects
     if objects is None:
@@ -67,7 +65,7 @@ def freeze(store: Any, within: Scope | None, days: int, progress: Progress) -> F
 
 
 def _all_to_freeze(store: PostgresStore, within: Scope | None, days: int) -> Iterator[Scope]:
-    """Yield the scopes that agree with `within` (None: all) and that nobody has used for so many days, home by home."""
+    """Yield the scopes that agree with `within` (None: all) and were not used for `days`, home by home."""
     if within is not None and not can_hold(within):
         return
     for home in [None] if within is None else store.homes.within(within):
@@ -83,7 +81,7 @@ def _all_to_freeze(store: PostgresStore, within: Scope | None, days: int) -> Ite
 def _to_freeze(
     store: PostgresStore, within: tuple[str, Sequence[str]], home: Any, *, days: int, after: Any
 ) -> list[tuple[tuple[str, int], Scope]]:
-    """Return scopes with documents that nobody has used for so many days, some at a time, behind one of them."""
+    """Return a page of scopes with documents that were not used for `days`, after a given one."""
     condition, names = within
     home_after, key_after = ("", -1) if after is None else after
     found = store.ask(
@@ -97,8 +95,8 @@ def _to_freeze(
 
 
 class _Read(NamedTuple):
-    """A scope as it was read to be frozen: its rows, a hash of their hashes, its current image (ordinal, bytes, hash of
-    its object), and which images it has."""
+    """A scope as it was read for freezing: its rows, a hash of their hashes, its current image (ordinal, bytes,
+    hash of its object), and a listing of all its images."""
 
     version: int
     rows: list[Loaded]
@@ -117,12 +115,12 @@ class _Image(NamedTuple):
 
 
 def freeze_scope(store: PostgresStore, scope: Scope, objects: ObjectStore) -> FrozenScope | None:
-    """Put the rows of a scope into an object, and delete them; None: it is written to just now, waits for vectors, is
-    too large, or its key is not available.
+    """Move the rows of a scope into an object, and delete them; None: it is being written to, has pending
+    documents, is too large, or its key is not available.
 
     Raises:
-        StoreUnavailableError: the object store does not answer, and nothing changed; or the database does not, and it
-            is not known whether the scope was frozen.
+        StoreUnavailableError: the object store does not answer, and nothing changed; or the database does not,
+            and it is unknown whether the scope was frozen.
     """
     key = store.homes.key(scope)
     try:
@@ -142,8 +140,9 @@ def freeze_scope(store: PostgresStore, scope: Scope, objects: ObjectStore) -> Fr
         if named is None
     ]
     is_frozen = False
-    if time.monotonic() - started < GRACE_SECONDS / 2:  # else somebody may sweep what was put there
-        # If it raises, nothing is removed: a COMMIT without an answer may have been made. compact() knows later.
+    if time.monotonic() - started < GRACE_SECONDS / 2:  # otherwise a sweep may remove the new object
+        # If this raises, nothing is removed: a COMMIT without an answer may have succeeded. compact() removes
+        # unused objects later.
         with store.writing("freezing", scopes=[scope]) as transaction:
             is_frozen = _replace(store, transaction, key, read, box, cold, images)
     if not is_frozen:
@@ -153,7 +152,7 @@ def freeze_scope(store: PostgresStore, scope: Scope, objects: ObjectStore) -> Fr
 
 
 def _key_of(opening: Opening, scope: Scope) -> Box | None:
-    """Return the key that seals what belongs to a scope, before anything is locked; None: it is in the clear."""
+    """Return the key that seals the data of a scope, before anything is locked; None: it is not encrypted."""
     box = opening.box(scope.tenant, None)
     if box is None or scope.user is None:
         return box
@@ -174,7 +173,7 @@ _IMAGES = f"SELECT ordinal, n_chunks, version, octet_length(data), object FROM s
 
 
 def _read(store: PostgresStore, key: Key) -> _Read | None:
-    """Return a scope as it is to be frozen, None if it is not to be now; in a snapshot."""
+    """Read a scope for freezing, None if it cannot be frozen now; call in a snapshot."""
     place = (key.home, store.number, key.number)
     state = store.ask(_STATE, place, home=key.home)
     if not state or not state[0][1] or not state[0][2]:
@@ -210,10 +209,10 @@ def _replace(
     cold: Cold,
     images: Sequence[_Image],
 ) -> bool:
-    """Let an object take the place of a scope's rows, if they are as they were read; the scope has its turn."""
+    """Replace a scope's rows by an object, if they are unchanged since they were read; the home is locked."""
     turns = transaction.in_collection(store.number)
     batch, place = turns.batch, (key.home, store.number, key.number)
-    # Two freeze one after the other, and nobody writes an image meanwhile.
+    # Locks the scope against concurrent freezing and against writers of images.
     state = batch.ask(_STATE + " FOR NO KEY UPDATE OF s", place, home=key.home)
     (found,), there = batch.ask_all([(_PRINT, place), (_IMAGES, place)], home=key.home)
     own = (
@@ -263,8 +262,8 @@ def _replace(
 
 
 def thaw_all(store: PostgresStore, condition: str, parameters: Sequence[Any], *, home: Home) -> None:
-    """Bring back every frozen scope, of any collection, that a condition on `sj_cold k` admits, each in a transaction
-    of its own."""
+    """Thaw every frozen scope, of any collection, for which a condition on `sj_cold k` holds, each in its own
+    transaction."""
     while found := store.ask(
         "SELECT k.collection, s.tenant, s.usr, s.agent FROM sj_cold k JOIN sj_scope s ON s.home = k.home "
         f"AND s.collection = k.collection AND s.key = k.scope WHERE {condition} AND k.thawed_at IS NULL "

@@ -1,4 +1,4 @@
-"""What is known of the writes of others, and how old that is."""
+"""What is known of other processes' writes, and its age."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.sessions import Sessions
-from scrubjay.store.rows.stored import Noticed
+from scrubjay.store.rows.values import Noticed
 
-_MOST_MET = 200_000  # scopes; beyond that every hint is about one of them
-_PATIENCE_SECONDS = 0.05  # for another thread's look at the feed, before a search answers from what is there
+_MOST_MET = 200_000  # scopes; beyond that every hint is taken to concern one of them
+_PATIENCE_SECONDS = 0.05  # for another thread's poll, before a search proceeds with what is known
 
 
 class Freshness:
-    """Keeps what the feed says of one collection until the engine asks for it. Thread-safe.
+    """Collects the changes of one collection from the feed until the engine asks for them. Thread-safe.
 
     Args:
         sessions: of the collection.
-        feed: that tells what others write.
-        homes: where rows are.
-        generation: of the collection, as it was opened.
-        max_stale: seconds for which a search may rely on what the feed said last; 0: it asks each time.
+        feed: reports writes of other processes.
+        homes: the assignment of scopes to homes.
+        generation: of the collection when it was opened.
+        max_stale: seconds for which a search may rely on the last message of the feed; 0: it asks the server each
+            time.
     """
 
     def __init__(
@@ -38,22 +39,22 @@ class Freshness:
         self._server = sessions.server
         self._feed = feed
         self._homes = homes
-        self._local = threading.local()  # .looked: of this thread's last glance
+        self._local = threading.local()  # .looked: set by this thread's last glance
         self._met: set[int] = set()
-        self._marks = threading.Lock()  # the rest
+        self._marks = threading.Lock()  # guards the rest
         renew_in_children(self, "_marks")
         self._epoch = 0
         self._behind: dict[Scope, int] = {}
         self._is_other_history = False
         self._generation, self._is_renewed = generation, False
         self.history = self._server.lineage
-        """That of what this process has in memory."""
+        """The history that this process's partitions belong to."""
         self._server.listen(self._on_other_history)
 
-    # ------------------------------------------------------------------ what the feed says
+    # ------------------------------------------------------------------ changes from the feed
 
     def note(self, changed: Sequence[tuple[Scope, int]], generation: int | None = None) -> None:
-        """The feed says that scopes have these versions now, and the collection this generation."""
+        """Receive new versions of scopes, and the generation of the collection."""
         with self._marks:
             if generation is not None and generation > self._generation:
                 self._generation, self._is_renewed = generation, True
@@ -61,12 +62,12 @@ class Freshness:
             self._epoch += 1
 
     def saw_generation(self, generation: int | None) -> None:
-        """A read says that the collection has this generation, or had it not long ago."""
+        """Receive a generation of the collection that a read returned; it may be outdated."""
         if generation is not None and generation > self._generation:
             self.note((), generation)
 
     def wrote(self) -> None:
-        """This process committed: what is kept by a glance was true before."""
+        """Record a commit of this process, which changes the glance."""
         with self._marks:
             self._epoch += 1
 
@@ -76,7 +77,7 @@ class Freshness:
             self._epoch += 1
 
     def meet(self, scopes: Sequence[Scope]) -> None:
-        """Hear hints about these scopes from now on."""
+        """Subscribe to hints about these scopes."""
         if len(self._met) < _MOST_MET:
             for scope in scopes:
                 key = self._homes.key(scope)
@@ -87,39 +88,39 @@ class Freshness:
     def concerns(self, key: int) -> bool:
         return key in self._met or len(self._met) >= _MOST_MET
 
-    # ------------------------------------------------------------------ what the engine asks
+    # ------------------------------------------------------------------ queries of the engine
 
     def glance(self) -> object:
-        """Return what differs whenever anything may have been committed: a look at local memory, and at the database if
-        the feed has not been heard for `max_stale` seconds."""
+        """Return a token that changes whenever anything may have been committed: a read of local memory, and a
+        poll of the database if the feed was silent for `max_stale` seconds."""
         feed = self._feed
         oldest = monotonic() - self.max_stale
         if feed.fresh_at < oldest:
             self._look()
-        # As of this look, for `freshness`: the feed may be told more while the search is under way.
+        # The state at this glance, for `freshness`: the feed may advance while the search is running.
         self._local.looked = feed.fresh_at, oldest
         return self._epoch
 
     def _look(self) -> None:
         self._sessions.check_open()
         if self._feed.is_away:
-            return  # the feed's own thread finds out when it is back
+            return  # the feed's own thread notices when it is back
         with suppress(StoreError):
             self._feed.poll(wait=_PATIENCE_SECONDS if self.max_stale else self._server.busy_seconds)
 
     def freshness(self) -> tuple[float, bool]:
-        """Return for how many seconds what others wrote may be unknown to this thread's last glance, and whether that
-        is longer than promised."""
+        """Return for how many seconds other processes' writes may be unseen by this thread's last glance, and
+        whether that exceeds the promised bound."""
         feed = self._feed
         try:
             fresh_at, oldest = self._local.looked
-        except AttributeError:  # this thread has not looked yet
+        except AttributeError:  # this thread has not called glance yet
             fresh_at = oldest = feed.fresh_at
         seconds = monotonic() - fresh_at
         return seconds, feed.is_away or fresh_at < oldest or 0 < self.max_stale < seconds
 
     def mark(self) -> object:
-        """There is one who asks, so what was noticed is kept here."""
+        """Return None: there is one reader, so its changes are collected here."""
         return None
 
     def noticed(self, mark: object) -> Noticed:
@@ -133,6 +134,5 @@ class Freshness:
         return Noticed(None, None if is_other else list(behind.items()), is_renewed)
 
     def generation(self) -> int:
-        """Return the generation of the collection as far as is known here; another one means that everything is to be
-        read anew."""
+        """Return the newest known generation of the collection; when it changes everything must be read again."""
         return self._generation

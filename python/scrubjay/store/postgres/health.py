@@ -1,4 +1,4 @@
-"""What can be told of a server without an index: version, distance, rights, and settings that cost durability."""
+"""The health of a server, without an index: version, latency, privileges, and settings that weaken durability."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SELECT current_setting('server_version'), current_setting('server_encoding'), pg
 
 
 class ServerHealth(NamedTuple):
-    """The state of a server, as one connection to it sees it.
+    """The state of a server, as seen through one connection.
 
     Attributes:
-        facts: by name, for people: version, user, schema, round_trip_us, ...
-        problems: a sentence for each thing that can lose what was acknowledged.
-        warnings: a sentence for each thing that is worth knowing.
+        facts: by name, for display: version, user, schema, round_trip_us, ...
+        problems: a message for each setting that can lose acknowledged writes.
+        warnings: a message for anything else worth knowing.
     """
 
     facts: dict[str, Any]
@@ -38,12 +38,12 @@ class ServerHealth(NamedTuple):
 
 
 def server_health(url: str) -> ServerHealth:
-    """Connect to a server and ask for its state; nothing is written.
+    """Connect to a server and query its state; nothing is written.
 
     Raises:
         MissingExtraError: psycopg is not installed.
         StoreUnavailableError: the server does not answer.
-        StoreError: it refuses the user, or there is no such database.
+        StoreError: it rejects the user, or the database does not exist.
     """
     address, psycopg = Address(url), psycopg_module()
     with translated(address.place, "connecting"):

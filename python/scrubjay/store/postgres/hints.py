@@ -1,16 +1,16 @@
-"""Hints that something was written: NOTIFY, so that others need not wait for their next poll.
+"""Hints of writes by NOTIFY, so that other processes need not wait for their next poll.
 
-A hint is sent after the commit that it is about, in a transaction of its own: within the commit it would take a lock of
-the whole server, behind which all writers queue for the disk one by one. One that is lost costs nothing but time. It
-says which scopes by hashes of their names, because everybody who may connect to the database can hear it.
+A hint is sent after the commit that it is about, in a transaction of its own: within the commit NOTIFY would take
+a lock of the whole server, behind which all writers would wait for the disk one by one. A lost hint costs only
+time. Hints identify scopes by hashes of their names, because everyone who may connect to the database can listen.
 
-A hint that nobody wants costs its writer and all who listen, so tenants are put into buckets by a hash. Who has a
-tenant in memory listens to the channel of its bucket, and holds a lock of the server that says so; who wrote sends a
-hint only if another connection holds that lock, and when nobody does asks again after a while. Who has many tenants in
-memory listens to the channel of all.
+An unwanted hint costs its writer and all listeners, so tenants are assigned to buckets by a hash. A process with
+a tenant in memory listens to the channel of its bucket, and holds an advisory lock that shows this. A writer
+sends a hint only if another connection holds that lock; otherwise it checks again after a while. A process with
+many tenants in memory listens to the channel of all buckets.
 
-A process that follows another one of its machine (:mod:`scrubjay.store.postgres.sharing`) has no connection for this:
-it tells its leader what it wants to hear of and what it wrote.
+A process that follows another one of its machine (:mod:`scrubjay.store.postgres.shared_feed`) has no connection for
+hints: it tells its leader which buckets it wants and what it wrote.
 """
 
 from __future__ import annotations
@@ -28,47 +28,45 @@ from typing import Any
 
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
-from scrubjay.store.postgres.buckets import ALL, MOST_BUCKETS, Hint, bucket_of
+from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.sharing import Sharing
+from scrubjay.store.postgres.shared_feed import Sharing
 
-_MOST_KEYS = 250  # in one notification, which has at most 8,000 bytes
-_QUIET_SECONDS = 0.5  # after it was found that nobody wants hints of a bucket
+_MOST_KEYS = 250  # per notification, which has at most 8,000 bytes
+_QUIET_SECONDS = 0.5  # without checking again, after a bucket had no listener
 _RETRY_SECONDS = 1.0
-_SOON_SECONDS = 0.02  # until what the leader did not take is offered again
+_SOON_SECONDS = 0.02  # until a message that the leader could not accept is retried
 _GATHER_SECONDS = 0.003
-"""After hints of followers were sent, until the next are taken: each time costs as much as many."""
+"""After sending hints of followers, the time until more are taken: one send costs as much as many hints."""
 
 
 class Hints:
-    """Sends and hears hints. One thread calls `wait`; every thread may `add`.
+    """Sends and receives hints. One thread calls `wait`; any thread may call `add`.
 
     Args:
         server: of the index.
         sharing: whether another process of this machine listens for this one.
-        hears: whether anybody here wants to know.
+        hears: whether this process wants hints.
     """
 
     def __init__(self, server: Server, sharing: Sharing, *, hears: bool = True) -> None:
         self._server = server
         self._sharing = sharing
         self._hears = hears
-        self._token = secrets.token_hex(8)  # by which own hints are told
-        self._channel: str | None = None  # what the channels of all buckets begin with
-        self._lock_class = 0  # of the locks that say who listens
+        self._token = secrets.token_hex(8)  # identifies own hints
+        self._channel: str | None = None  # prefix of the channels of all buckets
+        self._lock_class = 0  # of the advisory locks of listeners
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
         self._pending: set[Hint] = set()
-        self._quiet: dict[
-            int, float
-        ] = {}  # bucket -> until when nobody is asked whether anybody wants its hints
+        self._quiet: dict[int, float] = {}  # bucket -> until when it is assumed to have no listener
         self._wanted: set[int] = set()
-        self._heard_of: set[int] = set()  # those of them that the connection listens to
+        self._heard_of: set[int] = set()  # the buckets that the connection listens to
         self._is_stopped = False
         self._connection: Any = None
         self._notes: list[
             tuple[str, str]
-        ] = []  # channel and words, of notifications that came along with an answer
+        ] = []  # (channel, words) of notifications received along with a query result
         self._next_try = 0.0
         self._gathers_until = 0.0
         self._bell, self._clapper = socket.socketpair()
@@ -76,24 +74,24 @@ class Hints:
             end.setblocking(False)
 
     def use(self, index: str) -> None:
-        """Hear and send hints about the index of this name from now on."""
+        """Send and receive hints about the index of this name from now on."""
         if self._channel is None:
             self._channel = f"sj_{index}"
             self._lock_class = zlib.crc32(index.encode()) - (1 << 31)
             self._ring()
 
     def meet(self, home: str) -> None:
-        """Hear what is written to a home from now on."""
+        """Receive hints about a home from now on."""
         bucket = bucket_of(home)
         if self._hears and bucket not in self._wanted and ALL not in self._wanted:
             self._wanted.add(bucket if len(self._wanted) < MOST_BUCKETS else ALL)
             self._ring()
 
     def add(self, hints: Iterable[Hint]) -> None:
-        """Have others told soon, if anybody wants to know."""
+        """Send hints soon, if any process wants them."""
         now = time.monotonic()
         hints = list(hints)
-        if self._sharing.tell(hints):  # at once: each thread that has to wake up costs time
+        if self._sharing.tell(hints):  # at once: waking another thread costs time
             return
         is_asked = self._sharing.ask(hints)
         wanted = [hint for hint in hints if self._quiet.get(hint.bucket, 0) <= now]
@@ -104,16 +102,16 @@ class Hints:
             self._ring()
 
     def stop(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         self._is_stopped = True
         self._ring()
 
     def _ring(self) -> None:
-        with suppress(OSError):  # enough are waiting
+        with suppress(OSError):  # the socket's buffer is full, so it is readable already
             self._clapper.send(b"\0")
 
     def close(self) -> None:
-        """Give the connection and the sockets back; nothing is sent or heard any more."""
+        """Close the connection and the sockets; hints are no longer sent or received."""
         self._drop()
         self._bell.close()
         self._clapper.close()
@@ -121,11 +119,11 @@ class Hints:
     # ------------------------------------------------------------------ in the feed's thread
 
     def wait(self, seconds: float, *, is_away: bool = False) -> list[Hint] | None:
-        """Send what is to be sent until a hint of another process is heard, or the feed's leader or followers want
-        something, for at most so long.
+        """Send pending hints until one from another process arrives, or the feed's leader or followers need
+        attention, for at most `seconds`.
 
-        None: it was stopped. Raises nothing: without a server there are no hints, and with `is_away` none is looked
-        for.
+        Returns None if it was stopped. Never raises: without a server there are no hints, and with `is_away` it
+        does not connect.
         """
         end = time.monotonic() + seconds
         sharing = self._sharing
@@ -168,7 +166,8 @@ class Hints:
     def _ends(self, *, gathers: bool) -> list[Any]:
         ends: list[Any] = [self._bell] if gathers else [self._bell, *self._sharing.sockets()]
         if self._connection is not None and self._hears:
-            ends.append(self._connection)  # else nobody would read what makes it readable, such as its end
+            # otherwise the socket stays readable, since nothing reads what arrives, such as its end
+            ends.append(self._connection)
         return ends
 
     def _patience(self, *, is_away: bool) -> float:
@@ -181,7 +180,7 @@ class Hints:
         if self._connection is not None or self._channel is None or time.monotonic() < self._next_try:
             return
         self._next_try = time.monotonic() + _RETRY_SECONDS
-        with suppress(Exception):  # the polls say that the server is away
+        with suppress(Exception):  # the polls report that the server is away
             connection = self._server.take(fresh=True)
             self._connection = connection
             connection.add_notify_handler(lambda one: self._notes.append((one.channel, one.payload)))
@@ -189,7 +188,7 @@ class Hints:
             self._listen()
 
     def _listen(self) -> None:
-        """Listen to the buckets that are wanted since the last time."""
+        """Listen to the buckets that were added since the last call."""
         if self._connection is None or self._channel is None:
             return
         wanted = self._wanted | self._sharing.wishes()
@@ -203,11 +202,11 @@ class Hints:
             self._heard_of.add(bucket)
 
     def channel(self, bucket: int) -> str:
-        """Return the name of a bucket's channel; the last one is that of all."""
+        """Return the name of a bucket's channel; the last bucket is that of all hints."""
         return f"{self._channel}_{bucket:x}"
 
     def _send(self, relayed: Iterable[Hint]) -> None:
-        """Send what was written here, and by followers."""
+        """Send hints of this process and of its followers."""
         is_following = self._sharing.is_following
         if self._connection is None and not is_following:
             return
@@ -221,7 +220,8 @@ class Hints:
         if not pending:
             return
         parts = list(self._parts(pending))
-        # A lock that nobody else holds is had at once, and goes with this statement; one's own is no obstacle.
+        # If no other connection holds the lock of a bucket it is acquired, and released with this statement;
+        # locks held by this connection do not conflict.
         sent = self._connection.execute(
             "SELECT b.bucket, pg_notify(b.channel, b.words) "
             "FROM unnest(%s::int[], %s::text[], %s::text[]) AS b(bucket, channel, words) "
@@ -234,7 +234,7 @@ class Hints:
             self._quiet.update(dict.fromkeys(quiet, time.monotonic() + _QUIET_SECONDS))
 
     def _parts(self, hints: Iterable[Hint]) -> Iterator[tuple[int, str, str]]:
-        """Yield the notifications that say hints: the bucket, its channel, and the words."""
+        """Yield the notifications for hints: the bucket, its channel, and the words."""
         by_bucket: dict[int, list[Hint]] = {ALL: list(hints)}
         for hint in by_bucket[ALL]:
             by_bucket.setdefault(hint.bucket, []).append(hint)
@@ -271,24 +271,24 @@ class Hints:
             bucket = int(channel.rpartition("_")[2], 16)
         for word in words:
             collection, _, key = word.partition(".")
-            with suppress(ValueError):  # of another version, or of nobody's: no hint
+            with suppress(ValueError):  # of another version or another sender: not a hint
                 hints.append(Hint(int(collection), int(key, 16), bucket))
         return hints
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
-        self._heard_of.clear()  # locks and channels go with the connection
+        self._heard_of.clear()  # locks and channels end with the connection
         if connection is not None:
             with suppress(Exception):
-                connection.close()  # it listens: nobody else gets it
+                connection.close()  # it listens, so it cannot be reused
             self._server.give(connection)
 
 
 def _readable(ends: Iterable[Any], patience: float) -> set[Any]:
-    """Return those that can be read after at most so many seconds; their numbers may be above 1,023."""
+    """Return the readable ones, after at most `patience` seconds; descriptors may exceed select's limit of 1,023."""
     if not hasattr(select, "poll"):
         return set(select.select(list(ends), [], [], None if patience == float("inf") else patience)[0])
-    # An object of `selectors` is made anew at eight times the cost.
+    # Creating an object of `selectors` costs eight times as much.
     poll = select.poll()
     by_number = {end.fileno(): end for end in ends}
     for number in by_number:

@@ -1,9 +1,10 @@
-"""The legal holds of a database, as a transaction needs them.
+"""The legal holds of a database, as one transaction needs them.
 
-They come with the states of the scopes that it touches, so no round trip is for them: the state's question has one more
-column. A database without the layer's table cannot be asked for its rows, so until it is seen the column says whether
-it is there now. The holds of a tenant stand in its own home: with the state of a scope in a bucket another question
-goes to that, and who changes a hold has the turns of all homes of the tenant.
+They are read along with the states of the scopes that the transaction touches, as an additional column, so they
+cost no round trip. A query for rows of a missing table would fail, so until the layer's table is known to exist
+the column returns whether it does. The holds of a tenant are in its own home: reading the state of a scope in a
+bucket therefore includes a second query to the own home, and a transaction that changes a hold locks all homes of
+the tenant.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ _TABLE = f"sj_{TABLE}"
 
 
 class HoldTable:
-    """Whether a database has the table, which is never dropped. One for all transactions of a store."""
+    """Whether a database has the table, which is never dropped. Shared by all transactions of a store."""
 
     def __init__(self) -> None:
         self.is_there = False
 
 
 class Holds:
-    """What is held, of the homes whose turns a transaction has. Not for several threads.
+    """The legal holds of the homes that a transaction has locked. Not thread-safe.
 
     Args:
-        table: whether it is known that the database has it.
-        homes: where rows are.
+        table: the cached existence of the table.
+        homes: the assignment of scopes to homes.
     """
 
     def __init__(self, table: HoldTable, homes: Homes) -> None:
@@ -40,8 +41,9 @@ class Holds:
         self._known: dict[str, list[Held]] = {}  # by the tenant's own home
 
     def column(self, home: str) -> tuple[str, bool]:
-        """Return the expression to ask for with the state of a scope in a home, and whether it takes the home as its
-        parameter: the holds of the tenant, or whether there is a table of them; NULL if :meth:`question` asks."""
+        """Return the SQL expression to select along with the state of a scope in a home, and whether it takes the
+        home as its parameter. It yields the holds of the tenant, or whether the table exists; NULL if
+        :meth:`question` reads them."""
         if self._table.is_there and not self._homes.is_own(home):
             return "NULL", False
         if self._table.is_there:
@@ -53,22 +55,22 @@ class Holds:
         return f"to_regclass('{_TABLE}') IS NOT NULL", False
 
     def question(self, home: str) -> tuple[str, Statement] | None:
-        """Return the question that goes with those for states in a locked home, and the home that it is about; None:
-        the column says it, or it is known."""
+        """Return the query to send along with those for states in a locked home, and the home that it is about;
+        None: the column has the holds, or they are known."""
         own = self._own(home)
         if not self._table.is_there or own == home or own in self._known:
             return None
         return own, _question(own)
 
     def answer(self, home: str, rows: Sequence[Sequence[str]]) -> None:
-        """Note what :meth:`question` was answered."""
+        """Record the result of :meth:`question`."""
         self._known[self._own(home)] = _held(rows)
 
     def _own(self, home: str) -> str:
         return self._homes.own(self._homes.tenant(home))
 
     def enter(self, batch: Batch, home: str, answer: Any) -> None:
-        """Note what the column said of a locked home."""
+        """Record the value of the column for a locked home."""
         own = self._own(home)
         if isinstance(answer, bool):
             if answer:
@@ -78,7 +80,7 @@ class Holds:
             self._known[own] = _held(answer or ())
 
     def of(self, batch: Batch, tenant: str) -> list[Held]:
-        """Return the holds of a tenant of whom a home is locked, in the order in which they were set."""
+        """Return the holds of a tenant with a locked home, in the order in which they were set."""
         own = self._homes.own(tenant)
         found = self._known.get(own)
         if found is None and not self._table.is_there:
@@ -88,17 +90,17 @@ class Holds:
         return found or []
 
     def check(self, scope: Scope) -> None:
-        """Refuse to destroy what is in exactly a scope, whose state was read.
+        """Raise an error if a hold forbids destroying the documents of exactly a scope, whose state was read.
 
         Raises:
-            HeldError: a hold is on it.
+            HeldError: a hold covers it.
         """
         holds = self._known.get(self._homes.own(scope.tenant))
         if holds:
             check_held(holds, scope)
 
     def holds(self, tenant: str, user: str, agent: str) -> bool:
-        """Whether what belongs to these names is held, if a state of the tenant was read."""
+        """Whether a hold covers these names, if a state of the tenant was read."""
         return is_held(self._known.get(self._homes.own(tenant), ()), user, agent)
 
 

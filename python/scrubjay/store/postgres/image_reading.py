@@ -1,4 +1,4 @@
-"""Reads of the images of scopes; :mod:`scrubjay.store.postgres.images` says where those are."""
+"""Reads images of scopes (:mod:`scrubjay.store.postgres.images`)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class ImageReader:
     """Reads images of one collection. Thread-safe.
 
     Args:
-        collection: whose images they are.
+        collection: of the images.
     """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
 
     def image(self, key: Any) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing.
+        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing.
 
-        Of objects not the copies of this machine are read.
+        Objects are read from the object store, not from the local cache.
         """
         found = self._image(key, past_cache=True)
         return None if found is None else (found[0], [bytes(chunk) for chunk in found[1]])
@@ -35,7 +35,7 @@ class ImageReader:
     def image_views(
         self, scope: Scope, key: Any
     ) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Give what :meth:`image` returns, without a copy."""
+        """Provide what :meth:`image` returns, without a copy, and with the local cache."""
         yield self._image(key)
 
     def _image(

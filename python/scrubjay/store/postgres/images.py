@@ -1,7 +1,7 @@
-"""Images in a database: in its rows, or, if they are large, in an object store that its rows name.
+"""Images in a database: in rows, or, if they are large, in an object store with references in rows.
 
-An object is put there before anything is locked, and named by the transaction that makes it the scope's image. What no
-row names any more is removed once that is committed.
+An object is written before anything is locked, and referenced by the transaction that makes it the scope's image.
+Objects without references are removed after the commit.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore
+from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import table_of
 from scrubjay.store.postgres.server import IDLE_SECONDS
-from scrubjay.store.postgres.turns import PLACE, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import marked
 
 _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
@@ -28,16 +28,16 @@ _MAX_BYTES = 1 << 30  # of one chunk, whatever a row says
 def image_chunks(
     rows: Sequence[Sequence[Any]], objects: ObjectStore | None, *, past_cache: bool
 ) -> list[bytes | memoryview] | None:
-    """Return the chunks of an image, of its rows (data, object, n_bytes); None: an object cannot be had now.
+    """Return the chunks of an image from its rows (data, object, n_bytes); None: an object is unavailable now.
 
     Raises:
-        CorruptIndexError: an object is missing, or is not what was put there.
+        CorruptIndexError: an object is missing or damaged.
     """
     chunks: list[bytes | memoryview] = []
     for data, digest, n_bytes in rows:
         if digest is not None:
             if not isinstance(n_bytes, int) or not HEAD_BYTES <= n_bytes <= _MAX_BYTES or len(digest) != 32:
-                raise CorruptIndexError("an image names an object that cannot be one")
+                raise CorruptIndexError("an image refers to an invalid object")
             if objects is None:
                 return None
             data = objects.get(bytes(digest), n_bytes, past_cache=past_cache)
@@ -56,9 +56,10 @@ def write_image(
     replace: bool,
     objects: ObjectStore | None,
 ) -> None:
-    """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one.
+    """Replace a scope's image by that of `version`, unless it can no longer be used, or a newer one exists.
 
-    What the object store does not take now goes into the rows; an image of the same version that it has stays.
+    What the object store does not accept now is stored in rows, unless the scope has an image of the same
+    version.
     """
     batch, key, started = turns.batch, turns.homes.key(scope), monotonic()
     place = (key.home, turns.collection, key.number)
@@ -68,7 +69,7 @@ def write_image(
     is_cold = objects is not None and _is_cold(turns, key)
 
     def takes(chunk: bytes) -> bool:
-        """Whether a chunk is to be an object: a large one, and each one of a scope whose rows are one."""
+        """Whether a chunk should be an object: if it is large, or the rows of the scope are an object."""
         return objects is not None and (is_cold or objects.takes(chunk))
 
     large = any(map(takes, chunks))
@@ -82,7 +83,7 @@ def write_image(
         batch.add(f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_SECONDS * 1000}")
     box = own = None
     if turns.sealer.ring is not None:
-        turns.begin([scope])  # who writes to the scope meanwhile would not know of the image in its digest
+        turns.begin([scope])  # lock the home: a concurrent writer would not include the image in its digest
         box = turns.sealer.current(scope.tenant, make=False)
         own = turns.sealer.sealing(scope.tenant, scope.user, make=False)
     is_short = objects is None or any(
@@ -91,7 +92,7 @@ def write_image(
     if not _is_wanted(turns, key, version, replace, lock=True, keep_objects=is_short):
         return
     if large and (_id(own) != _id(ahead) or monotonic() - started > GRACE_SECONDS / 2):
-        return  # the tenant or user got another key, or somebody may sweep what was put there
+        return  # the tenant or user got another key, or a sweep may remove the objects
     if not large:
         chunks = _sealed(turns, own, scope, version, chunks)
     turns.drop_images(PLACE, place, home=key.home, but=[one for one in digests if one is not None])
@@ -119,7 +120,7 @@ def _is_cold(turns: Turns, key: Key) -> bool:
 
 
 def _key_ahead(turns: Turns, scope: Scope) -> Box | None:
-    """Return the key that a scope has before anything is locked."""
+    """Return the key that seals the data of a scope, before anything is locked."""
     opening = turns.sealer.opening
     box = opening.box(scope.tenant, None)
     if box is None or scope.user is None:
@@ -142,21 +143,22 @@ def _id(box: Box | None) -> bytes | None:
 def _is_wanted(
     turns: Turns, key: Key, version: int, replace: bool, *, lock: bool = False, keep_objects: bool = False
 ) -> bool:
-    """Whether an image of a version would be of use; with `lock` nobody else writes one before the transaction ends.
+    """Whether an image of a version would be used; with `lock` no other transaction writes one before this one
+    ends.
 
-    With `keep_objects` one of the same version that is in the object store is good enough.
+    With `keep_objects` an existing image of the same version in the object store is sufficient.
     """
     place = (key.home, turns.collection, key.number)
     found = turns.batch.ask(
         "SELECT horizon, version, embedding = (SELECT c.embedding FROM sj_collection c WHERE c.collection = "
         "s.collection), cold IS NOT NULL FROM sj_scope s WHERE home = %s AND collection = %s AND key = %s"
-        + (" FOR NO KEY UPDATE" if lock else ""),  # two processes write one image after the other
+        + (" FOR NO KEY UPDATE" if lock else ""),  # serialises writers of images
         place,
         home=key.home,
     )
     if not found or not found[0][0] <= version <= found[0][1] or not found[0][2]:
         return False
-    if found[0][3] and version < found[0][1]:  # what came after it would be read from an object for each load
+    if found[0][3] and version < found[0][1]:  # each load would read the later rows from an object
         return False
     newest, is_object = turns.batch.ask(
         f"SELECT max(version), bool_or(object IS NOT NULL) FROM sj_image WHERE {PLACE}", place, home=key.home
@@ -168,7 +170,8 @@ def _is_wanted(
 
 
 def named_of(ask: Callable[..., list[tuple[Any, ...]]]) -> Callable[[Sequence[bytes]], Collection[bytes]]:
-    """Return what says which hashes of objects the rows of any collection name, as images or as what is cold.
+    """Return a function that returns those hashes of objects that rows of any collection refer to, as images or
+    cold rows.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.

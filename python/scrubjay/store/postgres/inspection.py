@@ -1,20 +1,20 @@
-"""The check of the rows in a database: counts, names, every row's hash and the size of its vector."""
+"""The check of the rows in a database: counts, names, the hash of every row and the size of its vector."""
 
 from __future__ import annotations
 
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
+from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import plain_table
-from scrubjay.store.postgres.walking import Walk
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.vectors import fits, n_bytes
 
 _OF = "{0}.home = s.home AND {0}.collection = s.collection AND {0}.scope = s.key"
 
-# What is counted -> the question, for one collection.
+# Description of a contradiction -> the query that counts it, for one collection.
 _CONTRADICTIONS = {
     "documents of a scope that does not exist": (
         "SELECT count(*) FROM sj_document d LEFT JOIN sj_scope s ON "
@@ -52,7 +52,7 @@ _CONTRADICTIONS = {
         "AND d.id = s.id) AND NOT EXISTS(SELECT 1 FROM sj_cold k WHERE k.home = s.home AND k.collection = s.collection "
         "AND k.scope = s.scope AND k.thawed_at IS NULL)"
     ),
-    "scopes of which it is not clear whether they are frozen": (
+    "scopes whose frozen state is contradictory": (
         "SELECT count(*) FROM sj_scope s FULL JOIN (SELECT * FROM sj_cold WHERE thawed_at IS NULL) k ON "
         + _OF.format("k")
         + " WHERE coalesce(s.collection, k.collection) = %s AND k.object IS DISTINCT FROM s.cold"
@@ -73,7 +73,7 @@ _CONTRADICTIONS = {
 
 
 def inspect_rows(collection: Collection, walk: Walk, report: CheckReport) -> None:
-    """Check the rows of a collection; in a snapshot."""
+    """Check the rows of a collection; call in a snapshot."""
     for what, question in _CONTRADICTIONS.items():
         (n,) = collection.ask(question, (collection.number,), home=EVERY_HOME, doing="checking")[0]
         if n:
@@ -103,7 +103,8 @@ def inspect_rows(collection: Collection, walk: Walk, report: CheckReport) -> Non
                 report.add(f"document {entry.id!r}: {error.what}")
                 continue
             except EncryptionError:
-                continue  # its key is not available, or it is in the clear and must not be: its tenant says so
+                # its key is not available, or it is plaintext and must not be, which is reported for its tenant
+                continue
             if found is None:
                 continue
             row, scope = found
@@ -117,7 +118,7 @@ def inspect_rows(collection: Collection, walk: Walk, report: CheckReport) -> Non
 
 
 def _check_keys(collection: Collection, report: CheckReport) -> None:
-    """Hold the notes of feedback to their digests, and tenants with keys to have nothing in the clear."""
+    """Compare the feedback notes with their digests, and report plaintext of tenants with keys."""
     cipher = collection.cipher
     if cipher.ring is None:
         return

@@ -1,4 +1,4 @@
-"""Documents of scopes in the order of writing or the reverse, a few at a time."""
+"""Reads documents of scopes in order of writing or its reverse, page by page."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE
 from scrubjay.store.postgres.keys import can_hold, stored_id
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 
-_PAGE, _FIRST_PAGE = 5_000, 200  # rows in one answer
+_PAGE, _FIRST_PAGE = 5_000, 200  # rows per result
 
 
 class ListReader:
-    """Lists documents of one collection; see :mod:`scrubjay.store.seam` for the questions. Thread-safe.
+    """Lists documents of one collection; the methods are specified in :class:`scrubjay.store.seam.Store`.
+    Thread-safe.
 
     Args:
-        collection: whose documents they are.
-        cold: reads those of frozen scopes.
-        care: is told which scopes are used, and of which frozen ones rows were wanted.
+        collection: of the documents.
+        cold: reads the documents of frozen scopes.
+        care: notified of used scopes, and of frozen scopes whose rows were read.
     """
 
     def __init__(self, collection: Collection, cold: ColdRows, care: ColdCare) -> None:
@@ -43,7 +44,7 @@ class ListReader:
         after: int = 0,
         first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse."""
+        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or its reverse."""
         wanted = None if ids is None else [stored_id(id) for id in ids]
         held = [
             scope
@@ -112,7 +113,7 @@ class ListReader:
     def _frozen_in(
         self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, position: int | None
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a scope that is frozen, as :meth:`_rows_of` asks for them; none if it is not."""
+        """Return the rows of a frozen scope as :meth:`_rows_of` selects them; empty if it is not frozen."""
         rows = self._cold.live(scope, now=now)
         if rows:
             self._care.wanted(scope)

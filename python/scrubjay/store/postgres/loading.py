@@ -1,6 +1,6 @@
-"""Many new rows in few statements: whole columns as arrays in PostgreSQL's binary form.
+"""Bulk inserts: whole columns as arrays in PostgreSQL's binary format.
 
-COPY is refused on tables with row-level security, and a statement a row costs its round trip's share a thousand times.
+COPY is rejected on tables with row-level security, and one statement per row has its overhead a thousand times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.batch import Batch
 
-_MANY = 16  # rows from which arrays take less time than statements
-_PART_ROWS, _PART_BYTES = 2_000, 8 << 20  # in one statement; an array cannot have more than 1 GiB
+_MANY = 16  # rows from which arrays are faster than single statements
+_PART_ROWS, _PART_BYTES = 2_000, 8 << 20  # per statement; an array is limited to 1 GiB
 
 _COLUMNS = "seq, scope, id, text, payload, vector, created_at, updated_at, expires_at, hash, pending"
 _KINDS = ("int8", "int8", "bytea", "bytea", "bytea", "bytea", "int8", "int8", "int8", "bytea", "bool")
@@ -51,12 +51,12 @@ class Loaded(NamedTuple):
 
     @property
     def stored(self) -> tuple[Any, ...]:
-        """The row as readers ask the table for it: seq, id, text, payload, vector, hash."""
+        """The columns that readers select: seq, id, text, payload, vector, hash."""
         return self.seq, self.id, self.text, self.payload, self.vector, self.hash
 
 
 def insert(batch: Batch, home: str, collection: int, rows: Sequence[Loaded]) -> None:
-    """Write new rows of one home."""
+    """Insert new rows of one home."""
     if len(rows) < _MANY:
         for row in rows:
             batch.add(_ONE, (home, collection, *row), home=home)
@@ -67,7 +67,7 @@ def insert(batch: Batch, home: str, collection: int, rows: Sequence[Loaded]) -> 
             _Packed(kind, column) for kind, column in zip(_KINDS, zip(*part, strict=True), strict=True)
         )
         batch.add(_SEVERAL, (home, collection, *columns), home=home)
-        batch.flush()  # the columns are not to be in memory twice
+        batch.flush()  # so that the columns are not in memory twice
 
 
 def _parts(rows: Sequence[Loaded]) -> Iterator[Sequence[Loaded]]:
@@ -82,7 +82,7 @@ def _parts(rows: Sequence[Loaded]) -> Iterator[Sequence[Loaded]]:
 
 
 class _Packed:
-    """A column as an array in binary form."""
+    """A column as an array in binary format."""
 
     __slots__ = ("data",)
 
@@ -102,7 +102,7 @@ class _Packed:
 
 
 def _register(connection: Any) -> None:
-    """Let a connection send packed columns, whose types the statement says."""
+    """Enable a connection to send packed columns, whose types are in the statement."""
     psycopg = psycopg_module()
 
     class Dumper(psycopg.adapt.Dumper):  # type: ignore[misc, name-defined]

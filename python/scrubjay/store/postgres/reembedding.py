@@ -1,8 +1,9 @@
-"""A change of the model in a database; :mod:`scrubjay.store.postgres.staging` says where the vectors are meanwhile.
+"""Changing the model in a database (:mod:`scrubjay.store.postgres.staging` describes where the vectors are
+meanwhile).
 
-As in a file, new vectors are staged in small transactions, so that a killed process resumes where it stopped, and the
-old ones serve until every document has one. Then one row makes the change, and the vectors are put in place scope by
-scope, each with the turn of its tenant alone.
+As in a file, new vectors are staged in small transactions, so that a killed process resumes where it stopped, and
+the old ones serve until every document has one. Then an update of one row makes the change, and the vectors are
+moved into place scope by scope, each under the lock of its home only.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
-from scrubjay.store.postgres.walls import EVERY_HOME
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.rows.vectors import encode
 
 Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
@@ -33,7 +34,7 @@ _MISSING = (
     "WHERE d.collection = %s AND NOT d.pending AND NOT EXISTS (SELECT 1 FROM sj_staged n WHERE n.home = d.home "
     "AND n.collection = d.collection AND n.scope = d.scope AND n.seq = d.seq)"
 )
-"""Documents without a new vector; what is pending is embedded after the change."""
+"""Documents without a new vector; pending documents are embedded after the change."""
 
 
 def reembed_rows(
@@ -49,7 +50,7 @@ def reembed_rows(
 ) -> int:
     """Give every document a vector of `model`; see :func:`scrubjay.store.sqlite.reembedding.reembed_rows`."""
     goal = f"{model}\n{dim}"
-    _claim(store, goal)  # from now on nothing is frozen
+    _claim(store, goal)  # freezing is disabled from now on
     thaw_all(store, "k.collection = %s", (store.number,), home=EVERY_HOME)
     n_embedded = 0
     is_down = False
@@ -75,7 +76,8 @@ def reembed_rows(
 
 
 def _claim(store: PostgresStore, goal: str) -> None:
-    """Let the staged vectors be those of this goal: those of another are of no use, unless they are in use."""
+    """Begin staging vectors for this goal; staged vectors of another goal are deleted, after those still needed
+    are moved into place."""
     while True:
         with store.writing("reembedding") as transaction:
             batch = transaction.batch
@@ -110,7 +112,7 @@ def _pages(store: PostgresStore, size: int) -> Iterator[list[_Missing]]:
     """Yield the documents without a new vector in order of writing, `size` at a time.
 
     Raises:
-        CorruptIndexError: one is not what was written.
+        CorruptIndexError: a document is damaged.
     """
     after: tuple[int, str, int] = (-1, "", 0)
     while True:
@@ -148,7 +150,7 @@ def _stage(
         call, parameters = holding_model(store.number)
         batch.add(f"SELECT {call}", parameters)
         if _goal(batch, store) != goal:
-            raise StoreError("reembedding: another process began to change to another model, or was first")
+            raise StoreError("reembedding: another process began to change the model, or completed a change")
         if store.cipher.ring is not None:
             transaction.lock_scopes(scope for _, scope in documents)
         for (row, scope), data in zip(documents, vectors, strict=True):
@@ -157,7 +159,7 @@ def _stage(
             if data is not None and store.cipher.ring is not None:
                 box = transaction.sealer.row_box(store.number, scope)
                 sealed = data if box is None else box.seal_vector(row.seq, row.id, data)
-            # A document may have been deleted or replaced while its text was embedded.
+            # The document may have been deleted or replaced while its text was embedded.
             batch.add(
                 "INSERT INTO sj_staged SELECT home, collection, scope, seq, "
                 f"CASE WHEN {is_sealed_sql('text')} THEN %s::bytea ELSE %s::bytea END FROM sj_document WHERE home = %s "
@@ -169,12 +171,12 @@ def _stage(
 
 
 def _change(store: PostgresStore, model: str, dim: int, goal: str) -> bool:
-    """Make the change if every document has a new vector."""
+    """Switch to the new model if every document has a new vector."""
     with store.writing("reembedding") as transaction:
         batch = transaction.batch
         batch.ask(*changing_model(store.number))
         if _goal(batch, store) != goal:
-            raise StoreError("reembedding: another process began to change to another model, or was first")
+            raise StoreError("reembedding: another process began to change the model, or completed a change")
         if batch.ask(f"SELECT 1 {_MISSING} LIMIT 1", (store.number,), home=EVERY_HOME):
             return False
         ((generation,),) = batch.ask(
@@ -187,8 +189,8 @@ def _change(store: PostgresStore, model: str, dim: int, goal: str) -> bool:
 
 
 def _make_pending(engine: DurableEngine, row: StoredRow, scope: Scope) -> bool:
-    """Write a document anew, as a pending one with the vector that it has; False if it was written anew, was deleted
-    or has expired meanwhile, or its vector cannot be read."""
+    """Rewrite a document as pending, with its current vector; False if it was rewritten, was deleted or has
+    expired meanwhile, or its vector cannot be read."""
     try:
         document = engine.document(row, scope)
         engine.upsert_versioned(

@@ -1,8 +1,8 @@
-"""Encrypting a tenant whose rows are in the clear, and changing a master key; :mod:`scrubjay.store.sqlite.rekeying`
-says how.
+"""Encrypting a tenant whose rows are plain, and changing a master key, as :mod:`scrubjay.store.sqlite.rekeying`
+describes.
 
-As in a file: the first transaction draws the data key and seals what is beside the documents, these are sealed in small
-transactions, each with the turn of the tenant, and at the end the data key is marked.
+As in a file: the first transaction creates the data key and seals the rows beside the documents; documents are
+sealed in small transactions, each under the locks of the tenant; and at the end the data key is marked as whole.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from scrubjay.store.keys.opening import rotated
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.digests import BLOCKS, blocks_of, table_problems
 from scrubjay.store.postgres.freezing import thaw_all
+from scrubjay.store.postgres.home_locks import PLACE
 from scrubjay.store.postgres.keys import Unreadable
 from scrubjay.store.postgres.sealing import is_sealed_sql, plain_table, table_of
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.turns import PLACE
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
 
-_BATCH = 500  # rows a transaction
+_BATCH = 500  # rows per transaction
 _CLEAR = f"home = %s AND NOT {is_sealed_sql('text')}"
 
 
 def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool) -> int:
-    """Seal whatever of a tenant is in the clear; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
+    """Seal all plain data of a tenant; see :func:`scrubjay.store.sqlite.rekeying.encrypt_tenant`."""
     n_sealed = 0
     is_begun = False
     while True:
@@ -59,7 +59,7 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
             homes = transaction.lock_tenant(tenant)
             clear = f"SELECT 1 FROM sj_document WHERE {_CLEAR} LIMIT 1"
             if any(batch.ask(clear, (home,), home=home) for home in homes):
-                continue  # an index that was open before there were keys wrote meanwhile
+                continue  # an index opened before there were keys wrote meanwhile
             if _is_any_frozen(transaction, tenant):
                 continue
             transaction.seal_notes(tenant, box)
@@ -81,7 +81,7 @@ def encrypt_tenant(store: Any, tenant: str, progress: Progress, *, accept: bool)
 
 @contextmanager
 def _encrypting(store: PostgresStore, tenant: str) -> Iterator[tuple[PostgresTransaction, Box]]:
-    store.cipher.ring_or_error(tenant)  # before the writer's turn
+    store.cipher.ring_or_error(tenant)  # before anything is locked
     with store.writing("encrypting", scopes=()) as transaction:
         transaction.lock_tenant(tenant)
         transaction.sealer.encrypting = tenant
@@ -112,7 +112,7 @@ def _scopes_in_the_clear(store: PostgresStore, tenant: str) -> list[tuple[int, S
 def _seal_some(
     store: PostgresStore, transaction: PostgresTransaction, collection: int, scope: Scope, box: Box
 ) -> int:
-    """Seal the next rows of a scope that are in the clear; how many."""
+    """Seal the next plain rows of a scope; return their number."""
     batch, key = transaction.batch, store.homes.key(scope)
     place = (key.home, collection, key.number)
     turns = transaction.in_collection(collection)
@@ -128,7 +128,7 @@ def _seal_some(
     row_box = transaction.sealer.row_box(collection, scope) or RowBox(box, table_of(collection), scope)
 
     def boxed(value: Any) -> RowBox:
-        """What opens a value that another key may have sealed."""
+        """Return the opener of a value that another key may have sealed."""
         if not is_sealed(value) or sealed_by(value) == row_box.box.id:
             return row_box
         try:
@@ -140,7 +140,7 @@ def _seal_some(
         id = store.id_in(collection, data)
         if isinstance(id, Unreadable):
             raise CorruptIndexError(f"document {bytes(data)!r}: its id is not what was written")
-        # Of a row that was sealed before, and is plain now because something else wrote its text, some may be sealed.
+        # If other software replaced the text of a sealed row by plaintext, its other values may still be sealed.
         columns = ("payload", "vector", "vector")
         payload, vector, staged = (
             boxed(value).opened_or(column, seq, id, value)
@@ -170,7 +170,7 @@ def _seal_some(
     return len(found)
 
 
-# ---------------------------------------------------------------------- what was encrypted before
+# ---------------------------------------------------------------------- tenants encrypted before
 
 
 def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> None:
@@ -181,13 +181,13 @@ def _refuse_changes(transaction: PostgresTransaction, tenant: str, box: Box) -> 
         problems = [problem for home in homes for problem in _problems(transaction, tenant, home, box)]
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 
 def _problems(transaction: PostgresTransaction, tenant: str, home: str, box: Box) -> list[str]:
-    """Return what is wrong with the rows of the scopes in a home of a tenant, and with its notes, in every
+    """Return the problems with the rows of the scopes in a home of a tenant, and with its notes, in every
     collection."""
     ask, problems = transaction.batch.ask, []
     for collection, number, usr, agent, *state in ask(
@@ -204,14 +204,14 @@ def _problems(transaction: PostgresTransaction, tenant: str, home: str, box: Box
                 home=home,
             )
             if digest.total != box.total(b"".join(blocks_of(box, *row) for row in rows)):
-                raise mismatch(names, "its rows are not those of its digest")
+                raise mismatch(names, "its rows do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems + table_problems(ask, box, home)
 
 
 def _accept(transaction: PostgresTransaction, home: str) -> None:
-    """Make the present rows the state of a home's scopes: their counts; images are made again."""
+    """Make the existing rows the valid state of a home's scopes: recompute counts and hashes, and drop images."""
     batch = transaction.batch
     own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key"
     number = transaction.number()
@@ -245,7 +245,7 @@ def _accept(transaction: PostgresTransaction, home: str) -> None:
 
 
 def rotate_key(store: Any, tenant: str, old: bytes) -> None:
-    """Wrap a tenant's data key by the master key that the provider gives now, in place of `old`.
+    """Wrap a tenant's data key with the provider's current master key, which replaces `old`.
 
     Raises:
         EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives no key.

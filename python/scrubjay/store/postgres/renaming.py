@@ -1,8 +1,8 @@
-"""Names of scopes that are erased: pseudonyms take their place in the rows that must remain.
+"""Erasing names of scopes: pseudonyms replace them in the rows that must remain.
 
-A scope's row is found by a hash of its names, so it moves to the hash of the pseudonyms, and its events with it; those
-of a tenant move to another home. Other processes cannot be told of a scope whose name is gone: they learn that the
-collection has another generation, and read everything anew.
+A scope's row is found by a hash of its names, so it moves to the hash of the pseudonyms, together with its
+events; those of a tenant move to another home. Other processes cannot be told of a scope whose name is erased:
+they see a new generation of the collection, and read everything again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.store.postgres.conditions import agreeing
+from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.turns import PLACE, Touched, Turns
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
@@ -32,10 +32,10 @@ def agrees(names: tuple[str, str, str], within: Scope) -> bool:
 
 
 def rename_scopes(turns: Turns, scope: Scope, words: Pseudonyms) -> int | None:
-    """Rename every scope of a collection that agrees with `scope`, all of them empty; return the collection's new
-    generation, None if there was none.
+    """Rename every empty scope of a collection that agrees with `scope`; return the collection's new generation,
+    None if there was no such scope.
 
-    The turns are those of every home of the scope's tenant, and of the pseudonym's own home if a tenant is renamed.
+    Every home of the scope's tenant is locked, and the pseudonym's own home if a tenant is renamed.
     """
     batch, homes = turns.batch, turns.homes
     turns.leave_scopes()
@@ -58,7 +58,7 @@ def rename_scopes(turns: Turns, scope: Scope, words: Pseudonyms) -> int | None:
             home=old.home,
         )
         turns.touched.pop(old, None)
-        # Above what was there, also where the new home has seen nothing yet.
+        # Greater than the old version, even if the new home was never written to.
         version = max(turns.next(new.home), horizon + 1)
         turns.touched[new] = Touched(new.scope, version, 0, 0, version, is_new=True, embedding=embedding)
         turns.number(new, version)
@@ -89,5 +89,5 @@ def _move_events(turns: Turns, old: Key, new: Key) -> None:
 
 
 def is_whole_tenant(scope: Scope) -> bool:
-    """Whether the name of the tenant goes, and with it the home."""
+    """Whether the name of the tenant is erased, and with it the home."""
     return names_of(scope)[1:] == ("", "")

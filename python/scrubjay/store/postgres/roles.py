@@ -1,4 +1,4 @@
-"""Two roles for one database: one that owns and migrates the tables, one that serves with least rights."""
+"""Two roles for one database: one owns and migrates the tables, the other serves with the least privileges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OURS = (
 
 
 class Roles(NamedTuple):
-    """What was done: the roles that were made (without a password), the schema and its tables."""
+    """The result: the roles that were created (without a password), the schema and its tables."""
 
     made: list[str]
     schema: str
@@ -25,18 +25,19 @@ class Roles(NamedTuple):
 
 
 def make_roles(url: str, *, migrate: str, serve: str, user_homes: int | None = None) -> Roles:
-    """Make two roles where they are missing, give the tables to one, and the right to use them to the other.
+    """Create two roles if they are missing; one gets the tables, the other the privileges to use them.
 
-    Tables are made, or brought up to date, if need be. Calling it again changes nothing.
+    Tables are created or migrated if necessary. Idempotent.
 
     Args:
-        url: of the database, as somebody who may make roles and change the tables' owner.
-        migrate: the role that owns the tables and makes new ones.
-        serve: the role of processes that serve: it reads and writes rows, and changes no table.
-        user_homes: in how many homes the users of each tenant are, if the tables are made; None: in none of their own.
+        url: of the database, as a role that may create roles and change the tables' owner.
+        migrate: the role that owns the tables and creates new ones.
+        serve: the role of serving processes: it reads and writes rows, and changes no table.
+        user_homes: the number of homes for the users of each tenant, if the tables are created; None: no homes of
+            their own.
 
     Raises:
-        StoreError: a right is missing; or a role is one that row-level security does not bind.
+        StoreError: a privilege is missing; or a role is not bound by row-level security.
         ValueError: both are the same role.
     """
     if not migrate or not serve or migrate == serve:
@@ -52,10 +53,10 @@ def make_roles(url: str, *, migrate: str, serve: str, user_homes: int | None = N
     ):
         (here,) = connection.execute("SELECT current_schema()").fetchone()
         if here is None:
-            raise StoreError(f"making roles: there is no schema of the search_path: {address.place}")
+            raise StoreError(f"making roles: no schema of the search_path exists: {address.place}")
         made = [role for role in (migrate, serve) if _make(connection, role, address.place)]
         if connection.execute("SELECT pg_has_role(%s, %s, 'MEMBER')", (serve, migrate)).fetchone()[0]:
-            raise StoreError(f"serve: expected a role that is no member of {migrate!r}, got {serve!r}")
+            raise StoreError(f"serve: expected a role that is not a member of {migrate!r}, got {serve!r}")
         _give_tables(connection, here, migrate)
         connection.execute(_put("SET LOCAL ROLE {}", migrate))
         schema.prepare(connection, read_only=False, place=address.place, user_homes=n_homes)
@@ -89,7 +90,7 @@ def _give_tables(connection: Any, here: str, migrate: str) -> None:
     with connection.transaction() as inner:
         connection.execute(
             _put("GRANT {} TO CURRENT_USER", migrate)
-        )  # who is no superuser may not SET ROLE else
+        )  # required for SET ROLE if the current user is not a superuser
         (is_super,) = connection.execute(
             "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
         ).fetchone()
@@ -101,7 +102,7 @@ def _give_tables(connection: Any, here: str, migrate: str) -> None:
 
 
 def _grant(connection: Any, here: str, migrate: str, serve: str) -> None:
-    """As the owner: rights on the tables that are there, and on those that migrations will add."""
+    """As the owner, grant privileges on the existing tables, and on those that migrations will add."""
     for (table,) in connection.execute(_OURS).fetchall():
         connection.execute(_put("GRANT SELECT, INSERT, UPDATE, DELETE ON {}.{} TO {}", here, table, serve))
     connection.execute(
@@ -112,7 +113,7 @@ def _grant(connection: Any, here: str, migrate: str, serve: str) -> None:
             serve,
         )
     )
-    # The version of the tables is the migrating role's; the number of the last collection is for whoever makes one.
+    # Only the migrating role may change the version of the tables; creating a collection updates the last number.
     connection.execute(_put("REVOKE INSERT, UPDATE, DELETE ON {}.sj_schema FROM {}", here, serve))
     connection.execute(_put("GRANT UPDATE (last_collection) ON {}.sj_schema TO {}", here, serve))
     connection.execute("RESET ROLE")

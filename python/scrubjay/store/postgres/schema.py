@@ -1,8 +1,8 @@
-"""The tables in the database, and how they are made and changed.
+"""The tables in the database, and their creation and migration.
 
-`home` begins every key of what belongs to a tenant; no trigger, sequence or default that is not a constant. Two small
-tables have no home: servers that shard keep them whole everywhere. Ids, texts and metadata are bytes, because a text of
-PostgreSQL cannot hold every character that a document may.
+`home` begins every key of rows that belong to a tenant. There are no triggers, sequences or defaults that are not
+constants. Two small tables have no home: sharding servers replicate them everywhere. Ids, texts and metadata are
+bytes, because a text of PostgreSQL cannot hold every character that a document may.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.keys import MOST_BUCKETS
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import protect, show_to_everybody
+from scrubjay.store.postgres.last_use import today
+from scrubjay.store.postgres.row_security import protect, show_to_everybody
 from scrubjay.store.rows.identity import is_collection_name, is_identity
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 
 VERSION = 7
 WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
-_LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
+_LOCK = 0x534A4159  # "SJAY": the advisory lock for changes to tables or collections
 
 TABLES = (
     "sj_scope",
@@ -36,7 +36,7 @@ TABLES = (
     "sj_digest",
     "sj_cold",
 )
-"""Those that hold what belongs to a tenant and a collection; `sj_home` and `sj_user_key` are of all collections."""
+"""The tables of rows of a tenant and a collection; `sj_home` and `sj_user_key` are shared by all collections."""
 
 _SCRIPT = """
 CREATE TABLE sj_schema(
@@ -160,31 +160,32 @@ ALTER TABLE sj_scope ALTER used SET DEFAULT 0;
 """
 
 _MIGRATIONS: dict[int, tuple[str, ...]] = {
-    2: (),  # the walls
+    2: (),  # row security policies, see row_security.py
     3: (_STAGED,),
     4: (_SEALED,),
     5: (_OBJECTS,),
     6: (_USER_KEYS,),
     7: (_COLD, _BUCKETS),
 }
-"""Version -> the statements that lead to it from the one before. Every table with a home gets its wall afterwards."""
+"""Version -> the statements that migrate to it from the version before. Afterwards every table with a home gets
+its row security policies."""
 
 
 def prepare(
     connection: Any, *, read_only: bool, place: str, user_homes: int | None = None
 ) -> tuple[str, int]:
-    """Make the tables, or bring them up to date; return the random name of the index, and in how many homes the users
-    of each tenant are.
+    """Create the tables, or migrate them; return the random name of the index, and the number of homes for the
+    users of each tenant.
 
     Args:
         connection: outside of any transaction.
-        read_only: nothing is made or changed.
+        read_only: create and change nothing.
         place: of the database, for messages.
-        user_homes: in how many they are to be; None: as the tables were made, in new ones 0.
+        user_homes: the required number of homes; None: as the tables were created, in new ones 0.
 
     Raises:
-        StoreFormatError: they are of a newer Scrubjay; or missing or older, and the index is opened for reading only;
-            or they were made with another number of homes.
+        StoreFormatError: the tables are newer than this version of Scrubjay; or missing or older, and the index
+            is read-only; or they were created with another number of homes.
     """
     found = _version(connection)
     if found is None or found[0] < VERSION:
@@ -212,7 +213,7 @@ def prepare(
     (n_homes,) = connection.execute("SELECT user_homes FROM sj_schema").fetchone()
     if user_homes is not None and user_homes != n_homes:
         raise StoreFormatError(
-            f"user_homes: expected {n_homes}, with which the database was made, got {user_homes}; "
+            f"user_homes: expected {n_homes}, as the database was created, got {user_homes}; "
             f"`scrubjay copy --user-homes {user_homes}` into a new database moves everything: {place}"
         )
     if not 0 <= n_homes <= MOST_BUCKETS:
@@ -224,15 +225,15 @@ def _bring_up_to_date(connection: Any, user_homes: int) -> tuple[int, str] | Non
     try:
         return _make_or_migrate(connection, user_homes)
     except psycopg_module().errors.DuplicateTable:
-        # Another process made them while this one waited: within its transaction the server goes on believing that
-        # there are none. A new transaction sees them.
+        # Another process created them while this one waited. Within its transaction the server still assumes that
+        # they do not exist; a new transaction sees them.
         return _make_or_migrate(connection, user_homes)
 
 
 def _make_or_migrate(connection: Any, user_homes: int) -> tuple[int, str] | None:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        found = _version(connection)  # another process may have been first
+        found = _version(connection)  # another process may have created them first
         if found is None:
             connection.execute(
                 _SCRIPT + _STAGED + _SEALED + _OBJECTS + _USER_KEYS + _of_today(_COLD) + _BUCKETS
@@ -251,7 +252,7 @@ def _make_or_migrate(connection: Any, user_homes: int) -> tuple[int, str] | None
 
 
 def _of_today(statements: str) -> str:
-    """Return statements with the number of this day, as which rows that are there were used."""
+    """Return statements with the number of this day, as the last use of existing rows."""
     return statements.replace("{today}", str(today()))
 
 
@@ -265,11 +266,11 @@ def make_layer(
     read_only: bool,
     place: str,
 ) -> int:
-    """Make the tables of a layer above if there are none, or bring older ones up to date; return their format.
+    """Create the tables of a layer above if they are missing, or migrate older ones; return their format.
 
     Raises:
-        StoreFormatError: there are none, or older ones, and the index is opened for reading only, or its user may not
-            change tables.
+        StoreFormatError: they are missing or older, and the index is read-only, or its user may not change
+            tables.
     """
     found = layer_format(connection, name)
     if found is not None and found >= format:
@@ -297,7 +298,7 @@ def _make_layer(
 ) -> int:
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        found = layer_format(connection, name)  # another process may have been first
+        found = layer_format(connection, name)  # another process may have created them first
         if found is not None:
             for step in range(found + 1, format + 1):
                 for statement in upgrades[step]:
@@ -316,7 +317,7 @@ def _make_layer(
 
 
 def layer_format(connection: Any, name: str) -> int | None:
-    """Return the format of the tables of a layer above; None: there are none."""
+    """Return the format of the tables of a layer above; None: they do not exist."""
     (table,) = connection.execute("SELECT to_regclass(%s)::text", (f"sj_{name}_schema",)).fetchone()
     if table is None:
         return None
@@ -327,7 +328,7 @@ def layer_format(connection: Any, name: str) -> int | None:
 
 
 def _version(connection: Any) -> tuple[int, str] | None:
-    """Return (version, name of the index); None: there are no tables."""
+    """Return (version, name of the index); None: the tables do not exist."""
     (table,) = connection.execute("SELECT to_regclass('sj_schema')").fetchone()
     if table is None:
         return None
@@ -344,11 +345,11 @@ def find_collection(connection: Any, name: str) -> int | None:
 
 
 def find_or_create(connection: Any, name: str, identity: Identity, *, read_only: bool, place: str) -> int:
-    """Return the number of a collection, which is made as `identity` if there is none; the one without a name, which
-    every index has, is made along with it.
+    """Return the number of a collection, which is created with `identity` if it is missing, along with the
+    unnamed collection of every index.
 
     Raises:
-        StoreFormatError: there is none, and the index is opened for reading only.
+        StoreFormatError: it is missing, and the index is read-only.
     """
     number = find_collection(connection, name)
     if number is not None:
@@ -364,7 +365,7 @@ def find_or_create(connection: Any, name: str, identity: Identity, *, read_only:
 
 
 def _create(connection: Any, name: str, identity: Identity) -> int:
-    (number,) = connection.execute(  # never given again, so that none is mistaken for a dropped one
+    (number,) = connection.execute(  # never reused, so that no collection is mistaken for a dropped one
         "UPDATE sj_schema SET last_collection = last_collection + 1 RETURNING last_collection"
     ).fetchone()
     connection.execute(
@@ -376,7 +377,7 @@ def _create(connection: Any, name: str, identity: Identity) -> int:
 
 
 def collection_names(connection: Any) -> list[str]:
-    """Return the names of the collections that have one, in alphabetical order."""
+    """Return the names of the named collections, in alphabetical order."""
     found = connection.execute("SELECT name FROM sj_collection WHERE name <> ''").fetchall()
     names = sorted(name for (name,) in found)
     for name in names:
@@ -391,28 +392,29 @@ _FIELDS = ("dim", "metric", "dtype", "analyzer", "model", "id_kind", "generation
 
 
 IDENTITY_COLUMNS = ", ".join(f"c.{name}" for name in _FIELDS)
-"""What :func:`identity_of` reads, of `sj_collection` c."""
+"""The columns of `sj_collection` c that :func:`identity_of` reads."""
 IDENTITY = f"SELECT {IDENTITY_COLUMNS} FROM sj_collection c WHERE collection = %s"
-"""The question for what a collection is made of; :func:`identity_of` reads the answer."""
+"""The query for the identity of a collection; :func:`identity_of` reads its result."""
 
 
 def read_identity(connection: Any, collection: int, *, for_update: bool = False) -> Identity:
-    """Read what a collection is made of; with `for_update` nobody else settles it before the transaction ends."""
+    """Read the identity of a collection; with `for_update` no other transaction can settle it before this one
+    ends."""
     question = IDENTITY + (" FOR UPDATE" if for_update else "")
     return identity_of(connection.execute(question, (collection,)).fetchall())
 
 
 def identity_of(rows: Sequence[Sequence[Any]]) -> Identity:
-    """Return what the answer to :data:`IDENTITY` says.
+    """Return the identity from the result of :data:`IDENTITY`.
 
     Raises:
-        StoreFormatError: the collection is not there any more.
-        CorruptIndexError: no index can be made of that.
+        StoreFormatError: the collection no longer exists.
+        CorruptIndexError: the identity is invalid.
     """
     if not rows:
         raise StoreFormatError("collection: it was dropped by another process")
     values = dict(zip(_FIELDS, rows[0], strict=True))
     for name, value in values.items():
         if not is_identity(name, value):
-            raise CorruptIndexError(f"sj_collection.{name}: expected what an index is made of, got {value!r}")
+            raise CorruptIndexError(f"sj_collection.{name}: expected a valid value, got {value!r}")
     return Identity(**values)

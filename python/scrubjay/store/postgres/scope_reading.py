@@ -1,4 +1,4 @@
-"""Questions about scopes: their states, which there are, how many documents they have, what was deleted of them."""
+"""Reads scopes: their states, listings, document counts and deletion events."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Sequence
 from scrubjay._native import Scope
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE, agreeing
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
-from scrubjay.store.postgres.used import today
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.last_use import today
+from scrubjay.store.postgres.row_security import EVERY_HOME
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import Event, Look, ScopeState
+from scrubjay.store.rows.values import Event, Look, ScopeState
 
 _STATE = "key, version, horizon, documents, vectors, digest"
 
 
 class ScopeReader:
-    """Reads scopes of one collection; see :mod:`scrubjay.store.seam` for the questions. Thread-safe.
+    """Reads scopes of one collection; the methods are specified in :class:`scrubjay.store.seam.Store`.
+    Thread-safe.
 
-    Hints about a scope whose state was read are heard from then on.
+    Reading the state of a scope subscribes to hints about it.
 
     Args:
-        collection: whose scopes they are.
-        cold: reads those that are frozen.
-        care: is told which scopes are used.
-        freshness: is told which scopes these are.
+        collection: of the scopes.
+        cold: reads frozen scopes.
+        care: notified of used scopes.
+        freshness: notified of the scopes that were read.
     """
 
     def __init__(self, collection: Collection, cold: ColdRows, care: ColdCare, freshness: Freshness) -> None:
@@ -130,7 +131,7 @@ class ScopeReader:
             return []
         more = ""
         more_names: tuple[str, ...] = ()
-        if users is not None:  # NUL is in no name here
+        if users is not None:  # names never contain NUL
             more = ' AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
             more_names += tuple(end.replace("\0", "\x01") for end in users)
         page = ""
@@ -156,7 +157,7 @@ class ScopeReader:
             found = self._collection.ask(*question(None), home=EVERY_HOME)
         else:
             found = self._collection.ask_each(self._collection.homes.within(within), question)
-        if limit is not None:  # the first ones of each home
+        if limit is not None:  # merge the first ones of each home
             found = sorted(found)[:limit]
         return [scope_of(*row) for row in found]
 

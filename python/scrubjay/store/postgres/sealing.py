@@ -1,10 +1,10 @@
-"""What seals and opens in a database: the wrapped data key of a tenant stands in the row of its home.
+"""Encryption in a database: the wrapped data key of a tenant is stored in the row of its home.
 
-A write locks that row first, and reads the key along with it, so two processes that write a tenant for the first time
-agree on one key. Where a tenant's users are in buckets, the row of each has a copy, and who changes the key has the
-turns of all of the tenant's homes. What is sealed, and what is refused, is decided where a file decides it
-(:mod:`scrubjay.store.keys.opening`); whether a tenant is encrypted is a property of the database, which every process
-sees.
+A write locks that row first, and reads the key along with it, so two processes that write to a new tenant agree
+on one key. If a tenant's users are in buckets, the row of each bucket has a copy, and changing the key requires
+the locks of all of the tenant's homes. What is sealed or rejected is decided as for a file
+(:mod:`scrubjay.store.keys.opening`); whether a tenant is encrypted is a property of the database, seen by every
+process.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from scrubjay.store.postgres.user_keys import DatabaseUserKeys, add_key, bury, b
 from scrubjay.store.rows.sealed import SEALED, escaped, frame
 
 KEY = "key_id, key_mark, key_fingerprint, key_wrapped"
-"""The columns of `sj_home` that a data key is."""
+"""The columns of `sj_home` that hold a data key."""
 
 SEALED_TEXT = "\U0010ffff2"
-"""What begins a sealed text; no text of a layer does, see :mod:`scrubjay.store.postgres.beside`."""
+"""The prefix of a sealed text. No text of a layer begins with it (:mod:`scrubjay.store.postgres.layer_connection`)."""
 _MARK = f"'\\x{SEALED.hex()}'::bytea"
 
 
 def is_sealed_sql(column: str) -> str:
-    """Return the condition that a value is sealed.
+    """Return the SQL condition that a value is sealed.
 
     >>> is_sealed_sql("d.text")
     "substr(d.text, 1, 2) = '\\\\xff01'::bytea"
@@ -45,20 +45,20 @@ def is_sealed_sql(column: str) -> str:
 
 
 def tag_sql(column: str) -> str:
-    """Return the expression for the end of a sealed value, by which digests know it."""
+    """Return the SQL expression for the end of a sealed value, which digests use."""
     return f"substr({column}, octet_length({column}) - 15)"
 
 
 def table_of(collection: int, table: str = "sj_document") -> str:
-    """Return the name of a collection's rows, as it is authenticated with them."""
+    """Return the name of a collection's table, as used in associated data."""
     return f"{table} {collection}"
 
 
 def data_key_of(tenant: str, row: Sequence[Any]) -> DataKey | None:
-    """Return what the columns `KEY` of a home are; None: the tenant is in the clear.
+    """Return the data key from the columns `KEY` of a home; None: the tenant is not encrypted.
 
     Raises:
-        CorruptIndexError: they are not what was written.
+        CorruptIndexError: the columns are damaged.
     """
     if all(value is None for value in row):
         return None
@@ -69,16 +69,16 @@ def data_key_of(tenant: str, row: Sequence[Any]) -> DataKey | None:
 
 
 class Sealer:
-    """What one transaction seals with. Not for several threads.
+    """Encryption for one transaction. Not thread-safe.
 
     Args:
         opening: the store's keys.
         batch: of the transaction.
-        homes: where rows are.
-        stored: home -> its copy of the tenant's data key, of each home whose row is locked.
-        lock: locks homes, which then are in `stored`.
+        homes: the assignment of scopes to homes.
+        stored: home -> its copy of the tenant's data key, for each locked home.
+        lock: locks homes, which adds them to `stored`.
         lock_tenant: locks every home of a tenant, and returns them.
-        begin: seals what is beside the documents of a tenant that got its data key, and begins its digests.
+        begin: seals the rows beside the documents of a tenant that got its data key, and starts its digests.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Sealer:
     ) -> None:
         self.opening = opening
         self.encrypting: str | None = None
-        """The tenant whose plain rows this transaction accepts: it is being encrypted."""
+        """The tenant whose plain rows this transaction accepts, because it is being encrypted."""
         self._batch = batch
         self._homes = homes
         self._stored = stored
@@ -114,7 +114,7 @@ class Sealer:
         return self._of(tenant) is not None
 
     def stored(self, tenant: str) -> DataKey | None:
-        """Return the data key of a tenant, one of whose turns is taken if none is yet; None: it is in the clear."""
+        """Return the data key of a tenant, locking its own home if none is locked yet; None: it is not encrypted."""
         return self._of(tenant)
 
     def mark(self, tenant: str, mark: int) -> None:
@@ -125,7 +125,7 @@ class Sealer:
             self.write(tenant, stored.rewrapped(tenant, master, master, mark=stored.mark | mark))
 
     def _of(self, tenant: str) -> DataKey | None:
-        for home, key in self._stored.items():  # seldom more than one
+        for home, key in self._stored.items():  # rarely more than one
             if self._homes.tenant(home) == tenant:
                 return key
         own = self._homes.own(tenant)
@@ -133,17 +133,17 @@ class Sealer:
         return self._stored[own]
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
-        """Return what this transaction seals a tenant's bytes with; None: the tenant is in the clear.
+        """Return the data key of a tenant in this transaction; None: the tenant is not encrypted.
 
         With `make`, a tenant for which the provider has a key gets its data key now.
 
         Raises:
-            EncryptionError: the key is not available (KeyErasedError: ever again); PlaintextError: the tenant has rows
-                in the clear.
+            EncryptionError: the key is not available (KeyErasedError: it was destroyed); PlaintextError: the
+                tenant has plain rows.
         """
         if tenant in self._current:
             return self._current[tenant]
-        if not tenant:  # what belongs to all tenants
+        if not tenant:  # rows that belong to all tenants
             return None
         if self.ring is None:
             if self._of(tenant) is not None:
@@ -163,7 +163,7 @@ class Sealer:
         else:
             homes = self._lock_tenant(tenant)
             stored = self._of(tenant)
-            if stored is not None:  # another process was first, while this one waited for the other homes
+            if stored is not None:  # another process created it while this one waited for the other homes
                 box = self.opening.unwrapped(tenant, access, stored)
                 self._current[tenant] = box
                 return box
@@ -185,7 +185,7 @@ class Sealer:
         return box
 
     def write(self, tenant: str, key: DataKey | None) -> None:
-        """Let a tenant have another data key, or none, in all of its homes."""
+        """Replace or delete a tenant's data key in all of its homes."""
         for home in self._lock_tenant(tenant):
             self._stored[home] = key
             self._batch.add(
@@ -196,23 +196,23 @@ class Sealer:
         self._current.pop(tenant, None)
 
     def row_box(self, collection: int, scope: Scope) -> RowBox | None:
-        """Return what seals the rows of a scope; None: they are in the clear."""
+        """Return the sealer of the rows of a scope; None: they are not encrypted."""
         box = self.sealing(scope.tenant, scope.user)
         return None if box is None else RowBox(box, table_of(collection), scope)
 
     def sealing(self, tenant: str, user: str | None, *, make: bool = True) -> Box | None:
-        """Return what this transaction seals with what one user of a tenant has ('', None: none of them); None: it is
-        in the clear.
+        """Return the key that seals the data of a tenant's user in this transaction ('', None: data of no user);
+        None: it is not encrypted.
 
-        With `make`, a user who has no key gets one, if there is a key store.
+        With `make`, a user without a key gets one, if there is a key store.
 
         Raises:
-            EncryptionError: a key is not available (KeyErasedError: ever again).
+            EncryptionError: a key is not available (KeyErasedError: it was destroyed).
         """
         box = self.current(tenant, make=make)
         if box is None or not user:
             return box
-        self._lock([self._homes.of_user(tenant, user)])  # where the user's key stands
+        self._lock([self._homes.of_user(tenant, user)])  # the home of the user's key
         return self.opening.sealing_of_user(
             self._of_users, tenant, user, box, self._make_of_user if make else None
         )
@@ -227,17 +227,18 @@ class Sealer:
         return own
 
     def undone(self) -> None:
-        """A part of the transaction was undone: keys of users that were made in it are not in the database."""
+        """Forget the keys of users that were created in a rolled-back part of the transaction."""
         self._of_users.clear()
 
     def release_user(self, tenant: str, user: str) -> bool:
-        """Mark the key of a user of whom nothing is left as dead; whether there is one."""
+        """Mark the key of a user as dead if nothing of the user is left; return whether one was marked."""
         if self.opening.user_keys.of(tenant, user) is None or has_content(
             self._batch, self._homes, tenant, user
         ):
             return False
         name: bytes | None = None
-        with suppress(EncryptionError):  # the tenant's key is away: then nothing leads back to the name
+        # the tenant's key is unavailable: the row cannot lead back to the name
+        with suppress(EncryptionError):
             box = self.current(tenant, make=False)
             name = None if box is None else whose(box, tenant, user)
         self._of_users.pop((tenant, user), None)
@@ -245,12 +246,13 @@ class Sealer:
         return True
 
     def release_users(self, tenant: str) -> bool:
-        """Mark the keys of all users of a tenant of whom nothing is left as dead; whether there are any."""
+        """Mark the keys of all users of a tenant as dead, once nothing of the tenant is left; return whether any
+        was marked."""
         buried = [bury_all(self._batch, home) for home in self._lock_tenant(tenant)]
         return any(buried)
 
     def release(self, tenant: str) -> bool:
-        """Destroy the data key of a tenant whose erased rows are gone; False: something is left that needs it."""
+        """Delete the data key of a tenant whose rows were erased; False: something is left that needs it."""
         if self.ring is None and self._of(tenant) is None:
             return True
         homes = self._lock_tenant(tenant)
@@ -264,17 +266,17 @@ class Sealer:
 
 
 class SealedText(bytes):
-    """Sealed bytes in the place of a text: a column of texts has them as `SEALED_TEXT` and base64."""
+    """Sealed bytes in place of a text: a column of texts stores them as `SEALED_TEXT` and base64."""
 
     __slots__ = ()
 
     def to_text(self) -> str:
-        """Return the text that the column has."""
+        """Return the text to store."""
         return SEALED_TEXT + base64.b64encode(self).decode()
 
     @classmethod
     def from_text(cls, text: str) -> SealedText:
-        """Return what :meth:`to_text` was asked of; of what something else wrote bytes that no key opens.
+        """Return the bytes from the result of :meth:`to_text`; for invalid text, bytes that no key opens.
 
         >>> SealedText.from_text(SealedText(b"abc").to_text())
         b'abc'
@@ -286,13 +288,14 @@ class SealedText(bytes):
 
 
 class Keys(Opening):
-    """The keys of a store: any thread opens with them, and seals within its transaction.
+    """The keys of a store. Opening is thread-safe; sealing uses the calling thread's transaction.
 
     Args:
-        ring: the provider's keys; None: without a provider.
-        stored: returns the data key of a tenant as the asking thread sees it, None if the tenant is in the clear.
-        sealer: returns what the transaction of the asking thread seals with; None: it has no transaction.
-        user_keys: the keys of users, as the asking thread sees them.
+        ring: the provider's keys; None: no provider.
+        stored: returns the data key of a tenant as visible to the calling thread, None if the tenant is not
+            encrypted.
+        sealer: returns the sealer of the calling thread's transaction; None: it has no transaction.
+        user_keys: the keys of users, as visible to the calling thread.
     """
 
     def __init__(
@@ -306,33 +309,32 @@ class Keys(Opening):
         self._sealer = sealer
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
-        """Return what this thread's transaction seals a tenant's bytes with; None: the tenant is in the clear."""
+        """Return the data key of a tenant in this thread's transaction; None: the tenant is not encrypted."""
         sealer = self._sealer()
         if sealer is None:
             raise RuntimeError("sealing needs a transaction of this store, see PostgresStore.writing")
         return sealer.current(tenant, make=make)
 
     def undone(self) -> None:
-        """A part of this thread's transaction was undone."""
+        """Handle the rollback of a part of this thread's transaction."""
         sealer = self._sealer()
         if sealer is not None:
             sealer.undone()
 
     def _sealing(self, tenant: str, user: str) -> Box | None:
-        self.current(tenant)  # or it is no transaction
+        self.current(tenant)  # raises without a transaction
         sealer = self._sealer()
         return None if sealer is None else sealer.sealing(tenant, user)
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return bytes of a tenant, or of one of its users, as they are to be kept, within a transaction of the
-        store."""
+        """Return bytes of a tenant, or of one of its users, in stored form; within a transaction of the store."""
         if data is None:
             return None
         box = self._sealing(tenant, user)
         return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
 
     def seal_text(self, tenant: str, place: str, data: bytes, *, user: str = "") -> bytes:
-        """Return the bytes of a text as a column of texts is to keep them: sealed ones as :class:`SealedText`."""
+        """Return the bytes of a text in the form for a column of texts: sealed ones as :class:`SealedText`."""
         box = self._sealing(tenant, user)
         return data if box is None else SealedText(box.seal(around_cell(tenant, place), data))
 
@@ -355,11 +357,11 @@ LAYER_TABLES = {
     "sj_memory_event": "content",
     "sj_memory_observation": None,
 }
-"""Tables of layers above whose rows have digests -> the column that is sealed if any is."""
+"""Tables of layers above whose rows have digests -> a column that is sealed in every sealed row, or None."""
 
 
 def layer_tables(ask: Callable[..., Any]) -> list[str]:
-    """Return those of `LAYER_TABLES` that there are."""
+    """Return the existing ones of `LAYER_TABLES`."""
     names = list(LAYER_TABLES)
     return [
         name
@@ -372,11 +374,11 @@ def _is_sealed_text(column: str) -> str:
 
 
 def plain_table(ask: Callable[..., Any], home: str) -> str | None:
-    """Return the name of a table in which something of a home is in the clear, or None.
+    """Return the name of a table that holds plaintext of a home, or None.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
-        home: whose rows.
+        home: of the rows.
     """
     for own, value in (("sj_document", "text"), ("sj_feedback", "query")):
         found = ask(
@@ -404,7 +406,7 @@ def plain_table(ask: Callable[..., Any], home: str) -> str | None:
 
 
 def _has_records(ask: Callable[..., Any], home: str) -> bool:
-    """Whether a layer above keeps rows in the home of a tenant that is not encrypted, all of them in the clear."""
+    """Whether a layer above has rows, which are plain, in the home of an unencrypted tenant."""
     return any(
         ask(f"SELECT 1 FROM {table} WHERE home = %s LIMIT 1", (home,), home=home)
         for table in layer_tables(ask)

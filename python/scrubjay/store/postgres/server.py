@@ -1,8 +1,8 @@
-"""Connections to one database, and which history of it they show.
+"""Connections to one database, and the history that it shows.
 
-A connection is taken for a call or a transaction and given back. One that broke is thrown away together with all that
-rest: after a restart of the server they are all dead. `lineage` names the history: the cluster and its timeline, which
-a standby that takes over changes. A connection with another lineage tells everybody who listens.
+A connection is taken from the pool for a call or a transaction and returned. If one breaks, all idle ones are
+discarded with it: after a restart of the server they are dead. `lineage` names the history: the cluster and its
+timeline, which changes when a standby takes over. A new connection with another lineage notifies all listeners.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OF_ONE_PROCESS = {
     "tcp_user_timeout",
 }
 IDLE_SECONDS = 60
-"""That a writer may be silent within a transaction before the server ends it."""
+"""How long a writer may be idle within a transaction before the server ends it."""
 
 _LINEAGE = (
     "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
@@ -42,13 +42,13 @@ _LINEAGE = (
 
 
 class Server:
-    """A database as one process uses it. Thread-safe.
+    """A database as used by one process. Thread-safe.
 
     Args:
         address: of the database.
         busy_seconds: how long to wait for another writer.
         durability: "full": a commit waits for the disk; "normal": it does not.
-        read_only: the server refuses every write.
+        read_only: the server rejects every write.
     """
 
     def __init__(
@@ -58,13 +58,14 @@ class Server:
         self.busy_seconds = busy_seconds
         self.read_only = read_only
         self.lineage = ""
-        """Of the newest connection; "" before the first."""
+        """The lineage of the newest connection; "" before the first."""
         self._url = address.url
         self._durability = durability
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
         self._resting: list[Any] = []
-        self._all: set[Any] = set()  # also those in use: after a fork they are neither closed nor collected
+        # including those in use: after a fork they are neither closed nor collected
+        self._all: set[Any] = set()
         self._listeners: list[weakref.WeakMethod[Callable[[], None]]] = []
         self._lineages: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._n_users = 0
@@ -74,10 +75,10 @@ class Server:
     # ------------------------------------------------------------------ connections
 
     def take(self, *, fresh: bool = False) -> Any:
-        """Return a connection for one thread, outside of any transaction; to be given back.
+        """Return a connection for one thread, outside of any transaction; :meth:`give` returns it.
 
         Raises:
-            StoreUnavailableError, StoreError: none can be had.
+            StoreUnavailableError, StoreError: no connection can be made.
         """
         self.check_open()
         with self._lock:
@@ -89,7 +90,7 @@ class Server:
         return self._connect()
 
     def give(self, connection: Any, *, most_resting: int = _MOST_RESTING) -> None:
-        """Give a connection back; one that is broken or in a transaction, or more than may rest, is closed."""
+        """Return a connection to the pool; one that is broken, in a transaction, or over the limit is closed."""
         idle = psycopg_module().pq.TransactionStatus.IDLE
         sound = not connection.closed and connection.info.transaction_status == idle
         with self._lock:
@@ -101,7 +102,7 @@ class Server:
             connection.close()
 
     def forget_resting(self) -> None:
-        """A connection broke: those that rest are likely to be dead, too."""
+        """Discard the idle connections after one broke, since they are likely dead, too."""
         with self._lock:
             resting, self._resting = self._resting, []
             self._all.difference_update(resting)
@@ -161,7 +162,7 @@ class Server:
             psycopg.errors.UndefinedFunction,
             psycopg.errors.FeatureNotSupported,
         ):
-            found = "shared"  # storage that all servers share has one history
+            found = "shared"  # servers on shared storage have one history
         with self._lock:
             self._lineages[connection] = found
             is_other = self.lineage not in ("", found)
@@ -172,12 +173,12 @@ class Server:
                 told()
 
     def lineage_of(self, connection: Any) -> str:
-        """Return the history that a connection showed when it was made."""
+        """Return the lineage that a connection showed when it was made."""
         return self._lineages.get(connection, "")
 
     def address_words(self) -> list[str]:
-        """Return what a connection to this database is made with, in words, but for secrets and what does not change
-        what is read."""
+        """Return the parameters of connections to this database, without secrets and without those that do not
+        affect what is read."""
         connection = self.take()
         try:
             found = connection.info.get_parameters()
@@ -185,24 +186,24 @@ class Server:
             self.give(connection)
         return sorted(f"{name}={value}" for name, value in found.items() if name not in _OF_ONE_PROCESS)
 
-    # ------------------------------------------------------------------ who uses it
+    # ------------------------------------------------------------------ users of the server
 
     def listen(self, on_other_history: Callable[[], None]) -> None:
-        """Have a method called, from any thread, when the database has another history than before.
+        """Register a method that is called, from any thread, when the database shows another history than before.
 
-        Its object is not kept alive: the feed's thread knows the server, and would never end.
+        Its object is held weakly: the feed's thread refers to the server, and would never end.
         """
         with self._lock:
             self._listeners = [one for one in self._listeners if one() is not None]
             self._listeners.append(weakref.WeakMethod(on_other_history))
 
     def use(self) -> None:
-        """A collection uses it from now on."""
+        """Register a collection as a user of the server."""
         with self._lock:
             self._n_users += 1
 
     def leave(self) -> bool:
-        """A collection uses it no longer; the last one closes it. Whether that was the last one."""
+        """Unregister a collection; the last one closes the server. Return whether it was the last one."""
         with self._lock:
             self._n_users -= 1
             if self._n_users > 0:
@@ -216,18 +217,18 @@ class Server:
         return True
 
     def check_open(self) -> None:
-        """Raise ClosedError if it was closed, or is another process's."""
+        """Raise ClosedError if the server was closed, or belongs to another process."""
         if self._closed or self._pid != os.getpid():
             raise ClosedError(f"the index is closed, or was opened before this process forked: {self.place}")
 
     def abandon(self) -> None:
-        """After a fork, in the child: the connections are the parent's."""
+        """In the child after a fork: give up the connections, which belong to the parent."""
         self._closed = True
 
 
 def connection_class() -> Any:
-    """Return the class of connections; only now, because it needs psycopg."""
+    """Return the class of connections; imported on demand, because it needs psycopg."""
     psycopg_module()
-    from scrubjay.store.postgres.wire import Connection
+    from scrubjay.store.postgres.pipeline import Connection
 
     return Connection

@@ -1,5 +1,4 @@
-"""The connection of each thread: one of its own for as long as a question takes, or that of its snapshot or
-transaction."""
+"""The connection of each thread: taken from the pool for a query, or bound to its snapshot or transaction."""
 
 from __future__ import annotations
 
@@ -13,9 +12,9 @@ from scrubjay.errors import ClosedError
 from scrubjay.store.postgres.batch import Batch, Parameters, Statement
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.keys import Key
+from scrubjay.store.postgres.row_security import NO_HOME, Home
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import NO_HOME, Home
 
 
 @dataclass(slots=True, eq=False)
@@ -24,15 +23,15 @@ class Session:
 
     batch: Batch
     is_begun: bool = False
-    """Whether the server knows of it: a snapshot begins with its first question."""
+    """Whether it has begun on the server: a snapshot begins with its first query."""
     transaction: PostgresTransaction | None = None
-    """None: it is a snapshot."""
+    """None: the session is a snapshot."""
     unfrozen: Key | None = None
-    """A scope whose rows are in the table, as was read in this session."""
+    """A scope known, from a read in this session, to have its rows in the table."""
 
 
 class Sessions:
-    """Asks the database on behalf of one collection. Thread-safe.
+    """Runs queries on behalf of one collection. Thread-safe.
 
     Args:
         server: of the database.
@@ -45,12 +44,12 @@ class Sessions:
 
     @property
     def place(self) -> str:
-        """The address without user and password."""
+        """The address, without user and password."""
         return self.server.place
 
     @property
     def current(self) -> Session | None:
-        """The snapshot or transaction that this thread is in."""
+        """The snapshot or transaction of this thread; None: it has neither."""
         return getattr(self._local, "session", None)
 
     @property
@@ -67,14 +66,14 @@ class Sessions:
 
     @contextmanager
     def using(self, transaction: PostgresTransaction) -> Iterator[None]:
-        """Let every question of this thread inside be asked within a transaction."""
+        """Run all queries of this thread inside the block within a transaction."""
         self._local.session = Session(transaction.batch, is_begun=True, transaction=transaction)
         try:
             yield
         finally:
             self._local.session = None
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ queries
 
     def ask(
         self,
@@ -84,13 +83,14 @@ class Sessions:
         home: Home = NO_HOME,
         doing: str = "reading",
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement about a home, on this thread's connection if it has one."""
+        """Return the rows of one statement about a home, on the connection of this thread's session if it has
+        one."""
         return self._answered([(home, (query, parameters))], doing)[0]
 
     def ask_each(
         self, homes: Sequence[str], question: Callable[[str], Statement], *, doing: str = "reading"
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement about each of several homes, home by home; asked in one round trip."""
+        """Return the rows of a statement about each of several homes, home by home, in one round trip."""
         if len(homes) == 1:
             return self.ask(*question(homes[0]), home=homes[0], doing=doing)
         answers = self._answered([(home, question(home)) for home in homes], doing)
@@ -118,7 +118,8 @@ class Sessions:
             self.server.forget_resting()
         finally:
             self.server.give(connection)
-        connection = self.server.take(fresh=True)  # the other one may have rested since before a restart
+        # the first connection may have been idle since before a restart
+        connection = self.server.take(fresh=True)
         try:
             return Batch(connection, begun=False).ask_each(statements)
         finally:
@@ -126,7 +127,7 @@ class Sessions:
 
     @contextmanager
     def connection(self, doing: str) -> Iterator[Any]:
-        """Give a connection outside of any transaction."""
+        """Take a connection outside of any transaction."""
         self.check_open()
         connection = self.server.take()
         try:
@@ -137,7 +138,8 @@ class Sessions:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every read of this thread inside see one state; inside of a transaction, what that sees."""
+        """Let all reads of this thread inside the block see one state; inside a transaction, the state of the
+        transaction."""
         if self.current is not None:
             yield
             return
@@ -147,7 +149,7 @@ class Sessions:
                 yield
             finally:
                 self._local.session = None
-                connection = session.batch.connection  # begun on another one, if the first was dead
+                connection = session.batch.connection  # another one than at first, if that was dead
                 if session.is_begun:
                     with suppress(Exception):
                         connection.execute("ROLLBACK")
@@ -156,7 +158,7 @@ class Sessions:
     def _begin_and_ask(
         self, session: Session, statements: Sequence[tuple[Home, Statement]]
     ) -> list[list[tuple[Any, ...]]]:
-        """Begin the snapshot along with its first question, in one round trip."""
+        """Begin the snapshot along with its first query, in one round trip."""
         for is_last in (False, True):
             try:
                 session.batch.add("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -165,14 +167,14 @@ class Sessions:
                 return found
             except Exception as error:
                 if is_last or not is_away(error):
-                    session.is_begun = True  # whatever there is to roll back
+                    session.is_begun = True  # so that it is rolled back
                     raise
                 self.server.give(session.batch.connection)
                 self.server.forget_resting()
                 session.batch = Batch(self.server.take(fresh=True))
         raise AssertionError("unreachable")
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     @property
     def is_closed(self) -> bool:
@@ -180,10 +182,10 @@ class Sessions:
         return self._closed
 
     def check_open(self) -> None:
-        """Raise ClosedError if the store was closed, or belongs to the process that this one was forked from."""
+        """Raise ClosedError if the store was closed, or was opened by the parent process of a fork."""
         if self._closed:
             raise ClosedError(f"the index is closed, or was opened before this process forked: {self.place}")
 
     def close(self) -> None:
-        """Let nothing be asked any more."""
+        """Reject further queries."""
         self._closed = True

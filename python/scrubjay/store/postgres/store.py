@@ -13,56 +13,60 @@ from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Parameters
-from scrubjay.store.postgres.beside import Beside
-from scrubjay.store.postgres.care import vacuum
 from scrubjay.store.postgres.cold import purge
-from scrubjay.store.postgres.cold_care import ColdCare
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.document_reading import DocumentReader
+from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.embedding_queue import PendingReader
+from scrubjay.store.postgres.erasure_search import search_rows
 from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.feedback_reading import read_notes
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.image_reading import ImageReader
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import Homes, can_hold
+from scrubjay.store.postgres.layer_connection import Beside
 from scrubjay.store.postgres.list_reading import ListReader
-from scrubjay.store.postgres.note_reading import read_notes
-from scrubjay.store.postgres.pending import PendingReader
-from scrubjay.store.postgres.placing import MOVED, move_rows
+from scrubjay.store.postgres.maintenance import vacuum
+from scrubjay.store.postgres.row_homes import MOVED, move_rows
+from scrubjay.store.postgres.row_security import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.postgres.scope_reading import ScopeReader
-from scrubjay.store.postgres.searching import search_rows
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.staging import behind
+from scrubjay.store.postgres.thawing import ColdCare
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walking import Walk
-from scrubjay.store.postgres.walls import EVERY_HOME, NO_HOME, Home
 from scrubjay.store.postgres.writer import Writer
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.erased import ErasureReport
+from scrubjay.store.rows.erasure_search import ErasureReport
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
-from scrubjay.store.rows.stored import Identity, RowId
+from scrubjay.store.rows.values import Identity, RowId
 
 
 class PostgresStore:
-    """One collection of a database. Any thread may use it; see :mod:`scrubjay.store.seam` for the questions.
+    """One collection of a database. Thread-safe. The methods are those of :class:`scrubjay.store.seam.Store`.
 
-    It consists of parts: each answers the questions about one subject, and those are methods of the store, too.
+    The store is composed of parts; each answers the questions about one subject, and their methods are exposed
+    here.
 
     Args:
-        server: of the database, perhaps shared with other collections.
-        feed: that tells what others write, shared as well.
-        identity: of a collection that is made.
-        collection: its name; "" for the collection that every index has.
-        max_stale: seconds for which a search may rely on what the feed said last; 0: it asks each time.
+        server: the database, may be shared with other collections.
+        feed: reports writes of other processes; shared likewise.
+        identity: of a collection that is created.
+        collection: its name; "" for the unnamed collection of every index.
+        max_stale: seconds for which a search may rely on the last message of the feed; 0: it asks the server each
+            time.
         ring: the keys of encrypted tenants; None: nothing is sealed or opened.
-        objects: the random name of the index -> where it keeps large images; None: in its rows.
-        user_homes: in how many homes the users of a tenant are to be, see :class:`scrubjay.store.postgres.keys.Homes`;
-            None: as the database was made, a new one without.
+        objects: the random name of the index -> the object store of its large images; None: images are kept in
+            rows.
+        user_homes: the number of homes over which the users of a tenant are distributed, see
+            :class:`scrubjay.store.postgres.keys.Homes`; None: as the database was created, for a new one no
+            distribution.
     """
 
     def __init__(
@@ -115,7 +119,7 @@ class PostgresStore:
         self.sound, self.digest = rows.sound, rows.digest
         self.encrypted_tenants, self.tenants_without_key = rows.encrypted_tenants, rows.tenants_without_key
         self.note, self.concerns = freshness.note, freshness.concerns
-        self.glance = self.rows_version = freshness.glance  # commits are not told apart
+        self.glance = self.rows_version = freshness.glance  # logs are not distinguished from other commits
         self.freshness, self.generation = freshness.freshness, freshness.generation
         self.mark, self.noticed = freshness.mark, freshness.noticed
         self.look, self.scope_state, self.scope_states = scopes.look, scopes.scope_state, scopes.scope_states
@@ -133,7 +137,7 @@ class PostgresStore:
 
         feed.add(self, name)
         if not server.read_only:
-            # Of erasures that a crash cut short; what cannot be done now the next opening does.
+            # Finish erasures that a crash interrupted; what fails now is retried at the next opening.
             with suppress(EncryptionError, StoreError):
                 self._writer.destroy_user_keys()
 
@@ -141,15 +145,15 @@ class PostgresStore:
 
     @property
     def place(self) -> str:
-        """The address without user and password."""
+        """The address, without user and password."""
         return self.server.place
 
     def lineage(self) -> str:
-        """Return a name of this collection, by which a cursor of another is told."""
+        """Return the name of this collection, used to reject cursors of other indexes."""
         return f"{self._name}_{self.number}"
 
     def shared_name(self) -> str:
-        """Return what is equal in all processes that see this history of this collection."""
+        """Return a name that is equal in all processes that see this history of this collection."""
         return f"{self._name}_{self.number}:{self._freshness.history}"
 
     @property
@@ -157,7 +161,7 @@ class PostgresStore:
         """Whether `max_stale` is 0."""
         return self._freshness.max_stale == 0
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ queries
 
     def ask(
         self,
@@ -167,12 +171,12 @@ class PostgresStore:
         home: Home = NO_HOME,
         doing: str = "reading",
     ) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement; within a transaction after what it wrote."""
+        """Return the rows of one statement; within a transaction it sees the transaction's writes."""
         return self._sessions.ask(query, parameters, home=home, doing=doing)
 
     @property
     def transaction(self) -> PostgresTransaction | None:
-        """This thread's transaction."""
+        """This thread's transaction; None: it has none."""
         return self._sessions.transaction
 
     def writing(
@@ -185,12 +189,13 @@ class PostgresStore:
         is_log: bool = False,
         ids: Sequence[RowId] = (),
     ) -> AbstractContextManager[PostgresTransaction]:
-        """Take a transaction and the turns of the scopes' homes; see :meth:`scrubjay.store.seam.Store.writing`."""
+        """Begin a transaction and acquire the locks of the scopes' homes; see
+        :meth:`scrubjay.store.seam.Store.writing`."""
         return self._writer.writing(doing, scopes=scopes, wait=wait, ids=ids)
 
     @property
     def group(self) -> None:
-        """What commits writes together: nothing, each asks the server."""
+        """None: each write makes its own round trip."""
         return None
 
     # ------------------------------------------------------------------ a layer above
@@ -198,14 +203,14 @@ class PostgresStore:
     def make_layer(
         self, layer: Layer, statements: Sequence[str], format: int, upgrades: Mapping[int, Sequence[str]]
     ) -> int:
-        """Make the tables of a layer above if there are none, or bring older ones up to date; from then on it has
-        :meth:`reading_connection`.
+        """Create the tables of a layer above, or migrate older ones; afterwards :meth:`reading_connection` is
+        available.
 
         Args:
-            layer: what is known of its tables.
-            statements: that make them here.
-            format: of the tables that these make.
-            upgrades: format -> the statements that lead to it from the one before.
+            layer: the description of its tables.
+            statements: create them here.
+            format: of the tables that these create.
+            upgrades: format -> the statements that migrate to it from the format before.
 
         Returns:
             The format of the tables in the database.
@@ -232,10 +237,10 @@ class PostgresStore:
         return make(format)
 
     def reading_connection(self) -> Beside:
-        """Return what the layer above reads its rows by.
+        """Return the object through which the layer above reads its rows.
 
         Raises:
-            UnsupportedError: it has none beside the documents of this collection.
+            UnsupportedError: the layer has no tables in this collection's database yet.
         """
         if self._writer.beside is None:
             raise UnsupportedError("tables beside the documents", self.place)
@@ -247,10 +252,10 @@ class PostgresStore:
     # ------------------------------------------------------------------ beside the documents
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
+        """Write a feedback note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
         if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
             return False
-        if not self.cipher.readable(note.scope.tenant, note.scope.user):  # asked before the transaction
+        if not self.cipher.readable(note.scope.tenant, note.scope.user):  # checked before the transaction
             return False
         with self.writing("recording feedback", scopes=[note.document_scope]) as transaction:
             return transaction.write_note(note, now=now)
@@ -263,11 +268,11 @@ class PostgresStore:
         inspect_rows(self._collection, self._walk, report)
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-        """Search the rows; see :func:`scrubjay.store.postgres.searching.search_rows`."""
+        """Search the rows; see :func:`scrubjay.store.postgres.erasure_search.search_rows`."""
         return search_rows(self._collection, needles, names)
 
     def collection_names(self) -> list[str]:
-        """Return the names of the collections that have one, in alphabetical order."""
+        """Return the names of the named collections, in alphabetical order."""
         with self._sessions.connection("reading") as connection:
             return schema.collection_names(connection)
 
@@ -275,23 +280,23 @@ class PostgresStore:
         with self.writing("dropping a collection") as transaction:
             return transaction.drop_collection(name, now=now)
 
-    # ------------------------------------------------------------------ care
+    # ------------------------------------------------------------------ maintenance
 
     def settle(self) -> None:
-        """Put staged vectors in place, of every scope that nobody has written to since the model was changed; see
+        """Move staged vectors into place in every scope that was not written to since the model changed; see
         :mod:`scrubjay.store.postgres.staging`."""
         while found := self.ask(*behind(self.number), home=EVERY_HOME):
             for names in found:
                 with self.writing("reembedding", scopes=[scope_of(*names)]):
-                    pass  # the turn of the scope is what does it
+                    pass  # acquiring the lock of the scope moves them
 
     def forget_deleted(self) -> None:
         with self.writing("compacting") as transaction:
             transaction.forget_deleted()
 
     def rewrite(self) -> None:
-        """Have dead versions of rows removed now from those tables that this role may vacuum; the server does the
-        others by itself in time (autovacuum). Remove objects that no row names.
+        """Vacuum the tables that this role may vacuum (autovacuum handles the others in time), and delete objects
+        that no row refers to.
 
         Raises:
             StoreUnavailableError: the object store does not answer; the rest is done.
@@ -305,8 +310,8 @@ class PostgresStore:
             self.objects.sweep(named_of(self.ask))
 
     def tidy(self) -> None:
-        """Begin what is due: copies on this machine of images that are gone, whoever erased them, go as well; rows
-        of frozen scopes that were read come back; rows of scopes that were used say so."""
+        """Start maintenance that is due: delete local copies of images that no longer exist, bring back rows of
+        frozen scopes that were read, and record the use of scopes."""
         if self._sessions.is_closed:
             return
         self._care.begin()
@@ -315,25 +320,25 @@ class PostgresStore:
 
     def _tidy(self) -> None:
         if self.objects is not None:
-            with suppress(Error):  # the database is away, or was closed: the next time is soon enough
+            with suppress(Error):  # the database is unavailable or was closed; the next call retries
                 self.objects.tidy(named_of(self.ask))
 
     def stats(self) -> dict[str, int | str]:
-        """Return counts of this process, of all collections together, and its part in the machine's feed."""
+        """Return counters of this process, over all collections, and its role in the machine's shared feed."""
         objects = {} if self.objects is None else self.objects.stats()
         return {"feed_role": self._feed.sharing.role, "feed_polls": self._feed.n_polls, **objects}
 
     def size_bytes(self) -> int:
-        """Return how many bytes the tables and their indexes take, of all collections together."""
+        """Return the size of the tables and their indexes, of all collections, in bytes."""
         sizes = ", ".join(
             f"pg_total_relation_size('{table}')" for table in (*schema.TABLES, "sj_home", "sj_user_key")
         )
         return sum(int(n) for n in self.ask(f"SELECT {sizes}")[0])
 
-    # ------------------------------------------------------------------ the end
+    # ------------------------------------------------------------------ closing
 
     def close(self) -> None:
-        """Close it; the last collection of a database closes the connections. Safe to call twice."""
+        """Close the store; the last collection of a database closes the connections. Idempotent."""
         if self._sessions.is_closed:
             return
         self._sessions.close()

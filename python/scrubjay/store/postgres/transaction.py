@@ -1,7 +1,7 @@
-"""What can be written at once.
+"""The writes of one transaction.
 
-A write takes the turns of its homes first, then reads what it needs to know; what it writes is collected and sent
-together with the COMMIT, so that a usual write takes two round trips.
+A write first locks its homes, then reads what it needs. Its changes are batched and sent together with the
+COMMIT, so that a typical write takes two round trips.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
-from scrubjay.store.postgres.buckets import Hint, bucket_of
-from scrubjay.store.postgres.care import drop_collection, forget_deleted
 from scrubjay.store.postgres.digests import count_tables_anew, seal_notes
 from scrubjay.store.postgres.document_writing import DocumentWriter
-from scrubjay.store.postgres.erasing import erase_scopes
+from scrubjay.store.postgres.erasure import erase_scopes
 from scrubjay.store.postgres.errors import is_away
+from scrubjay.store.postgres.feedback import write_note
+from scrubjay.store.postgres.hint_buckets import Hint, bucket_of
 from scrubjay.store.postgres.holds import HoldTable
+from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.images import write_image
 from scrubjay.store.postgres.keys import Homes, Key, can_hold, stored_id
-from scrubjay.store.postgres.notes import write_note
-from scrubjay.store.postgres.order import settling
+from scrubjay.store.postgres.maintenance import drop_collection, forget_deleted
 from scrubjay.store.postgres.renaming import agrees, is_whole_tenant, rename_scopes
+from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import Sealer
-from scrubjay.store.postgres.turns import PLACE, Turns
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.write_order import settling
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 
 
 class PostgresTransaction:
-    """One transaction on one connection. Not for several threads.
+    """One transaction on one connection. Not thread-safe.
 
     Args:
         connection: outside of any transaction; :meth:`start` begins one.
@@ -56,9 +56,9 @@ class PostgresTransaction:
         lineage: the history that the server shows now.
         id_of: stored bytes -> id.
         opening: the keys of the store.
-        table: of legal holds, as far as it is known.
-        homes: where rows are.
-        is_held: whether these hold the documents of the collection (:class:`Turns`).
+        table: the cached existence of the table of legal holds.
+        homes: the assignment of scopes to homes.
+        is_held: whether legal holds apply to the documents of the collection (:class:`Turns`).
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class PostgresTransaction:
     ) -> None:
         self.committed = False
         self.images_belong = True
-        """Whether what this process has in memory is of the server's history."""
+        """Whether the partitions of this process belong to the server's history."""
         self.batch = Batch(connection)
         self._homes = homes
         self._turns = Turns(self.batch, collection, lineage, opening, table, homes, is_held, place)
@@ -84,29 +84,29 @@ class PostgresTransaction:
         self._lineage = lineage
         self._id_of = id_of
         self.elsewhere: list[tuple[int, Scope, int]] = []
-        """What was written to other collections: their number, the scope, its version."""
+        """Writes to other collections: number of the collection, scope, version."""
         self.generations: dict[int, int] = {}
-        """Collection -> its new generation: everything of it is to be read anew."""
-        self._forgotten: list[Scope] = []  # whose names are erased
-        self._erased: dict[str, None] = {}  # tenants of whom everything was erased
-        self._erased_users: dict[tuple[str, str], None] = {}  # and users
+        """Collection -> its new generation, after which everything of it must be read again."""
+        self._forgotten: list[Scope] = []  # scopes whose names are erased
+        self._erased: dict[str, None] = {}  # tenants that were erased as a whole
+        self._erased_users: dict[tuple[str, str], None] = {}  # users that were erased
         self.buries = False
-        """Whether keys of users are to be destroyed once this is committed."""
+        """Whether keys of users must be destroyed after the commit."""
         self.released: list[str] = []
         """Tenants of whom nothing is left that needs a key."""
         self.hints: list[Hint] = []
-        """What others are to be told of once this is committed."""
+        """Hints for other processes, sent after the commit."""
         self._changed_beside: dict[tuple[str, str, str], None] = {}
         self.numbered = 0
         """The last number of a row of a layer above."""
         self.beside: Any = None
-        """What a layer above writes its rows by."""
+        """The connection object of the layer above."""
         self.home_of_record: dict[Any, str] = {}
-        """Of records of a layer above that were read or written."""
+        """The homes of records of a layer above that were read or written."""
 
     @property
     def objects(self) -> ObjectStore | None:
-        """Where large images are kept, and what is cold; None: in their rows."""
+        """The object store of large images and cold rows; None: images are in their rows."""
         return self._turns.objects
 
     @objects.setter
@@ -115,48 +115,48 @@ class PostgresTransaction:
 
     @property
     def ahead(self) -> dict[bytes, bytes]:
-        """Objects that were read before anything was locked, by their hashes."""
+        """Objects that were fetched before anything was locked, by their hashes."""
         return self._turns.ahead
 
     @property
     def cold(self) -> list[tuple[Key, bytes]]:
-        """Those scopes that were begun whose rows are objects, and the hashes of these."""
+        """The started scopes whose rows are objects, and the hashes of these."""
         return [(key, state.cold) for key, state in self._turns.touched.items() if state.cold is not None]
 
     @property
     def dropped(self) -> list[bytes]:
-        """The hashes of objects that no image is any more once this is committed."""
+        """The hashes of objects that no image refers to after the commit."""
         return self._turns.dropped
 
     @property
     def sealer(self) -> Sealer:
-        """What the transaction seals with."""
+        """Seals the values that the transaction writes."""
         return self._turns.sealer
 
     def in_collection(self, number: int) -> Turns:
-        """Return the turns of this transaction as it writes to a collection; states that change there are left with
+        """Return the locks for writes to a collection; changed states must be written with
         :meth:`Turns.leave_digest`, or not at all."""
         return self._turns if number == self._turns.collection else self._turns.beside(number)
 
     def seal_notes(self, tenant: str, box: Box) -> None:
-        """Seal the questions of a tenant's feedback that are in the clear, in every collection."""
+        """Seal the plain queries of a tenant's feedback, in every collection."""
         for home in self._turns.lock_tenant(tenant):
             if seal_notes(self.batch, self.sealer.sealing, home, tenant):
                 count_tables_anew(self.batch, box, home)
 
     def note_rows(self, sign: int, table: str, rows: Sequence[tuple[Any, ...]], home: str) -> None:
-        """Note rows of a layer above that come (1) or go (-1), for their digest."""
+        """Record rows of a layer above that are added (1) or removed (-1), for their digest."""
         self._turns.notes.note(sign, home, 0, table, rows)
 
     def count_anew(self, tenant: str, box: Box) -> None:
-        """Let all digests of a tenant be those of what is there now."""
+        """Recompute all digests of a tenant from its rows."""
         self._turns.count_anew(tenant, box)
 
     # ------------------------------------------------------------------ a layer above
 
     @property
     def connection(self) -> Any:
-        """What a layer above writes its rows by.
+        """The connection object through which a layer above writes its rows.
 
         Raises:
             UnsupportedError: no layer keeps rows beside the documents of this collection.
@@ -166,17 +166,18 @@ class PostgresTransaction:
         return self.beside
 
     def lock(self, whose: Iterable[str | Scope]) -> None:
-        """Take the turns of rows of a layer above: of all that a tenant has ("": of what belongs to all tenants), or of
-        what the user of a scope has, whichever agent (without a user: of what the tenant has without one).
+        """Lock rows of a layer above: a tenant locks all its rows ("": the rows that belong to all tenants); a
+        scope locks the rows of its user, for all agents (without a user: the rows of the tenant that have no
+        user).
 
-        Rows of a user are in the user's home, and that is the turn that they need. So users of different homes do not
-        wait for each other, and whoever has a tenant waits for all of them. Who may make the data key of a tenant needs
-        the turns of all homes, the tenant's own first, so with keys a user's turn is that one as well.
+        Rows of a user are in the user's home, which is what is locked. So users of different homes do not wait
+        for each other, and locking a tenant waits for all of them. Creating the data key of a tenant requires the
+        locks of all its homes, its own first, so with keys a user's lock includes the tenant's own home.
 
-        Until it ends, the transaction shows from which number on it may write (:meth:`Writer.settled`).
+        Until it ends, the transaction publishes the smallest number that it may write (:meth:`Writer.settled`).
 
         Raises:
-            ValueError: a name that the tables cannot have.
+            ValueError: a name that the tables cannot store.
         """
         whose = list(whose)
         tenants = [one for one in whose if isinstance(one, str)]
@@ -197,45 +198,47 @@ class PostgresTransaction:
             self._turns.lock_tenant(tenant)
 
     def lock_tenant(self, tenant: str) -> list[str]:
-        """Take the turns of all homes of a tenant, and return them, its own first."""
+        """Lock all homes of a tenant, and return them, its own first."""
         return self._turns.lock_tenant(tenant)
 
     def lock_homes(self, homes: Iterable[str]) -> None:
-        """Take the turns of homes as rows name them, in one order for everybody."""
+        """Lock homes, as named in rows, in the global lock order."""
         self._turns.lock(homes)
 
     def lock_scopes(self, scopes: Iterable[Scope]) -> None:
-        """Take the turns of the homes of scopes, in one order for everybody."""
+        """Lock the homes of scopes in the global lock order."""
         self._turns.lock(map(self._homes.of, scopes))
 
     @property
     def homes(self) -> list[str]:
-        """The homes of which the transaction has the turn, in alphabetical order."""
+        """The homes locked by the transaction, in alphabetical order."""
         return self._turns.locked
 
     def homes_of_record(self, id: Any) -> Sequence[str]:
-        """Return the home of a record of a layer above, if it was read or written before; else all whose turns the
-        transaction has."""
+        """Return the home of a record of a layer above, if it was read or written before; otherwise all locked
+        homes."""
         known = self.home_of_record.get(id)
         return self._turns.locked if known is None else [known]
 
     def has_turn_of(self, home: str) -> bool:
-        """Whether no other transaction writes to a home."""
+        """Whether no other transaction can write to a home."""
         return self._turns.is_locked(self._homes.tenant(home), home)
 
     def has_turn(self, tenant: str, user: str) -> bool:
-        """Whether no other transaction writes rows of a layer above that belong to a user of a tenant ('': to none)."""
+        """Whether no other transaction can write rows of a layer above that belong to a user of a tenant ('': no
+        user)."""
         return self._turns.is_locked(tenant, self._homes.of_user(tenant, user))
 
     def number(self) -> int:
-        """Return the number of a row of a layer above: greater than all before it in the homes that have their turn."""
+        """Return the number of a row of a layer above: greater than all before it in the locked homes."""
         if not self._turns.locked:
-            raise StoreError(f"writing: expected the turn of a home, got none: {self._place}")
+            raise StoreError(f"writing: expected the lock of a home, got none: {self._place}")
         self.numbered = self._turns.next_of_all()
         return self.numbered
 
     def touch(self, tenant: str, user: str, agent: str) -> None:
-        """A row of a layer above changed that belongs to a scope (tenant "": to all tenants): its version grows."""
+        """Record that a row of a layer above changed that belongs to a scope (tenant "": to all tenants), whose
+        version then grows."""
         self._changed_beside[tenant, user, agent] = None
 
     def _touch_scopes(self) -> None:
@@ -253,7 +256,8 @@ class PostgresTransaction:
                 self._turns.number(key, self._turns.next(key.home))
 
     def _touch_everybody(self) -> None:
-        """What belongs to all tenants has the home "", and a row there for the feed to see."""
+        """Increase the version of the row for everything that belongs to all tenants, in home "", which the feed
+        sees."""
         self.batch.add(
             "INSERT INTO sj_scope AS s VALUES ('', %s, 0, '', '', '', %s, 0, 0, 0, %s, statement_timestamp()) "
             "ON CONFLICT (home, collection, key) DO UPDATE SET version = excluded.version, "
@@ -261,31 +265,32 @@ class PostgresTransaction:
             (self._turns.collection, self._turns.next(""), self._lineage),
         )
 
-    # ------------------------------------------------------------------ the beginning and the end
+    # ------------------------------------------------------------------ beginning and end
 
     def start(self, scopes: Iterable[Scope], *, wait: bool, ids: Sequence[RowId] = ()) -> None:
-        """Begin, with the turns of these scopes' homes; without `wait` only if nobody has them.
+        """Begin, and lock the homes of these scopes; without `wait` only if they are free.
 
-        With `ids`, of documents of the only scope that are going to be written, the same round trip asks which of them
-        are there.
+        With `ids`, the documents of a single scope that will be written, the same round trip looks up which of
+        them exist.
         """
         self.batch.add("BEGIN")
         if not wait:
             self.batch.add("SET LOCAL lock_timeout = 1")
-        scopes = [scope for scope in scopes if can_hold(scope)]  # the others have no documents
+        scopes = [scope for scope in scopes if can_hold(scope)]  # the others cannot have documents
         if ids and len(scopes) == 1:
             wanted = [stored_id(id) for id in ids]
             key = self._homes.key(scopes[0])
             found = self._turns.begin_with(scopes[0], len(ids), self._documents.question_of_old(key, wanted))
             state = self._turns.state(scopes[0])
-            if not state.is_changed and state.cold is None:  # its staged vectors were put in place
+            # otherwise its staged vectors were just moved into place
+            if not state.is_changed and state.cold is None:
                 self._documents.know(key, wanted, found)
         else:
             self._turns.begin(scopes)
         self.batch.flush()
 
     def flush(self) -> None:
-        """Send what was collected, so that reads on the connection see it."""
+        """Send the batch, so that reads on the connection see its writes."""
         self.batch.flush()
 
     def commit(self) -> None:
@@ -319,24 +324,24 @@ class PostgresTransaction:
         ]
 
     def roll_back(self) -> None:
-        """Undo everything."""
+        """Roll the transaction back."""
         with suppress(Exception):
             self.batch.connection.execute("ROLLBACK")
 
-    # ------------------------------------------------------------------ what the index is made of
+    # ------------------------------------------------------------------ identity
 
     def identity(self) -> Identity:
-        """Return what the index is made of, as of the turn or later."""
+        """Return the identity of the collection, as of the lock or later."""
         if self._turns.made_of is not None:
             return schema.identity_of([self._turns.made_of])
         self.flush()
         return schema.read_identity(self.batch.connection, self._turns.collection)
 
     def settle(self, **values: object) -> None:
-        """Write values of the identity; nobody else settles them before the transaction ends.
+        """Write fields of the identity, which no other transaction can settle before this one ends.
 
         Raises:
-            StoreBusyError: another process settled one of them otherwise just now; nothing was written.
+            StoreBusyError: another process just settled a field with another value; nothing was written.
         """
         self.flush()
         self._turns.made_of = None
@@ -354,7 +359,7 @@ class PostgresTransaction:
         )
 
     def is_newer(self, generation: int) -> bool:
-        """Whether the collection has another generation than this one, once any scope's turn was taken."""
+        """Whether the collection has a newer generation than this one; valid after any scope was locked."""
         return self._turns.generation > generation
 
     def has_vectors(self) -> bool:
@@ -369,41 +374,41 @@ class PostgresTransaction:
     # ------------------------------------------------------------------ documents
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` it says the
-        same, and has the vector that was to come.
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
+        contents are unchanged and the row receives its pending vector.
 
         Raises:
             HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: a row is to replace another version than the one that is there.
+            VersionConflictError: the stored version is not the expected one.
         """
         return self._documents.upsert(rows, now=now, fills=fills)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has none of them.
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
 
         Raises:
-            HeldError: one that is there is under a legal hold.
+            HeldError: an existing document is under a legal hold.
         """
         return self._documents.delete(scope, ids, reason, now=now)
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
-        """Write that documents of a scope were deleted."""
+        """Write a deletion event for a scope."""
         self._documents.add_event(scope, reason, n_documents, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
+        """Write a feedback note; False if its document does not exist. A home keeps MAX_NOTES, and a few more."""
         return write_note(self._turns, note, now=now)
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those under
-        a legal hold."""
+        """Delete the expired documents of scopes that agree with `within` (None: of all), except those under a
+        legal hold."""
         return self._documents.sweep(within, leaving=leaving, now=now)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`; images and tombstones go with them.
+        """Delete every document whose scope agrees with `scope`, with images and tombstones.
 
         Raises:
-            HeldError: some of it is under a legal hold.
+            HeldError: a document is under a legal hold.
         """
         if not can_hold(scope):
             return []
@@ -431,21 +436,21 @@ class PostgresTransaction:
         return n_gone
 
     def _beside(self, number: int) -> PostgresTransaction:
-        """Return this transaction as it writes to another collection; to be adopted."""
+        """Return this transaction for writes to another collection; pass it to `_adopt` afterwards."""
         other = copy(self)
         other._turns = self._turns.beside(number)
         other._documents = DocumentWriter(other._turns, self._id_of)
         return other
 
     def _adopt(self, other: PostgresTransaction) -> None:
-        """Leave what another collection's scopes are now with this transaction."""
+        """Add the writes to another collection to this transaction."""
         other._leave_scopes()
         self.elsewhere += [
             (other._turns.collection, state.scope, state.version) for _, state in other._turns.changed()
         ]
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
-        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms; see
+        """Replace the names of every empty scope that agrees with `scope` by pseudonyms; see
         :mod:`scrubjay.store.postgres.renaming`."""
         if not can_hold(scope):
             return
@@ -465,12 +470,12 @@ class PostgresTransaction:
                 (self._turns.collection, state.scope, state.version) for _, state in self._turns.changed()
             ]
 
-    # ------------------------------------------------------------------ images and care
+    # ------------------------------------------------------------------ images and maintenance
 
     def write_image(
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> None:
-        """Replace a scope's image by that of `version`, unless it is of no use any more, or it has a newer one."""
+        """Replace a scope's image by that of `version`, unless it can no longer be used, or a newer one exists."""
         if self.images_belong and can_hold(scope):
             write_image(self._turns, scope, version, chunks, replace=replace, objects=self.objects)
 
@@ -479,18 +484,19 @@ class PostgresTransaction:
         self._turns.drop_images(PLACE, place, home=key.home)
 
     def drop_images(self, condition: str, home: str) -> None:
-        """Delete the images of a locked home, of all collections, that a condition with its name admits."""
+        """Delete the images of a locked home, of all collections, that meet a condition with the home as
+        parameter."""
         self._turns.drop_images(condition, (home,), home=home)
 
     def forget_deleted(self) -> None:
         forget_deleted(self._turns)
 
     def forget_stale_pending(self) -> None:
-        """A document itself says whether it is pending: nothing is stale."""
+        """Do nothing: whether a document is pending is stored in its row, so no entries become stale."""
 
     def drop_collection(self, name: str, *, now: int) -> int:
-        """Delete a collection, and leave an event in the one without a name for each scope that had documents; return
-        how many documents that were."""
+        """Delete a collection, leaving an event in the unnamed one for each scope that had documents; return the
+        number of documents."""
         self.flush()
         root = schema.find_collection(self.batch.connection, "")
         if root is None:

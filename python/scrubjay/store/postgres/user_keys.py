@@ -1,7 +1,7 @@
-"""The keys of users in a database: the table `sj_user_key`, and what of a home is a user's.
+"""The keys of users in a database: the table `sj_user_key`, and the data that a user owns in a home.
 
-:mod:`scrubjay.store.keys.user_keys` says what they are for. A key is read, made and marked as dead by whoever has the
-turn of its home, so that two processes that write something of a new user agree on one key, and none writes with a key
+:mod:`scrubjay.store.keys.user_keys` describes their purpose. A key is read, created and marked as dead under the
+lock of its home, so that two processes that write data of a new user agree on one key, and none writes with a key
 that an erasure is about to destroy.
 """
 
@@ -14,20 +14,20 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes
-from scrubjay.store.postgres.walls import EVERY_HOME
+from scrubjay.store.postgres.row_security import EVERY_HOME
 
 DYING, DESTROYED = 1, 2
-"""What `sj_user_key.dead` says besides 0: the half in the key store is to be destroyed; it was."""
+"""Values of `sj_user_key.dead` other than 0: the half in the key store is to be destroyed; it was destroyed."""
 
-_HOME_OF_NOBODY = ""  # of dead keys of tenants of whom nothing is left
+_HOME_OF_NOBODY = ""  # home of dead keys of tenants of whom nothing is left
 
 
 class DatabaseUserKeys:
-    """The keys of users, as the asking thread sees them.
+    """The keys of users, as visible to the calling thread.
 
     Args:
         ask: a statement, its parameters and its `home` -> rows.
-        homes: where a user's rows are.
+        homes: the assignment of users to homes.
     """
 
     def __init__(self, ask: Callable[..., list[tuple[Any, ...]]], homes: Homes) -> None:
@@ -52,7 +52,7 @@ class DatabaseUserKeys:
         home: str | None,
         rest: str = "",
     ) -> list[tuple[Any, ...]]:
-        """Ask about a home; None: about every home of a tenant, since it is not known whose key it is."""
+        """Query a home; None: every home of a tenant, since the user is unknown."""
         if home is None and not self._homes.user_homes:
             home = tenant
         if home is not None:
@@ -98,7 +98,7 @@ def add_key(batch: Batch, home: str, key: StoredUserKey, *, whole: bool, now: in
 
 
 def bury(batch: Batch, home: str, user: str, whose: bytes | None) -> None:
-    """Mark the key of a user of a locked home as dead, with this in the place of the name."""
+    """Mark the key of a user of a locked home as dead, with `whose` in place of the name."""
     batch.add(
         f"UPDATE sj_user_key SET usr = '', half = NULL, dead = {DYING}, whose = %s WHERE home = %s AND usr = %s "
         "AND dead = 0",
@@ -108,7 +108,7 @@ def bury(batch: Batch, home: str, user: str, whose: bytes | None) -> None:
 
 
 def bury_all(batch: Batch, home: str) -> bool:
-    """Mark the keys of all users of a locked home as dead, of which nothing is left, not even its name; whether there
+    """Mark the keys of all users of a locked home as dead, and erase all names from them; return whether there
     are any."""
     found = batch.ask(
         "DELETE FROM sj_user_key WHERE home = %s RETURNING id, made_at, whole, dead", (home,), home=home
@@ -131,7 +131,7 @@ def dying(ask: Callable[..., list[tuple[Any, ...]]]) -> list[tuple[str, bytes]]:
 
 
 def settle(batch: Batch, keys: Iterable[tuple[str, bytes]]) -> None:
-    """Note that the halves of keys in the key store were destroyed."""
+    """Record that the halves of keys in the key store were destroyed."""
     for home, id in keys:
         batch.add(
             "DELETE FROM sj_user_key WHERE home = %s AND id = %s"
@@ -152,12 +152,12 @@ _CONTENT = {
     "sj_memory_event": "(home, run) IN (SELECT home, key FROM sj_memory_run WHERE home = %(home)s "
     "AND tenant = %(tenant)s AND usr = %(user)s)",
 }
-"""Table -> the condition for a user's rows that hold what a key seals."""
+"""Table -> the condition for a user's rows with values that a key seals."""
 
 
 def has_content(batch: Batch, homes: Homes, tenant: str, user: str) -> bool:
-    """Whether a tenant has anything of a user that a key seals, or will: documents, questions, rows of layers above;
-    the user's home is locked."""
+    """Whether a tenant has data of a user that a key seals, or will: documents, queries, rows of layers above.
+    The user's home is locked."""
     return "\0" not in user and any(
         _has_content(batch, home, tenant, user)
         for home in dict.fromkeys((homes.of_user(tenant, user), homes.own(tenant)))

@@ -1,4 +1,4 @@
-"""Transactions of one collection: how they begin and end, and what is done before and afterwards."""
+"""Transactions of one collection: how they begin and end, and the work before and after them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from scrubjay._native import Scope
 from scrubjay.errors import Error, StoreError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres import user_keys
-from scrubjay.store.postgres.beside import Beside
 from scrubjay.store.postgres.cold import fetched
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
@@ -21,32 +20,33 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.order import SETTLED
+from scrubjay.store.postgres.layer_connection import Beside
+from scrubjay.store.postgres.row_security import NO_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
-from scrubjay.store.postgres.walls import NO_HOME
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.postgres.write_order import SETTLED
+from scrubjay.store.rows.values import RowId
 
-_MOST_AHEAD_US = 1_000_000  # of the clock, that a question about the order of commits waits for
+_MOST_AHEAD_US = 1_000_000  # of the clock; the most that `settled` waits for
 _WITH_ROWS = frozenset(("writing", "patching", "deleting", "recording feedback", "bringing back"))
-"""What is done to rows of documents that are there: those of a frozen scope are read before anything is locked."""
+"""Writes to rows of existing documents: the rows of a frozen scope are fetched before anything is locked."""
 
 
 class Writer:
-    """Gives threads their transactions. Thread-safe.
+    """Runs the transactions of a collection. Thread-safe.
 
     Args:
         collection: that is written to.
         cold: reads frozen scopes.
-        freshness: is told of what was committed.
-        feed: is told what of it others may have in memory.
-        is_held: whether legal holds hold the documents of the collection.
+        freshness: notified of commits.
+        feed: distributes to other processes which of their partitions are stale.
+        is_held: whether legal holds apply to the documents of the collection.
     """
 
     def __init__(
         self, collection: Collection, cold: ColdRows, freshness: Freshness, feed: Feed, *, is_held: bool
     ) -> None:
         self.beside: Beside | None = None
-        """What a layer above writes its rows by."""
+        """The connection object of a layer above."""
         self._collection = collection
         self._sessions = collection.sessions
         self._server = collection.sessions.server
@@ -55,8 +55,8 @@ class Writer:
         self._feed = feed
         self._is_held = is_held
         self._holds = HoldTable()
-        self._keyed: set[str] = set()  # tenants that have a data key, or had one
-        self._lock = threading.Lock()  # the one below
+        self._keyed: set[str] = set()  # tenants that have, or had, a data key
+        self._lock = threading.Lock()  # guards the one below
         renew_in_children(self, "_lock")
         self._numbered = 0  # the newest number of a layer's row that this process wrote
 
@@ -71,11 +71,11 @@ class Writer:
         is_log: bool = False,
         ids: Sequence[RowId] = (),
     ) -> Iterator[PostgresTransaction]:
-        """Take a transaction and the turns of the scopes' homes; see :meth:`scrubjay.store.seam.Store.writing`.
+        """Begin a transaction and lock the homes of the scopes; see :meth:`scrubjay.store.seam.Store.writing`.
 
         Raises:
-            StoreBusyError: another process wrote to the home for longer than the index waits.
-            StoreUnavailableError: the database does not answer. The message says if it is not known whether the
+            StoreBusyError: another process held the lock of a home for longer than the busy timeout.
+            StoreUnavailableError: the database does not answer. The message says if it is unknown whether the
                 transaction was committed.
         """
         self._sessions.check_open()
@@ -87,7 +87,7 @@ class Writer:
             )
         scopes = list(scopes or ())
         if self._collection.homes.user_homes and scopes and self._collection.cipher.ring is not None:
-            with suppress(Error):  # what is written says what is wrong
+            with suppress(Error):  # the write itself raises the error
                 self._make_keys({scope.tenant for scope in scopes if scope.user is not None})
         with translated(self._collection.place, doing):
             connection, transaction = self._begin_writing(doing, scopes, wait, ids)
@@ -110,23 +110,23 @@ class Writer:
         self._keyed.difference_update(transaction.released)
         if (
             transaction.released and self._collection.cipher.ring is not None
-        ):  # without a connection: it may take long
+        ):  # after the connection was returned: this may take long
             self._collection.cipher.ring.destroy(transaction.released)
         if transaction.buries:
             self.destroy_user_keys()
 
     def settled(self) -> tuple[int, int | None, int | None]:
-        """Return the number that writes have now, and the smallest that a transaction under way may still write: of
-        any, of those that write for all tenants (None: there is none). To be asked before a snapshot is taken; see
-        :mod:`scrubjay.store.postgres.order`."""
+        """Return the current number of writes, and the smallest number that a transaction in progress may still
+        write: of any transaction, and of those that write for all tenants (None: no such transaction). Call
+        before taking a snapshot; see :mod:`scrubjay.store.postgres.write_order`."""
         now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
         if self._collection.homes.user_homes:
-            # Of numbers that a home has only some are taken, so they may be ahead.
+            # A home uses numbers of one remainder only, so they may be ahead of the clock.
             ahead = self._numbered - now
             if 0 <= ahead < _MOST_AHEAD_US:
                 time.sleep((ahead + 1) / 1e6)
                 now, anybody, everybody = self._sessions.ask(SETTLED, home=NO_HOME)[0]
-            # Users of a tenant do not wait for each other, so their numbers are in no order of commits.
+            # Users of a tenant do not wait for each other, so their numbers do not follow the order of commits.
             everybody = min((one for one in (anybody, everybody) if one is not None), default=None)
         return now, anybody, everybody
 
@@ -156,20 +156,21 @@ class Writer:
                 frozen = transaction.cold if doing in _WITH_ROWS else []
                 if not frozen or ahead or self._collection.objects is None:
                     return connection, transaction
-                transaction.roll_back()  # others need not wait for the object store
+                transaction.roll_back()  # so that other writers do not wait for the object store
                 self._server.give(connection)
             except BaseException as error:
                 transaction.roll_back()
                 self._server.give(connection)
                 if fresh or not is_away(error):
                     raise
-                self._server.forget_resting()  # it may have rested since before a restart: nothing was sent yet
+                # it may have been idle since before a restart; nothing was sent yet
+                self._server.forget_resting()
                 fresh = True
                 continue
             ahead = {digest: self._ahead(key) for key, digest in frozen}
 
     def _ahead(self, key: Key) -> bytes:
-        """Return the object of a frozen scope; nothing if that fails, which the transaction finds, too."""
+        """Return the object of a frozen scope; empty if that fails, which the transaction will notice, too."""
         with suppress(Error):
             cold = self._cold.of(key.home, [key.number]).get(key.number)
             if cold is not None:
@@ -177,8 +178,8 @@ class Writer:
         return b""
 
     def _make_keys(self, tenants: set[str]) -> None:
-        """Have tenants get their data keys before a transaction has the turn of one of their buckets: who makes a key
-        needs those of all, its own home's first."""
+        """Create the data keys of tenants before a transaction locks one of their buckets: creating a key
+        requires the locks of all homes, the tenant's own first."""
         ring = self._collection.cipher.ring
         if ring is None:
             return
@@ -193,10 +194,10 @@ class Writer:
             self._keyed.add(tenant)
 
     def destroy_user_keys(self) -> None:
-        """Destroy the halves of dead keys that are in the key store, and note that it was done.
+        """Destroy the halves of dead keys in the key store, and record that they were destroyed.
 
         Raises:
-            EncryptionError: the key store is not available; the next erasure or opening does it.
+            EncryptionError: the key store is not available; the next erasure or opening retries.
         """
         ring = self._collection.cipher.ring
         if ring is None or ring.users is None or not (keys := user_keys.dying(self._collection.ask)):

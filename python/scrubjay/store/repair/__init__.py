@@ -1,1 +1,1 @@
-"""What can be read of a damaged file, and the sound file that is made of it."""
+"""Reading damaged files, and rebuilding sound ones from them."""

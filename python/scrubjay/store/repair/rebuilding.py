@@ -1,9 +1,9 @@
-"""Building a sound file of what can be read in a damaged one.
+"""Building a sound file from what can be read in a damaged one.
 
-Each row that can be read (:mod:`scrubjay.store.repair.wreck`) is held to what it must be
-(:mod:`scrubjay.store.rows.decoding`; for other tables the types of their columns and the constraints of the table); one
-that fails is *set aside* (:mod:`scrubjay.store.repair.rebuilt_file`). Images and tombstones are left out, since images
-are made again from the rows. What is sealed is copied as it stands: no key is needed.
+Each row that can be read (:mod:`scrubjay.store.repair.wreck`) is validated (:mod:`scrubjay.store.rows.decoding`;
+for other tables the types of their columns and the constraints of the table); an invalid one is *set aside*
+(:mod:`scrubjay.store.repair.rebuilt_file`). Images and tombstones are omitted, since images are rebuilt from the
+rows. Sealed values are copied as they are, without a key.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from scrubjay.store.rows.decoding import (
 )
 from scrubjay.store.rows.identity import is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import content_hash, fits, has_passages
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.feedback import NOTE, check_note, feedback_tables
 from scrubjay.store.sqlite.schema import Tables
 
 KNOWN_TABLES: dict[str, Sequence[str]] = {}
-"""Beginning of a table's name -> the statements that make all tables, indexes and triggers of a layer above this one,
-which registers itself when it is imported. For unknown tables the file's own statements are used."""
+"""Prefix of a table's name -> the statements that create all tables, indexes and triggers of a layer above, which
+registers itself when it is imported. Unknown tables are created with the file's own statements."""
 
 _DERIVED = ("image", "tombstone")
 
 
 def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
-    """Write what can be read in `source` (with its log beside it, both to be changed freely) into a new file.
+    """Write what can be read in `source` (with its log beside it, both of which may be changed) to a new file.
 
     Args:
-        aside: gets a JSON line for each row that is left out, with its values.
+        aside: receives a JSON line for each omitted row, with its values.
 
     Raises:
         CorruptIndexError: SQLite finds no table of an index in it.
@@ -66,7 +66,7 @@ def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
 
 
 class _Rebuilding:
-    """One rebuilding: from a damaged file to a new one."""
+    """The rebuilding of a damaged file to a new one."""
 
     def __init__(self, wreck: Wreck, fresh: RebuiltFile) -> None:
         self._wreck = wreck
@@ -74,7 +74,7 @@ class _Rebuilding:
         self.report = fresh.report
 
     def run(self) -> None:
-        """Take over everything."""
+        """Copy everything."""
         collections = self._collections()
         identities = {
             tables.suffix: identity_of(self._wreck, tables, self.report.mended)
@@ -84,24 +84,26 @@ class _Rebuilding:
         for number, name in collections.items():
             self.fresh.execute("INSERT INTO collection(number, name) VALUES (?, ?)", (number, name))
             schema.create_tables(self.fresh.connection, Tables(number), identities[f"_{number}"])
-        for suffix, one in identities.items():
+        for suffix, identity in identities.items():
             tables = Tables(int(suffix[1:] or 0))
-            schema.set_meta(self.fresh.connection, tables, id_kind=one.id_kind, generation=one.generation)
+            schema.set_meta(
+                self.fresh.connection, tables, id_kind=identity.id_kind, generation=identity.generation
+            )
         self._data_keys()
         for tables in (Tables(), *map(Tables, collections)):
             self._collection(tables, identities[tables.suffix])
             self._note_contexts(tables)
         self._tables_of_others()
         self._sequence()
-        made = self.fresh.execute(
+        created = self.fresh.execute(
             "SELECT name FROM sqlite_master WHERE type <> 'table' AND sql NOT NULL"
         ).fetchall()
-        # Before format 5 there was an index of versions in the place of that of horizons.
+        # Before format 5 an index of versions took the place of the index of horizons.
         there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._wreck.schema}
-        if missing := sorted({name for (name,) in made} - there):
-            self.report.mended.append(f"indexes and rules that were missing: {', '.join(missing)}")
+        if missing := sorted({name for (name,) in created} - there):
+            self.report.mended.append(f"missing indexes and triggers were recreated: {', '.join(missing)}")
 
-    # ------------------------------------------------------------------ what an index is made of
+    # ------------------------------------------------------------------ collections
 
     def _collections(self) -> dict[int, str]:
         named: dict[int, str] = {}
@@ -117,17 +119,17 @@ class _Rebuilding:
             else:
                 self.fresh.set_aside("collection", row, "its number or name is not what was written")
         for table in sorted(self._wreck.tables):
-            found = re.fullmatch(r"document_(\d+)", table)
-            if found is not None and int(found[1]) not in named and int(found[1]) > 0:
-                named[int(found[1])] = f"recovered-{found[1]}"
-                self.report.mended.append(f"the name of collection {found[1]} is lost: recovered-{found[1]}")
+            match = re.fullmatch(r"document_(\d+)", table)
+            if match is not None and int(match[1]) not in named and int(match[1]) > 0:
+                named[int(match[1])] = f"recovered-{match[1]}"
+                self.report.mended.append(f"the name of collection {match[1]} is lost: recovered-{match[1]}")
         return named
 
     # ------------------------------------------------------------------ a collection
 
     def _collection(self, t: Tables, identity: Identity) -> None:
         if missing := [table for table in t.all() if table not in self._wreck.tables]:
-            self.report.mended.append(f"tables that were missing are empty now: {', '.join(missing)}")
+            self.report.mended.append(f"missing tables were recreated empty: {', '.join(missing)}")
         self._meta(t)
         scopes = self._scopes(t)
         documents = self._documents(t, scopes, identity)
@@ -141,17 +143,17 @@ class _Rebuilding:
             f"vectors = (SELECT count(*) FROM {t.vector} v JOIN {t.document} d ON d.seq = v.seq WHERE d.scope = key), "
             f"version = max(version, ifnull((SELECT max(seq) FROM {t.document} d WHERE d.scope = key), 0))"
         )
-        # Without tombstones and images nothing can be caught up, and the last write is found by this.
+        # Without tombstones and images older versions cannot be caught up, and the horizon gives the last write.
         execute(f"UPDATE {t.scope} SET horizon = version")
 
     def _meta(self, t: Tables) -> None:
-        made = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
+        written = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
         for row in self._wreck.rows(t.meta):
             name = row.get("name")
-            if name in made or name == "documents":  # a count that files had before format 5
+            if name in written or name == "documents":  # a count in files before format 5
                 continue
             if not isinstance(name, str) or isinstance(row.get("value"), bytes) or "\0" in name:
-                self.fresh.set_aside(t.meta, row, "no value of an index")
+                self.fresh.set_aside(t.meta, row, "it is not a value of an index")
             else:
                 self.fresh.execute(
                     f"INSERT OR IGNORE INTO {t.meta}(name, value) VALUES (?, ?)", (name, row["value"])
@@ -185,9 +187,9 @@ class _Rebuilding:
         return scopes
 
     def _documents(self, t: Tables, scopes: dict[int, Scope], identity: Identity) -> dict[int, bool]:
-        """Take over documents; return their numbers, and whether each is sealed."""
+        """Copy documents; return number -> whether it is sealed."""
         checksums = {key: Checksum(scope) for key, scope in scopes.items()}
-        kept: dict[int, bool] = {}
+        sealed: dict[int, bool] = {}
         ids: set[tuple[int, Any]] = set()
         for row in self._wreck.rows(t.document):
             try:
@@ -202,21 +204,21 @@ class _Rebuilding:
             if key != row["scope"]:
                 self.report.mended.append(f"{t.document} {row['id']!r}: its scope was {shown(row['scope'])}")
             ids.add((key, row["id"]))
-            kept[row["seq"]] = isinstance(row["text"], bytes)
-        self.report.rows[t.document] = len(kept)
-        return kept
+            sealed[row["seq"]] = isinstance(row["text"], bytes)
+        self.report.rows[t.document] = len(sealed)
+        return sealed
 
     def _checked_document(
         self, row: dict[str, Any], checksums: dict[int, Checksum], identity: Identity
     ) -> int:
-        """Return the key of a document's scope; a checksum tells it even if the row does not."""
+        """Return the key of a document's scope, which its checksum reveals even if the row is damaged."""
         id, text, payload, stored = row["id"], row["text"], row["payload"], row["hash"]
         if not is_id(id, identity.id_kind):
             raise CorruptIndexError("its id is not what was written")
         if payload is not None and payload.__class__ is not bytes:
             raise CorruptIndexError("its metadata is not what was written")
         if row["seq"].__class__ is not int or not 0 < row["seq"] < 1 << 61:
-            raise CorruptIndexError("its number is not one that was given")
+            raise CorruptIndexError("its number is invalid")
         for name in ("created_at", "expires_at"):
             optional_integer(row[name], name)
         integer(row["updated_at"], "updated_at", -(1 << 62))
@@ -250,7 +252,7 @@ class _Rebuilding:
                 is_right = True
             if not is_right:
                 self.fresh.set_aside(
-                    table, row, "it is not a vector of this index; only words find its document"
+                    table, row, "it is not a vector of this index; its document is found by words only"
                 )
                 continue
             self.fresh.insert(table, row)
@@ -284,12 +286,12 @@ class _Rebuilding:
             except (CorruptIndexError, KeyError) as error:
                 self.fresh.set_aside(table, row, str(error))
                 continue
-            found = self.fresh.execute(
+            scopes = self.fresh.execute(
                 f"SELECT scope FROM {t.document} WHERE id = ?", (row["id"],)
             ).fetchall()
-            if "scope" not in row and len(found) == 1:  # of format 3, where an id was in one scope
-                row = {**row, "scope": found[0][0], "bound": 0}
-            if (row.get("scope"),) in found:
+            if "scope" not in row and len(scopes) == 1:  # of format 3, where an id was in one scope
+                row = {**row, "scope": scopes[0][0], "bound": 0}
+            if (row.get("scope"),) in scopes:
                 self.fresh.take(table, row)
             else:
                 self.report.mended.append(f"{table} {row.get('number')}: a note on no document")
@@ -298,8 +300,8 @@ class _Rebuilding:
         """Set the flag of contexts, also where a sealed payload may have one."""
         begins = f"substr(payload, 1, {len(CONTEXT)}) = x'{CONTEXT.hex()}'"
         sealed = "typeof(text) = 'blob' AND payload IS NOT NULL"
-        found = self.fresh.execute(f"SELECT 1 FROM {t.document} WHERE {begins} OR {sealed} LIMIT 1")
-        if found.fetchone() is not None:
+        cursor = self.fresh.execute(f"SELECT 1 FROM {t.document} WHERE {begins} OR {sealed} LIMIT 1")
+        if cursor.fetchone() is not None:
             schema.note_contexts(self.fresh.connection)
         for table in (t.vector, t.staged_vector):
             heads = self.fresh.execute(f"SELECT substr(data, 1, 64) FROM {table}")
@@ -312,7 +314,7 @@ class _Rebuilding:
         for table in (
             "sealed_table",
             "table_digest",
-        ):  # what is sealed of other tables, and the digests of that
+        ):  # rules of sealed tables, and digests of their rows
             for row in self._wreck.rows(table):
                 self.fresh.take(table, row)
         if "data_key" not in self._wreck.tables:
@@ -326,10 +328,10 @@ class _Rebuilding:
                 self.fresh.take("user_key", row)
 
     def _tables_of_others(self) -> None:
-        made = self.fresh.names()
+        names = self.fresh.names()
         derived = {name for name in self._wreck.tables if name.partition("_")[0] in _DERIVED}
         own = re.compile(r"(meta|scope|document|vector|staged_vector|tombstone|event|image|feedback)_\d+")
-        others = sorted(self._wreck.tables - made - derived - {"sqlite_sequence"})
+        others = sorted(self._wreck.tables - names - derived - {"sqlite_sequence"})
         later: list[str] = []
         for beginning, statements in KNOWN_TABLES.items():
             if any(table.startswith(beginning) for table in others):
@@ -338,21 +340,21 @@ class _Rebuilding:
                         later.append(statement)
                     else:
                         self.fresh.execute(statement)
-        made = self.fresh.names()
+        names = self.fresh.names()
         known = {statement.split("(")[0].split()[2] for statement in later}
         for kind, name, sql in self._wreck.schema:
-            if kind == "table" and name in others and name not in made and not own.fullmatch(name):
+            if kind == "table" and name in others and name not in names and not own.fullmatch(name):
                 self.fresh.make_table(name, sql)
-            elif kind == "index" and name not in made and not name.startswith("sqlite_"):
+            elif kind == "index" and name not in names and not name.startswith("sqlite_"):
                 later.append(sql) if name.startswith("memory_") else None
             elif kind == "trigger" and name not in known:
-                if name.startswith("memory_") and not any(name.startswith(one) for one in KNOWN_TABLES):
+                if name.startswith("memory_") and not any(name.startswith(prefix) for prefix in KNOWN_TABLES):
                     later.append(sql)
                 else:
-                    self.fresh.lost("trigger", f"{name} is none of Scrubjay's: {sql}")
-        made = self.fresh.names("table")
+                    self.fresh.lost("trigger", f"{name} does not belong to Scrubjay: {sql}")
+        names = self.fresh.names("table")
         for table in others:
-            if table in made:
+            if table in names:
                 for row in self._wreck.rows(table):
                     self.fresh.take(table, row)
             elif own.fullmatch(table):
@@ -365,7 +367,7 @@ class _Rebuilding:
                 self.report.mended.append(f"left out: {statement[:60]}: {error}")
 
     def _sequence(self) -> None:
-        """Numbers that were given are not given again."""
+        """Restore the counters of numbers that must not be reused."""
         for row in self._wreck.rows("sqlite_sequence"):
             name, seq = row.get("name"), row.get("seq")
             if isinstance(name, str) and seq.__class__ is int and 0 <= int(str(seq)) < 1 << 61:
@@ -373,7 +375,7 @@ class _Rebuilding:
 
 
 def _is_vector(data: bytes, identity: Identity, sealed: bool) -> bool:
-    """Whether the engine can take what a row of vectors holds, as far as that can be seen without a key."""
+    """Whether the bytes of a vector are valid for the engine, as far as that can be checked without a key."""
     if identity.dim is None:
         return False
     if sealed:
@@ -382,4 +384,4 @@ def _is_vector(data: bytes, identity: Identity, sealed: bool) -> bool:
         vector = vector_of(data, identity.dim, identity.dtype)
     except CorruptIndexError:
         return False
-    return identity.metric != "cosine" or bool(vector.any())  # of passages: every one
+    return identity.metric != "cosine" or bool(vector.any())  # for passages: every one

@@ -1,6 +1,6 @@
-"""The file that is built of what can be read in a damaged one, and the report of what became of each row.
+"""The sound file rebuilt from a damaged one, and the report on its rows.
 
-A row that the new file does not take is *set aside*: written to a file of JSON lines with all its values.
+A row that the new file rejects is *set aside*: written to a file of JSON lines with all its values.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.sealed import is_sealed
 
 UNFIT = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-"""What a row or a statement of the damaged file may raise that the new file does not take."""
+"""Errors that a row or statement of the damaged file may raise when the new file rejects it."""
 
-_JSON_COLUMNS = ("metadata", "steps", "artifacts", "data", "outcomes", "counts")  # of tables of layers above
-_FULL = ("is full", "disk i/o error", "readonly", "unable to open")  # of the new file, whatever is written
+# columns with JSON, of tables of layers above
+_JSON_COLUMNS = ("metadata", "steps", "artifacts", "data", "outcomes", "counts")
+# errors of the new file itself, whatever is written
+_FULL = ("is full", "disk i/o error", "readonly", "unable to open")
 
 
 @dataclass
@@ -29,9 +31,9 @@ class Rebuilt:
     """The result of rebuilding a file.
 
     Attributes:
-        rows: how many rows were taken over, by table.
-        left_out: a sentence for each row, or range of rows, that could not be.
-        mended: a sentence for each thing that was wrong and costs nothing.
+        rows: how many rows were recovered, by table.
+        left_out: a message for each row, or range of rows, that could not be recovered.
+        mended: a message for each problem that was repaired without loss.
     """
 
     rows: dict[str, int] = field(default_factory=dict)
@@ -43,9 +45,9 @@ class RebuiltFile:
     """A new file, filled row by row.
 
     Args:
-        target: where it will be.
-        report: gets what became of the rows.
-        aside: gets a JSON line for each row that is set aside.
+        target: the path of the new file.
+        report: receives the results for the rows.
+        aside: receives a JSON line for each row that is set aside.
     """
 
     def __init__(self, target: Path, report: Rebuilt, aside: TextIO) -> None:
@@ -54,55 +56,55 @@ class RebuiltFile:
         self.execute = self.connection.execute
         self.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         self.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        self.execute("PRAGMA synchronous = OFF")  # no one uses it before it is complete
+        self.execute("PRAGMA synchronous = OFF")  # the file is not used before it is complete
         self.execute("PRAGMA trusted_schema = OFF")
         self._aside = aside
         self._columns: dict[str, list[tuple[str, str]]] = {}
 
     def close(self) -> None:
-        """Close it; what is not committed is lost."""
+        """Close the file; uncommitted rows are lost."""
         self.connection.close()
 
     def names(self, kind: str | None = None) -> set[str]:
-        """Return the names of its tables, indexes and triggers, or of those of one kind."""
-        found = self.execute("SELECT type, name FROM sqlite_master").fetchall()
-        return {name for own, name in found if kind in (None, own)}
+        """Return the names of its tables, indexes and triggers, or of one kind of them."""
+        rows = self.execute("SELECT type, name FROM sqlite_master").fetchall()
+        return {name for own, name in rows if kind in (None, own)}
 
     def set_aside(self, table: str, row: dict[str, Any], why: str) -> None:
-        """Leave a row out, and keep its values."""
+        """Omit a row, and write its values to the file of rows set aside."""
         key = next(iter(row.items()), ("row", "?"))
         named = f"{table} {key[0]} {shown(key[1])}" if "id" not in row else f"{table} id {shown(row['id'])}"
         self.report.left_out.append(f"{named}: {why}")
         write_aside(self._aside, table, why, row)
 
     def lost(self, table: str, what: str) -> None:
-        """Note what of a table cannot be taken over."""
+        """Record what of a table cannot be recovered."""
         self.report.left_out.append(f"{table}: {what}")
         write_aside(self._aside, table, what, None)
 
     def make_table(self, name: str, sql: str) -> None:
-        """Make a table by a statement of the damaged file."""
+        """Create a table with a statement of the damaged file."""
         try:
             if not re.match(r"\s*CREATE\s+TABLE", sql):
-                raise sqlite3.OperationalError("not what makes a table")
+                raise sqlite3.OperationalError("not a CREATE TABLE statement")
             self.execute(sql)
         except UNFIT as error:
             raise_if_full(error)
-            self.lost(name, f"the table cannot be made again: {error}")
+            self.lost(name, f"the table cannot be recreated: {error}")
 
     def take(self, table: str, row: dict[str, Any]) -> None:
-        """Take over a row whose values have the types of their columns and meet the table's constraints."""
+        """Copy a row whose values have the types of their columns and satisfy the table's constraints."""
         for name, declared in self._columns_of(table):
             if (why := _misfit(name, declared, row.get(name))) is not None:
                 self.set_aside(table, row, why)
                 return
         if not self.insert(table, row, quietly=True):
-            self.set_aside(table, row, "it breaks a rule of its table")
+            self.set_aside(table, row, "it violates a constraint of its table")
             return
         self.report.rows[table] = self.report.rows.get(table, 0) + 1
 
     def insert(self, table: str, row: dict[str, Any], *, quietly: bool = False) -> bool:
-        """Insert a row; False if the table does not take it, which is then set aside unless `quietly`."""
+        """Insert a row; False if the table rejects it, which is then set aside unless `quietly`."""
         names = [name for name, _ in self._columns_of(table) if name in row]
         marks, chosen = ", ".join("?" * len(names)), ", ".join(map(quoted, names))
         statement = f"INSERT INTO {quoted(table)}({chosen}) VALUES ({marks})"
@@ -111,26 +113,26 @@ class RebuiltFile:
         except UNFIT as error:
             raise_if_full(error)
             if not quietly:
-                self.set_aside(table, row, "it breaks a rule of its table")
+                self.set_aside(table, row, "it violates a constraint of its table")
             return False
         return True
 
     def _columns_of(self, table: str) -> list[tuple[str, str]]:
         """Return (name, declared type) of the columns of a table of the new file."""
         if table not in self._columns:
-            found = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            self._columns[table] = [(row[1], row[2].upper()) for row in found]
+            columns = self.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            self._columns[table] = [(row[1], row[2].upper()) for row in columns]
         return self._columns[table]
 
 
 def raise_if_full(error: Exception) -> None:
-    """Raise if the new file cannot be written: on a full disk no row is damaged, and none is set aside."""
+    """Raise if the new file cannot be written: on a full disk no row is damaged, so none must be set aside."""
     if isinstance(error, sqlite3.Error) and any(sign in str(error).lower() for sign in _FULL):
         raise error
 
 
 def _misfit(name: str, declared: str, value: Any) -> str | None:
-    """Return why a value cannot be one of a column, or None if it can."""
+    """Return why a value is invalid for a column, or None if it is valid."""
     if value is None:
         return None
     fits = True
@@ -149,14 +151,14 @@ def _misfit(name: str, declared: str, value: Any) -> str | None:
         try:
             json.loads(value)
         except (ValueError, RecursionError):
-            return f"{name} is no JSON"
+            return f"{name} is not JSON"
     return None
 
 
 def write_aside(aside: TextIO, table: str, why: str, row: dict[str, Any] | None) -> None:
-    """Write a row that is left out, with all its values, as a JSON line."""
-    kept = None if row is None else {name: _as_json(value) for name, value in row.items()}
-    aside.write(json.dumps({"table": table, "why": why, "row": kept}) + "\n")
+    """Write an omitted row, with all its values, as a JSON line."""
+    values = None if row is None else {name: _as_json(value) for name, value in row.items()}
+    aside.write(json.dumps({"table": table, "why": why, "row": values}) + "\n")
 
 
 def _as_json(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What an index was made of, as far as a damaged file tells."""
+"""Recovering the identity of an index from a damaged file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from scrubjay.store.repair.wreck import Wreck
 from scrubjay.store.rows.identity import is_identity
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import dim_of, fits
 from scrubjay.store.sqlite.schema import Tables
 
@@ -24,12 +24,12 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def identity_of(wreck: Wreck, tables: Tables, mended: list[str]) -> Identity:
-    """Return what a collection is made of: what its row says, or else its rows, or else the defaults.
+    """Return the identity of a collection: as stored, else as its rows suggest, else the defaults.
 
     Args:
         wreck: the damaged file.
         tables: of the collection.
-        mended: gets a sentence for each value that had to be guessed.
+        mended: receives a message for each guessed value.
     """
     meta = {
         row["name"]: row.get("value") for row in wreck.rows(tables.meta) if isinstance(row.get("name"), str)
@@ -40,13 +40,13 @@ def identity_of(wreck: Wreck, tables: Tables, mended: list[str]) -> Identity:
             values[name] = meta[name]
             continue
         values[name] = otherwise
-        mended.append(f"{tables.meta}.{name} is lost; it is taken to be {otherwise!r}")
+        mended.append(f"{tables.meta}.{name} is lost; {otherwise!r} is assumed")
     _hold_to_rows(wreck, tables, values, mended)
     return Identity(**values)
 
 
 def _hold_to_rows(wreck: Wreck, tables: Tables, values: dict[str, Any], mended: list[str]) -> None:
-    """Where dimension or kind of ids contradict most vectors or ids, these are right."""
+    """Correct dimension or kind of ids if they contradict most vectors or ids."""
     kinds = {"str": 0, "int": 0}
     for row in wreck.rows(tables.document):
         kinds["int" if row.get("id").__class__ is int else "str"] += 1
@@ -61,7 +61,7 @@ def _hold_to_rows(wreck: Wreck, tables: Tables, values: dict[str, Any], mended: 
 
 
 def _dim(wreck: Wreck, tables: Tables, dtype: str, known: int | None) -> int | None:
-    """The dimension that most vectors have; of sealed ones the `known` one where their sizes agree with it."""
+    """Return the dimension of most vectors; for sealed vectors the `known` one if their sizes match it."""
     sizes: dict[int, int] = {}
     for row in wreck.rows(tables.vector):
         data = row.get("data")

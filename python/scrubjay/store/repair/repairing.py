@@ -1,8 +1,8 @@
-"""Repairing a damaged file, and saving what can be read of one.
+"""Repairing a damaged file, and salvaging what can be read of one.
 
-A repair copies the file aside (`FILE.damaged`), builds a sound one beside it, checks that, and puts it in the file's
-place by one rename: until then the file is as it was, and afterwards the copy holds every byte that was there. Rows
-that were left out are in `FILE.set-aside.jsonl` with all their values.
+A repair copies the file aside (`FILE.damaged`), builds a sound file beside it, checks that, and renames it to the
+file's name. Until then the file is unchanged, and afterwards the copy holds every original byte. Omitted rows are
+in `FILE.set-aside.jsonl` with all their values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, TextIO
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.store.repair.rebuilding import rebuild
 from scrubjay.store.repair.rebuilt_file import Rebuilt, write_aside
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
@@ -32,16 +32,16 @@ _LOG = "-wal"
 
 @dataclass
 class RepairReport:
-    """What a repair did.
+    """The result of a repair.
 
     Attributes:
-        changed: whether the file was replaced; False: nothing was wrong with it.
-        left_out: a sentence for each row (or range of rows) that could not be taken over.
-        mended: a sentence for each other thing that was wrong.
-        rows: how many rows were taken over, by table.
-        problems: what a check still finds wrong afterwards.
-        damaged: the file as it was; None if nothing was changed.
-        set_aside: the values of the rows that were left out, as JSON lines; None if no row was.
+        changed: whether the file was replaced; False: it was sound.
+        left_out: a message for each row (or range of rows) that could not be recovered.
+        mended: a message for each other problem.
+        rows: how many rows were recovered, by table.
+        problems: the problems that a check still finds afterwards.
+        damaged: the copy of the original file; None if nothing was changed.
+        set_aside: the file with the values of the omitted rows, as JSON lines; None if no row was omitted.
     """
 
     changed: bool = False
@@ -55,13 +55,13 @@ class RepairReport:
 
 @dataclass
 class SalvageReport:
-    """What was saved.
+    """The result of a salvage.
 
     Attributes:
         memories: how many were written.
         files: the files that were written: an export for each collection that has memories, and the rows of other
             tables as JSON lines.
-        left_out: a sentence for each row (or range of rows) that could not be written, and why.
+        left_out: a message for each row (or range of rows) that could not be written, with the reason.
     """
 
     memories: int = 0
@@ -78,14 +78,14 @@ def repair_file(
     """Repair a file that is not open anywhere; see :meth:`scrubjay.Admin.repair`.
 
     Args:
-        check: opens an index in a file, writes its images, and returns what is wrong with it.
-        authenticate: does what :func:`set_aside_forged` does for each collection of a file; None without keys.
+        check: opens the index in a file, writes its images, and returns its problems.
+        authenticate: applies :func:`set_aside_forged` to each collection of a file; None without keys.
     """
     report = RepairReport()
     with translated(path, "repairing"):
         if not stat.S_ISREG(mode_of(path)):
             raise StoreError(f"repair: no such file: {path}")
-    path = path.resolve()  # the log lies beside what a link leads to, and that is what is replaced
+    path = path.resolve()  # the log lies beside the target of a link, and the target is replaced
     with translated(path, "repairing"), _working_folder(path) as folder, _alone_with(path) as held:
         work, fresh, aside = folder / "work", folder / "fresh", folder / "aside"
         hold_to_size(path)
@@ -104,11 +104,11 @@ def repair_file(
         _sync(fresh)
         report.damaged = _free_name(path, ".damaged")
         _copy(held, path, folder / "kept")
-        for end in (_LOG, ""):  # the file last: when it is there it is whole
-            one = folder / f"kept{end}"
-            if end == "" or (one.exists() and one.stat().st_size):
-                _sync(one)
-                one.rename(report.damaged.with_name(report.damaged.name + end))
+        for end in (_LOG, ""):  # the main file last: once it exists the copy is complete
+            copy = folder / f"kept{end}"
+            if end == "" or (copy.exists() and copy.stat().st_size):
+                _sync(copy)
+                copy.rename(report.damaged.with_name(report.damaged.name + end))
         if rebuilt.left_out:
             report.set_aside = _free_name(path, ".set-aside.jsonl")
             _sync(aside)
@@ -122,11 +122,11 @@ def repair_file(
 
 
 def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
-    """Set aside the sealed rows of a collection that their tenant's key does not open; say which."""
+    """Set aside the sealed rows of a collection that their tenant's key does not open; return a message for each."""
     t = store.tables
     connection = store.reading_connection()
-    forged: list[tuple[int, str, str]] = []  # number, table, why
-    gone: dict[int, list[Any]] = {}  # scope -> ids of its documents
+    forged: list[tuple[int, str, str]] = []  # number, table, reason
+    gone: dict[int, list[Any]] = {}  # key of a scope -> ids of its removed documents
     with store.snapshot():
         for scope, state in store.scopes():
             try:
@@ -134,8 +134,9 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 if ring is None or not store.cipher.readable(scope.tenant, scope.user):
                     continue
                 if ring.users is None and store.cipher.user_keys.of(scope.tenant, scope.user or ""):
-                    continue  # the user's key is not available: without the key store nothing of theirs opens
-            except Error:  # the key is not available now: its rows stay as they are
+                    # the user's key is not available: without the key store their data cannot be decrypted
+                    continue
+            except Error:  # the key is currently unavailable: keep its rows
                 continue
             opened = store.row_opener(scope)
             rows = connection.execute(
@@ -157,8 +158,8 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 cursor = execute(f"SELECT * FROM {table} WHERE seq = ?", (seq,))
                 names = [column[0] for column in cursor.description]
                 write_aside(aside, table, why, dict(zip(names, cursor.fetchone(), strict=True)))
-                for one in (t.vector,) if table == t.vector else (t.document, t.vector, t.staged_vector):
-                    execute(f"DELETE FROM {one} WHERE seq = ?", (seq,))
+                for affected in (t.vector,) if table == t.vector else (t.document, t.vector, t.staged_vector):
+                    execute(f"DELETE FROM {affected} WHERE seq = ?", (seq,))
             for key, ids in gone.items():
                 forget_ids(transaction.connection, t, key, ids)
             execute(
@@ -167,7 +168,7 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 f"vectors = (SELECT count(*) FROM {t.vector} v JOIN {t.document} d ON d.seq = v.seq "
                 "WHERE d.scope = key)"
             )
-            # No tombstones are left: what has these documents in memory, or in an image, reads the scope anew.
+            # There are no tombstones, so partitions and images with these documents must be read again.
             transaction.connection.executemany(
                 f"UPDATE {t.scope} SET horizon = max(horizon, version) WHERE key = ?",
                 [(key,) for key in gone],
@@ -183,12 +184,12 @@ def _forgery(opened: Callable[[Sequence[Any]], StoredRow], row: Sequence[Any]) -
 
 
 def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
-    """Build a sound file of what can be read in `path`, which stays as it is, and let `write` read it."""
+    """Build a sound file from what can be read in `path`, which is not changed, and pass it to `write`."""
     with translated(path, "salvaging"):
         if not stat.S_ISREG(mode_of(path)):
             raise StoreError(f"salvage: no such file: {path}")
     hold_to_size(path)
-    # A thread that is cut off by the interpreter's end leaves its files; then there is nothing to report.
+    # A thread that is stopped at exit leaves its files behind; then there is nothing to report.
     scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with translated(path, "salvaging"), scratch as temporary:
         folder = Path(temporary)
@@ -203,7 +204,7 @@ def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
 
 
 def _checked(work: Path, check: Check) -> list[str]:
-    """What is wrong with the file as it is; a copy of it is opened, since opening changes it."""
+    """Return the problems of a file; a copy is opened, since opening changes it."""
     try:
         return check(work)
     except Error as error:
@@ -211,9 +212,9 @@ def _checked(work: Path, check: Check) -> list[str]:
 
 
 def _fold_log(fresh: Path) -> None:
-    """Bring what a check wrote into the file itself, which takes the damaged one's place without its log.
+    """Checkpoint the log of the new file, which replaces the damaged one without its log.
 
-    Closing does that, and says nothing when the disk is full.
+    Closing does the same, but hides that the disk is full.
     """
     with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -223,11 +224,11 @@ def _fold_log(fresh: Path) -> None:
 
 
 class _Held:
-    """An exclusive hold on a file: its descriptor, and a connection with its lock."""
+    """An exclusive lock on a file: a descriptor, and a connection with SQLite's lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # Closing any descriptor of the file would take SQLite's locks away, so this one is closed after the connection.
+        # Closing any descriptor of the file drops SQLite's locks, so this one is closed after the connection.
         self.descriptor = os.open(path, os.O_RDONLY)
         self._connection = self._locked()
 
@@ -246,11 +247,11 @@ class _Held:
                     f"repairing: the file is open elsewhere, close it first: {self.path}"
                 ) from None
             connection.close()
-            return None  # SQLite refuses the file, so it is not open anywhere
+            return None  # SQLite rejects the file, so it is not open anywhere
         return connection
 
     def release_log(self) -> None:
-        """Let there be no log that SQLite would apply to another file under this name."""
+        """Remove the log, which SQLite would apply to another file of this name."""
         if self._connection is not None:
             with suppress(sqlite3.Error, UnicodeDecodeError):
                 self._connection.execute("PRAGMA journal_mode = DELETE")
@@ -274,7 +275,7 @@ def _alone_with(path: Path) -> Iterator[_Held]:
 
 
 def _copy(held: _Held, path: Path, target: Path) -> None:
-    """Copy the file and its log, without opening the file again."""
+    """Copy the file and its log without opening the file again."""
     for end in ("", _LOG, "-shm"):
         target.with_name(target.name + end).unlink(missing_ok=True)
     with _created(target).open("wb") as file:
@@ -288,16 +289,16 @@ def _copy(held: _Held, path: Path, target: Path) -> None:
 
 
 def _created(path: Path) -> Path:
-    """Make a file that only its owner can read."""
+    """Create a file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-    with suppress(OSError):  # a file system may have no modes
-        path.chmod(0o600)  # a umask may take more than it has to
+    with suppress(OSError):  # the file system may not support modes
+        path.chmod(0o600)  # the umask may have removed more
     return path
 
 
 @contextmanager
 def _working_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the file, so that a rename is one step."""
+    """Create a temporary folder beside the file, so that a rename is atomic."""
     beside = tempfile.TemporaryDirectory(
         prefix=f".{path.name}-repair-", dir=path.parent, ignore_cleanup_errors=True
     )

@@ -1,7 +1,7 @@
-"""Reading a damaged file, row by row as far as SQLite can.
+"""Reading the rows of a damaged file as far as SQLite can.
 
-Every table is read by its row numbers, from copies of the file and its log, so that a page that SQLite refuses costs
-the rows on it and nothing else.
+Every table is read by ranges of row numbers, from copies of the file and its log, so that an unreadable page
+costs only the rows on it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import text_of
 
 PAGE_BYTES = 8192
-REFUSED = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # SQLite quotes what it finds, and believes sizes
+# SQLite quotes invalid texts in messages, and trusts invalid sizes
+REFUSED = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 _BATCH = 1_000
-_MAX_IN_VAIN = 500  # readings in a row that fail, before the rest of a table is given up
+_MAX_IN_VAIN = 500  # consecutive failures before the rest of a table is given up
 
 
 def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
-    """Open a damaged file, which may be changed for that; what was wrong with it is added to `mended`.
+    """Open a damaged file, which may be changed for that; the problems are added to `mended`.
 
     Raises:
         CorruptIndexError: SQLite finds no table of an index in it.
@@ -35,17 +36,17 @@ def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
         connection = sqlite3.connect(source, isolation_level=None)
         connection.text_factory = text_of
         try:
-            # The log's index stays in memory: on a full disk SQLite could not make its file, and the log would be
-            # taken for a damaged one.
+            # The index of the log stays in memory: on a full disk SQLite could not create its file, and the log
+            # would be mistaken for a damaged one.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA temp_store = MEMORY")
-            connection.execute("PRAGMA writable_schema = ON")  # a schema that cannot be parsed stops nothing
+            connection.execute("PRAGMA writable_schema = ON")  # tolerates a schema that cannot be parsed
             connection.execute("PRAGMA trusted_schema = OFF")
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         except REFUSED:
             connection.close()
             continue
-        if any(name in ("document", "scope") for (name,) in found):
+        if any(name in ("document", "scope") for (name,) in tables):
             if attempt != "as it is":
                 mended.append(f"the file could only be opened after a change: {attempt}")
             return connection
@@ -54,7 +55,7 @@ def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
 
 
 def _mend_header(path: Path) -> None:
-    """Set the fields of the file's header that are the same in every index."""
+    """Restore the fields of the file's header that are the same in every index."""
     with path.open("r+b") as file:
         head = bytearray(file.read(100))
         if len(head) < 100:
@@ -70,25 +71,25 @@ class Wreck:
 
     Args:
         connection: to the file.
-        lost: is told the table, and what of it cannot be read.
+        lost: called with a table, and a description of what cannot be read of it.
     """
 
     def __init__(self, connection: sqlite3.Connection, lost: Callable[[str, str], None]) -> None:
         self._connection = connection
         self._lost = lost
-        found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
-        self.schema = [row for row in found if all(isinstance(value, str) for value in row)]
+        rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        self.schema = [row for row in rows if all(isinstance(value, str) for value in row)]
         self.tables = {name for kind, name, _ in self.schema if kind == "table"}
 
     def columns(self, table: str) -> list[str]:
-        """Return the columns of a table whose names can be read; none if it is not there."""
+        """Return the columns of a table whose names can be read; empty if the table is missing."""
         with suppress(*REFUSED):
-            found = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            return [row[1] for row in found if isinstance(row[1], str)]
+            columns = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            return [row[1] for row in columns if isinstance(row[1], str)]
         return []
 
     def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table that SQLite can read, in order; what it cannot is noted."""
+        """Yield the readable rows of a table, in order; unreadable ones are reported to `lost`."""
         names = self.columns(table)
         if not names:
             return
@@ -102,16 +103,16 @@ class Wreck:
         last = -(1 << 63)
         try:
             while last < (1 << 63) - 1:
-                found = self._connection.execute(
+                batch = self._connection.execute(
                     f"{begin} > ? ORDER BY rowid LIMIT {_BATCH}", (last,)
                 ).fetchall()
-                for row in found:
+                for row in batch:
                     yield dict(zip(names, row[1:], strict=True))
-                if len(found) < _BATCH:
+                if len(batch) < _BATCH:
                     return
-                if found[-1][0] <= last:
+                if batch[-1][0] <= last:
                     raise sqlite3.DatabaseError("rows are not in order")
-                last = found[-1][0]
+                last = batch[-1][0]
             return
         except REFUSED:
             pass
@@ -120,15 +121,16 @@ class Wreck:
             yield dict(zip(names, row[1:], strict=True))
 
     def _readable(self, table: str, query: str, low: int, high: int) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a range of numbers in which some cannot be read: halved until the bad ones are alone."""
-        ranges, n_in_vain, said = [(low, high)], 0, ""
+        """Yield the readable rows of a range of numbers, which is bisected until the unreadable ones are
+        isolated."""
+        ranges, n_in_vain, reason = [(low, high)], 0, ""
         lost: list[tuple[int, int]] = []
         while ranges:
             first, last = ranges.pop()
             try:
-                found = self._connection.execute(query, (first, last)).fetchall()
+                rows = self._connection.execute(query, (first, last)).fetchall()
             except REFUSED as error:
-                n_in_vain, said = n_in_vain + 1, str(error)
+                n_in_vain, reason = n_in_vain + 1, str(error)
                 if first >= last or n_in_vain > _MAX_IN_VAIN:
                     lost.append((first, last))
                 else:
@@ -136,30 +138,30 @@ class Wreck:
                     ranges += [(middle + 1, last), (first, middle)]
                 continue
             n_in_vain = 0
-            yield from found
+            yield from rows
         while lost:
             first, last = lost.pop(0)
             while lost and lost[0][0] == last + 1:
                 last = lost.pop(0)[1]
             self._lost(
-                table, f"rows with numbers {first} to {last}, if there were any, cannot be read: {said}"
+                table, f"rows with numbers {first} to {last}, if there were any, cannot be read: {reason}"
             )
 
     def _bounds(self, table: str) -> tuple[int, int]:
-        """Between which numbers the rows of a table may lie."""
+        """Return the range of row numbers that a table may have."""
         bounds = []
         for order, otherwise in (("ASC", 0), ("DESC", 1 << 24)):
             try:
-                found = self._connection.execute(
+                row = self._connection.execute(
                     f"SELECT rowid FROM {quoted(table)} NOT INDEXED ORDER BY rowid {order} LIMIT 1"
                 ).fetchone()
-                bounds.append(otherwise if found is None else int(found[0]))
+                bounds.append(otherwise if row is None else int(row[0]))
             except REFUSED:
                 bounds.append(otherwise)
         return bounds[0], max(bounds)
 
     def _rows_without_number(self, table: str, names: list[str], chosen: str) -> Iterator[dict[str, Any]]:
-        """The rows of a table that is ordered by its key: from the beginning as far as it goes, and from the end."""
+        """Yield the rows of a table WITHOUT ROWID: from the beginning as far as possible, then from the end."""
         seen: set[Any] = set()
         for order in ("ASC", "DESC"):
             try:
@@ -175,5 +177,5 @@ class Wreck:
 
 
 def quoted(name: str) -> str:
-    """Return a name as SQL has it."""
+    """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

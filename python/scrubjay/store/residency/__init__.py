@@ -1,1 +1,1 @@
-"""Which partitions are in memory, and how they get there and leave."""
+"""Which partitions are in memory: loading, catching up and eviction."""

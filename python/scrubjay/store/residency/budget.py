@@ -1,8 +1,8 @@
 """The memory budget: which partitions are evicted when memory is short.
 
-One budget serves all collections of an index. Partitions are in a queue; the first one is evicted unless it was used
-since it was queued, in which case it moves to the end (the CLOCK approximation of LRU). The cost does not depend on the
-number of partitions.
+One budget serves all collections of an index. Partitions are in a queue; the first one is evicted unless it was
+used since it was queued, in which case it moves to the end (the CLOCK approximation of LRU). The cost does not
+depend on the number of partitions.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from collections.abc import Sequence
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.partition import Partition
 
-# What does not belong to any partition: SQLite's caches, an image on its way, and what the allocator cannot give back.
+# Reserved for memory outside of partitions: SQLite's caches, images being read or written, allocator
+# fragmentation.
 _OVERHEAD_SHARE, _MAX_OVERHEAD_BYTES = 4, 64 << 20
-_BORROWED_SHARE = 4  # of what is set aside: partitions may take it while only a search could make room
-_TRIM_SHARE = 16  # of the limit that may be freed before the allocator is asked to give it back
+_BORROWED_SHARE = 4  # of the reserve: partitions may use it while eviction runs only within searches
+_TRIM_SHARE = 16  # of the limit: freed bytes after which the allocator is asked to return memory
 
 
 class Budget:
-    """Memory for partitions; None: without limit. Thread-safe."""
+    """Memory for partitions; None: no limit. Thread-safe."""
 
     def __init__(self, n_bytes: int | None) -> None:
         self.n_bytes = n_bytes
@@ -35,18 +36,18 @@ class Budget:
         self.n_evictions = 0
         self._n_freed = 0
         self._queue: deque[tuple[int, Partition]] = deque()
-        self._lock = threading.Lock()  # of the fields above
+        self._lock = threading.Lock()  # guards the fields above
         self.evicting = (
             threading.RLock()
-        )  # while it is held nothing is evicted; a stemmer may lead to it again
+        )  # held to suspend eviction; reentrant because a stemmer may call back into it
         self._tick = itertools.count(1)
 
     def tick(self) -> int:
-        """Return a number that is greater than all before: the time of a use."""
+        """Return a number greater than all before: the logical time of a use."""
         return next(self._tick)
 
     def charge(self, partition: Partition, n_bytes: int) -> None:
-        """A partition occupies this much now."""
+        """Set the memory that a partition occupies."""
         with self._lock:
             more = n_bytes - partition.memory_bytes
             self.used_bytes += more
@@ -58,10 +59,11 @@ class Budget:
                 self._queue.append((partition.last_used, partition))
 
     def evict(self, keep: Sequence[Partition] = (), *, seconds: float | None = None) -> bool:
-        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use.
+        """Evict partitions until the rest fits, except pinned ones, those in `keep`, and those in use. False if
+        more is to be evicted.
 
-        With `seconds` only as long as that, and none whose image must be written first: for a search, which waits for
-        this. Until a part of what is set aside is used, too. False if there is more to do.
+        With `seconds`, for a search that waits, stop after that time and skip partitions whose image must be
+        written first; this applies until partitions use up their share of the reserve.
         """
         limit = self._limit
         if limit is None or self.n_bytes is None or self.used_bytes <= limit or is_mine(self.evicting):
@@ -72,7 +74,8 @@ class Budget:
         end = time.monotonic() + (seconds or 0.0)
         try:
             enough = limit - limit // 32
-            for _ in range(2 * len(self._queue)):  # once around for those that were used, and once more
+            # one round for partitions used since they were queued, and a second one
+            for _ in range(2 * len(self._queue)):
                 if self.used_bytes <= enough or (briefly and time.monotonic() >= end):
                     break
                 with self._lock:
@@ -83,7 +86,7 @@ class Budget:
                         partition.queued = False
                         continue
                     if partition.pinned:
-                        continue  # and never comes back
+                        continue  # it is never queued again
                 if partition.last_used != used_when_queued or partition in keep:
                     pass
                 elif (
@@ -103,11 +106,11 @@ class Budget:
         return self.used_bytes <= limit
 
     def freed_much(self) -> bool:
-        """Whether so much was freed since :meth:`take_freed` that the allocator should be asked to give it back."""
+        """Whether enough was freed since :meth:`take_freed` to ask the allocator to return memory."""
         return self._limit is not None and self._n_freed * _TRIM_SHARE >= self._limit
 
     def take_freed(self) -> bool:
-        """Whether so much was freed; counts from zero again if so."""
+        """Return `freed_much()`, and restart counting if it is true."""
         with self._lock:
             much = self.freed_much()
             if much:

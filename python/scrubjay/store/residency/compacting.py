@@ -1,4 +1,4 @@
-"""Compaction: what was deleted leaves memory, images and file."""
+"""Compaction: removes deleted documents from memory, images and file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from scrubjay._native import Engine, Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.residency.filling import graph_lost
+from scrubjay.store.residency.loading import graph_lost
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.seam import Store
 
@@ -21,14 +21,14 @@ def compact_rows(
     empty_native: Callable[[], Engine],
     progress: Progress | None,
 ) -> None:
-    """Forget the ids of deleted documents, write fresh images, and give back space.
+    """Purge the ids of deleted documents, write fresh images, and return space.
 
     Args:
         store: the rows.
         residency: of their partitions.
-        readable: whether a scope can be read now; others stay as they are.
-        empty_native: makes an engine of the same kind without documents.
-        progress: moved on for each partition without a current image.
+        readable: whether a scope can be read now; other scopes are left unchanged.
+        empty_native: makes an empty engine of the same kind.
+        progress: advanced for each partition without a current image.
     """
     store.forget_deleted()
     for scope, state in store.scopes():
@@ -37,7 +37,7 @@ def compact_rows(
                 transaction.drop_image(state.key)
     for scope in store.stale_scopes():
         if readable(scope):
-            with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
+            with suppress(CorruptIndexError, EncryptionError):  # unreadable scopes are left unchanged
                 partition = residency.partition(scope)
                 residency.bring(partition)
                 residency.save(partition, wait=True, in_background=True)
@@ -48,7 +48,7 @@ def compact_rows(
 
 
 def _is_damaged(store: Store, scope: Scope, key: int, empty: Engine) -> bool:
-    """Whether a scope has an image that cannot be used as a whole."""
+    """Whether a scope has an image that cannot be used in full."""
     try:
         image = store.image(key)
         if image is None:

@@ -1,8 +1,8 @@
-"""Background work: images of partitions that changed, and memory given back to the system.
+"""Background work: writes images of changed partitions, and returns freed memory to the system.
 
-A killed process leaves no image of its last writes, and the next one would have to build those partitions from their
-rows. So a background thread writes an image once a partition has been idle for a second, or when a quarter of it is
-new. The thread starts with the first work and ends with the index.
+A killed process leaves no image of its last writes, so the next one would rebuild those partitions from their
+rows. Therefore a background thread writes an image once a partition has been idle for a second, or when a quarter
+of it is new. The thread starts with the first work and ends with the index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 64.0
 
 
 class Tidied(Protocol):
-    """What housekeeping works on."""
+    """The owner of background work."""
 
     def tidy(self) -> bool | None:
         """Do pending work; True: more is pending, None: it could not be done, False: all is done."""
@@ -25,7 +25,7 @@ class Tidied(Protocol):
 
 
 class Housekeeper:
-    """A thread that calls `tidy` a second after :meth:`note`, and again while there is more."""
+    """A thread that calls `tidy` a second after :meth:`note`, and again while work remains."""
 
     def __init__(self, house: Tidied, name: str = "scrubjay-housekeeping") -> None:
         self._name = name
@@ -33,11 +33,11 @@ class Housekeeper:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._notes = _Notes()
-        # A finalizer may run in the middle of anything: a simple queue takes what is put then, an event might not.
+        # A finalizer may run at any point: a SimpleQueue is reentrant, an Event might not be.
         weakref.finalize(house, self._notes.queue.put, False).atexit = False
 
     def note(self) -> None:
-        """There is something to do."""
+        """Report pending work."""
         if self._notes.noted or self._notes.stopped:
             return
         self._notes.note()
@@ -50,16 +50,16 @@ class Housekeeper:
                         name=self._name,
                         daemon=True,
                     )
-                    with suppress(RuntimeError):  # the interpreter ends, or there are no more threads
+                    with suppress(RuntimeError):  # the interpreter is exiting, or no more threads can start
                         thread.start()
-                        self._thread = thread  # only now: one that has not started cannot be waited for
+                        self._thread = thread  # set last: a thread that has not started cannot be joined
 
     def hurry(self) -> None:
-        """After :meth:`note`: do it now, not after the pause."""
+        """After :meth:`note`: skip the pause."""
         self._notes.queue.put(True)
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the thread, and wait for what it is doing; without `wait` it ends by itself."""
+        """Stop the thread; with `wait` join it."""
         self._notes.stopped = True
         self._notes.queue.put(False)
         thread = self._thread
@@ -68,11 +68,11 @@ class Housekeeper:
 
 
 class _Notes:
-    """What the thread is told: True, there is something to do; False, it is to end."""
+    """Messages to the thread. True: work is pending; False: stop."""
 
     def __init__(self) -> None:
         self.queue: SimpleQueue[bool] = SimpleQueue()
-        self.noted = False  # it knows, and has not begun yet
+        self.noted = False  # reported, and not picked up yet
         self.stopped = False
 
     def note(self) -> None:
@@ -80,7 +80,7 @@ class _Notes:
         self.queue.put(True)
 
     def rest(self, seconds: float) -> bool:
-        """Wait for a note, and then some time; False if the thread is to end."""
+        """Wait for a message, then for the pause; False if the thread must stop."""
         if not self.queue.get():
             return False
         try:

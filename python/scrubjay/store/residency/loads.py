@@ -1,4 +1,4 @@
-"""How often partitions were read into memory, and how long searches waited for it."""
+"""Statistics of loads: how often partitions were read into memory, and how long searches waited."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import threading
 
 
 class Loads:
-    """The counts of one residency. Thread-safe.
+    """The load counters of one residency. Thread-safe.
 
-    A search that finds its partitions in memory counts nowhere, so it pays nothing for this.
+    A search whose partitions are in memory is not counted, so it costs nothing.
     """
 
     def __init__(self) -> None:
@@ -17,13 +17,13 @@ class Loads:
         self._seconds = 0.0
 
     def add(self, source: str, seconds: float) -> None:
-        """Count one load: whole from an "image" or from "rows", or only the "changes" since the last one."""
+        """Count a load: a whole partition from its "image" or "rows", or only the "changes" since its last load."""
         with self._lock:
             self._n[source] += 1
             self._seconds += seconds
 
     def stats(self) -> dict[str, int | float]:
-        """Return the counts as they are named in an index's statistics.
+        """Return the counters by their names in an index's statistics.
 
         >>> loads = Loads()
         >>> loads.add("image", 0.5)

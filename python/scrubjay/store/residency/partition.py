@@ -1,4 +1,4 @@
-"""The state of one exact scope in this process."""
+"""The in-memory state of one exact scope."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ NEVER = 1 << 62
 
 
 class Home(Protocol):
-    """What keeps a partition in memory, and can let it go."""
+    """The owner of partitions, which can evict them."""
 
     def let_go(self, partition: Partition, *, briefly: bool = False) -> bool:
-        """Take a partition out of memory; False if that is not possible right now, or `briefly` not without writing."""
+        """Evict a partition; False if that is impossible right now, or with `briefly` if its image would have to
+        be written."""
         ...
 
 
 class Partition:
-    """What is known of one exact scope. Fields change under `lock`, or the lock of the residency or the budget."""
+    """The state of one exact scope. Fields change under `lock`, or the lock of the residency or the budget."""
 
     __slots__ = (
         "__weakref__",
@@ -55,29 +56,30 @@ class Partition:
         self.lock = threading.RLock()
         self.version = version  # of the scope, as far as this process knows
         self.applied = version if empty else 0
-        self.in_flight = 0  # the version that this process is just committing
-        self.in_flight_from = 0  # the version that it found, perhaps of others and not known here yet
-        self.resident = empty  # without documents the engine holds all of them
+        self.in_flight = 0  # the version that this process is committing
+        # the version before that commit, perhaps by another process and not yet known here
+        self.in_flight_from = 0
+        self.resident = empty  # an empty scope is trivially resident
         self.ready = empty  # resident and current: a search may run
-        self.erased = False  # resident without anything, because its user's key was destroyed
+        self.erased = False  # resident but empty, because its user's key was destroyed
         self.retired = False  # no longer the residency's object for this scope
-        self.left_at = 0  # the number of its last departure from the engine
+        self.left_at = 0  # number of its last departure from the engine
         self.next_expiry = NEVER
         self.last_used = 0
         self.memory_bytes = 0
-        self.queued = False  # the budget knows that it occupies memory
-        self.n_changed = 0  # documents that came or went since the image
-        self.n_damaged = 0  # rows of the file that are not what was written
-        self.n_lost = 0  # of them those that are not here at all
-        self.n_without_vector = 0  # of them those that are here without the vector that the file has for them
+        self.queued = False  # in the budget's queue
+        self.n_changed = 0  # documents written or deleted since the image
+        self.n_damaged = 0  # damaged rows of the file
+        self.n_lost = 0  # damaged rows that are missing from the engine
+        self.n_without_vector = 0  # damaged rows that are in the engine without their vector
         self.changed_at = 0.0
-        self.graph_saved = False  # its image has the graph, as far as it can be kept
-        self.unreadable = False  # its image is, and must be replaced even by one of the same version
+        self.graph_saved = False  # its image has the graph, if graphs can be saved
+        self.unreadable = False  # its image is damaged, and must be replaced even by one of the same version
         self.pinned = False
 
     def is_current(self) -> bool:
-        """Whether the engine has everything that is known to be written, but for what this process is committing and
-        applies itself."""
+        """Whether the engine has every known write, except one that this process is committing and will apply
+        itself."""
         return self.version <= self.applied or (
             self.version <= self.in_flight and self.applied >= self.in_flight_from
         )

@@ -1,12 +1,24 @@
 """The partitions in the native engine, kept equal to the rows.
 
-A partition is resident when the engine holds its documents as of version `applied` of its scope. A search asks for the
-partitions that it sees; a partition that is not resident is loaded from its images or rows, a stale one replays the
-rows and deletions since. Evictions and replacements are numbered, so that a search that overlapped one knows that it
-must run again. The passing of time is a change, too: expired documents are removed before a search.
+A partition is resident when the engine holds its documents as of version `applied` of its scope. A search
+requests the partitions that it sees: a partition that is not resident is loaded from its images or rows, a stale
+one replays the rows and deletions since. Evictions and replacements are numbered, so that a search that
+overlapped one is repeated. Expired documents are removed before a search.
 
-One lock a partition: one thread loads it, others that need it wait for that alone. The writer applies its own commits
-directly if the partition is at the version before them; in every other case the partition is marked as stale.
+States of a partition::
+
+    absent --bring: image or rows--> current --commit of another process--> stale
+    stale --bring: changes since `applied`, or all if that is before the horizon--> current
+    current --commit of this process, applied directly--> current
+    any --drop: eviction, a destroyed key, another model, another history--> absent
+
+The writer applies its own commits if the partition is at the version before them; otherwise it marks the
+partition as stale.
+
+Lock order (a thread waits only for locks further to the right): the store's write lock or `Budget.evicting`,
+`Partition.lock`, `Residency._lock`, then the leaves `_departing` and `Budget._lock`. One thread loads a partition
+under its lock; other searches that need it wait for that partition only. Where the order is reversed (eviction
+writes an image, `_forget_partitions` takes partition locks) the lock is tried without waiting.
 """
 
 from __future__ import annotations
@@ -20,41 +32,41 @@ from scrubjay._native import Engine, Scope
 from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.budget import Budget
-from scrubjay.store.residency.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.housekeeping import Housekeeper
+from scrubjay.store.residency.loading import FEW, UNFINISHED, Filling
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange
-from scrubjay.store.rows.stored import ScopeState
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange
+from scrubjay.store.rows.values import ScopeState
 from scrubjay.store.seam import Store
 
 View = tuple[tuple[Partition, ...], int]
 """The partitions that a scope sees, and a stamp for :meth:`Residency.held`."""
 
-_MAX_KNOWN = 20_000  # partitions that are remembered without being resident
-_MAX_BLOB_BYTES = 900_000_000  # SQLite takes a little more
-# Of a partition, what may have changed before its image is written again: when it leaves, when it rests, while it
-# changes. Catching a document up costs as much as writing ten into an image.
+_MAX_KNOWN = 20_000  # partitions that have an object without being resident
+_MAX_BLOB_BYTES = 900_000_000  # SQLite's limit for a BLOB is slightly higher
+# The share of a partition that may change before its image is written again: at eviction, when idle, while it is
+# being written to. Replaying a document costs as much as writing ten into an image.
 _STALE_SHARE, _RESTING_SHARE, _WORKING_SHARE = 0.02, 0.1, 0.25
 _REST_SECONDS = 1.0
-_EVICTING_SECONDS = 0.0005  # that a search spends on it
+_EVICTING_SECONDS = 0.0005  # time that a search spends on eviction
 
 
 class _Trusting(int):
-    """The stamp of a view that was taken while a commit of this process was under way."""
+    """The stamp of a view that was taken during a commit of this process."""
 
     own: OwnCommit
 
     @classmethod
     def of(cls, stamp: int, own: OwnCommit) -> _Trusting:
-        """Return the stamp of a view that trusts in a commit."""
+        """Return the stamp of a view that depends on a commit in progress."""
         trusting = cls(stamp)
         trusting.own = own
         return trusting
 
 
 class Residency(Filling):
-    """The partitions of one native engine over one store."""
+    """The partitions of one native engine over one store. Thread-safe."""
 
     def __init__(
         self,
@@ -74,37 +86,39 @@ class Residency(Filling):
         self.loads = Loads()
         self._store = store
         self._clock = clock
-        self._lock = threading.Lock()  # the tables below, `seen`, and versions
+        self._lock = threading.Lock()  # guards the tables below, `_seen` and the versions of partitions
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
-        self._changed: dict[Partition, None] = {}  # whose images may be old
+        self._changed: dict[Partition, None] = {}  # partitions whose images may be outdated
         self.left_behind: set[Partition] = set()
-        """Resident, and not current because the rows could not be read."""
-        self._n_restarts = 0  # how often the store's history turned out to be another one
+        """Resident partitions that are not current because the rows could not be read."""
+        self._n_restarts = 0  # how often the store's history was replaced
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
-        self._own: OwnCommit | None = None  # of this process, which is neither applied nor abandoned yet
+        # the commit of this process that is neither applied nor abandoned yet
+        self._own: OwnCommit | None = None
         self._keyed = store.cipher.ring is not None
         self._asks_each_time = store.asks_each_time
         self.may_be_stale = store.path is None
-        """Whether `freshness` can say anything: a file is always up to date."""
+        """Whether `freshness` is meaningful: a file is never stale."""
         self.freshness = store.freshness
-        """Return for how many seconds what others wrote may be unknown to this thread's last search, and whether that
-        is longer than promised. The store's own method: it is called after every search."""
-        self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
+        """Return for how many seconds writes of other processes may be unseen by this thread's last search, and
+        whether that exceeds the promised bound. Bound to the store's own method, because it is called after every
+        search."""
+        self._erased: set[str] = set()  # tenants with destroyed keys that are not in memory
         self._tick_when_asked = 0
         store.watch(self.used)
-        self._seen = store.mark()  # every scope written to before has been marked
+        self._seen = store.mark()  # the scopes written to before this mark have been marked
 
     def use_clock(self, clock: Callable[[], int]) -> None:
-        """Go by another clock from now on."""
+        """Use another clock from now on."""
         self._clock = clock
 
     # ------------------------------------------------------------------ before a search
 
     def view(self, scope: Scope) -> View:
-        """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`.
+        """Return the partitions visible to `scope`, resident and current, and a stamp for :meth:`held`.
 
         No partitions if the tenant's key was destroyed.
 
@@ -118,11 +132,11 @@ class Residency(Filling):
             own = self._explanation(glance)
             if own is None:
                 self.mark_changed()
-                self._glance = glance  # only now: another thread may rely on what is marked
+                self._glance = glance  # set last: another thread may rely on the marks
         view = self._views.get(scope)
         if view is None:
             view = self._make_view(scope)
-        stamp = self._n_departures  # before looking: who leaves later has a greater number
+        stamp = self._n_departures  # read first, so that a later departure has a greater number
         if own is not None:
             stamp = _Trusting.of(stamp, own)
         tick = self.budget.tick()
@@ -139,8 +153,8 @@ class Residency(Filling):
         return view, stamp
 
     def view_together(self, scopes: Sequence[Scope]) -> tuple[list[Scope], View]:
-        """Return what :meth:`view` does, of several scopes: those whose tenants' keys were not destroyed, and what they
-        see, each partition once. They are in memory together, whatever the budget.
+        """Return the scopes whose tenants' keys exist, and a view of all of them like :meth:`view`, with each
+        partition once. The partitions are in memory at the same time, whatever the budget.
 
         Raises:
             EncryptionError: a tenant's key is not available.
@@ -149,7 +163,7 @@ class Residency(Filling):
             scopes = [scope for scope in scopes if self._readable(scope)]
         self._look()
         while True:
-            stamp = self._n_departures  # before looking, as above
+            stamp = self._n_departures  # read first, as in `view`
             seen = self._views_of(scopes)
             tick, brought = self.budget.tick(), False
             for partition in seen:
@@ -163,26 +177,27 @@ class Residency(Filling):
             self._evict_briefly(seen)
 
     def _views_of(self, scopes: Sequence[Scope]) -> tuple[Partition, ...]:
-        found: dict[Partition, None] = {}
+        partitions: dict[Partition, None] = {}
         for scope in scopes:
-            found.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
-        return tuple(found)
+            partitions.update(dict.fromkeys(self._views.get(scope) or self._make_view(scope)))
+        return tuple(partitions)
 
     def _look(self) -> None:
-        """Mark what was written to since the last look."""
+        """Mark the partitions written to since the last glance."""
         glance = self._store.glance()
         if glance != self._glance:
             self.mark_changed()
-            self._glance = glance  # only now: another thread may rely on what is marked
+            self._glance = glance  # set last: another thread may rely on the marks
 
     def _explanation(self, glance: object) -> OwnCommit | None:
-        """Return the commit of this process that is all that a glance shows beside what is known; None: others may have
-        committed."""
+        """Return the commit of this process that alone explains the difference between a glance and the last one;
+        None: others may have committed."""
         own, known = self._own, self._glance
         return own if own is not None and own.explains(known, glance) else None
 
     def view_now(self, scope: Scope) -> View | None:
-        """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
+        """Return what :meth:`view` returns, or None if that could read the file, request a key or wait for a
+        lock."""
         if self._keyed or self._asks_each_time or self._store.glance() != self._glance:
             return None
         view = self._views.get(scope)
@@ -198,7 +213,7 @@ class Residency(Filling):
         return view, stamp
 
     def _readable(self, scope: Scope) -> bool:
-        """Ask for the tenant's key. Once that was destroyed nothing of the tenant stays in memory."""
+        """Check the tenant's key. If it was destroyed, remove everything of the tenant from memory."""
         tenant = scope.tenant
         if self._store.cipher.readable(tenant):
             if self._erased:
@@ -206,24 +221,26 @@ class Residency(Filling):
             if scope.user is not None and self._store.cipher.is_erased(tenant, scope.user):
                 self._forget_user(scope)
             return True
-        seen = (self._partitions.get(one) for one in scope.visible())
-        left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
+        seen = (self._partitions.get(visible) for visible in scope.visible())
+        left = tenant not in self._erased or any(
+            partition is not None and partition.memory_bytes for partition in seen
+        )
         if left and self.forget_tenant(tenant, wait=False):
             self._erased.add(tenant)
         return False
 
     def _forget_user(self, scope: Scope) -> None:
-        """Have what a user whose key was destroyed has in memory read again: then it is nothing."""
+        """Mark the partitions of a user whose key was destroyed as stale; reading them again leaves them empty."""
         with self._lock:
-            for one in scope.visible():
-                partition = self._partitions.get(one)
-                if one.user is not None and partition is not None and not partition.erased:
+            for visible in scope.visible():
+                partition = self._partitions.get(visible)
+                if visible.user is not None and partition is not None and not partition.erased:
                     partition.ready = False
 
     def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
-        """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
+        """Drop all partitions of a tenant, or of all tenants; the next search loads what it needs.
 
-        False, without `wait`: a caller relies on what is in memory now (:meth:`without_eviction`).
+        Returns False, without `wait`, if eviction is suspended (:meth:`without_eviction`).
         """
         if not wait and is_mine(self.budget.evicting):
             return False
@@ -241,29 +258,29 @@ class Residency(Filling):
         return True
 
     def held(self, view: tuple[Partition, ...], stamp: int) -> bool:
-        """Whether no partition of the view left the engine since it was taken, and a commit of this process that it
-        trusted in did not fail."""
+        """Whether a view is still valid: none of its partitions left the engine since it was taken, and the
+        commit of this process that it depends on did not fail."""
         if isinstance(stamp, _Trusting) and not self._is_trusted(stamp.own):
             return False
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
     def _is_trusted(self, own: OwnCommit) -> bool:
         is_done = own.is_done
-        if is_done is None:  # if it fails, what was seen was the commit of another process
+        if is_done is None:  # if it fails, the search saw the commit of another process
             self._look()
         return bool(is_done)
 
     def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
-        """Return of how many documents that `scopes` see the vectors cannot be read, and how many not at all."""
+        """Return how many documents visible to `scopes` have unreadable vectors, and how many are missing."""
         view = {partition for scope in scopes for partition in self._views.get(scope, ())}
         return sum(one.n_without_vector for one in view), sum(one.n_lost for one in view)
 
     def without_eviction(self) -> AbstractContextManager[bool]:
-        """While this is held nothing is evicted: for a search that was disturbed again and again."""
+        """Suspend eviction for the duration of a block, for searches that were disturbed repeatedly."""
         return self.budget.evicting
 
     def mark_changed(self) -> None:
-        """Find the scopes that were written to since the last time, and mark their partitions as behind."""
+        """Find the scopes written to since the last call, and mark their partitions as stale."""
         with self._lock:
             self._seen, changed, is_renewed = self._store.noticed(self._seen)
             if changed is None:
@@ -288,7 +305,7 @@ class Residency(Filling):
     def _partition(self, scope: Scope) -> Partition:
         partition = self._partitions.get(scope)
         if partition is None:
-            # Read under the lock: a change is either in what is read here, or marked on what is entered here.
+            # Read under the lock: a concurrent change is either in this state, or marks the new entry.
             return self._enter(scope, self._store.scope_state(scope))
         return partition
 
@@ -313,23 +330,24 @@ class Residency(Filling):
             return view
 
     def _forget_partitions(self) -> None:
-        """Drop the objects of partitions that occupy nothing."""
+        """Drop the objects of partitions that occupy no memory."""
         self._views.clear()
-        kept = {}
+        partitions = {}
         for scope, partition in self._partitions.items():
             if partition.memory_bytes or partition.in_flight or not partition.lock.acquire(blocking=False):
-                kept[scope] = partition
+                partitions[scope] = partition
                 continue
             partition.retired = True
             partition.ready = False
             partition.lock.release()
-        self._partitions = kept
+        self._partitions = partitions
 
     def bring(self, partition: Partition) -> bool:
-        """Make a partition resident and current; False if the rows cannot be read now, and it is here as of before.
+        """Make a partition resident and current; False if the rows cannot be read now and it stays resident but
+        stale.
 
         Raises:
-            StoreUnavailableError: the rows cannot be read, and it is not here.
+            StoreUnavailableError: the rows cannot be read, and it is not resident.
         """
         with partition.lock:
             while not partition.ready and not partition.retired:
@@ -347,18 +365,20 @@ class Residency(Filling):
         return True
 
     def is_behind(self, scopes: Sequence[Scope]) -> bool:
-        """Whether something is known to be missing in what `scopes` see; to be asked if anything is `left_behind`."""
-        self.left_behind = {one for one in self.left_behind if not one.ready and one.resident}
+        """Whether a partition visible to `scopes` is known to be stale; call if `left_behind` is not empty."""
+        self.left_behind = {
+            partition for partition in self.left_behind if not partition.ready and partition.resident
+        }
         return any(not self.left_behind.isdisjoint(self._views.get(scope, ())) for scope in scopes)
 
     def stamp(self, scope: Scope) -> int:
-        """Return the version of exactly this scope, as far as this process knows: at least that of its own writes, also
-        by other collections."""
+        """Return the version of exactly this scope, as far as this process knows: at least that of its own
+        writes, including those of other collections."""
         self._look()
         return self.partition(scope).version
 
     def reach(self, scope: Scope, version: int) -> None:
-        """See to it that the next search has seen this version of exactly this scope.
+        """Ensure that the next search sees at least this version of exactly this scope.
 
         Raises:
             StoreUnavailableError: the store does not have it now.
@@ -367,66 +387,69 @@ class Residency(Filling):
         if partition.version >= version and (partition.ready or self.bring(partition)):
             return
         state = self._store.scope_state(scope)
-        found = 0 if state is None else state.version
+        version_found = 0 if state is None else state.version
         with self._lock:
-            if found > partition.version:
-                partition.version = found
+            if version_found > partition.version:
+                partition.version = version_found
                 partition.ready = False
-        if found < version or not self.bring(partition):
+        if version_found < version or not self.bring(partition):
             raise StoreUnavailableError(
-                f"after: expected version {version} of {scope!r}, found {found}: the write was lost in a failover, or "
-                f"the server that has it does not answer: {self._store.place}"
+                f"after: expected version {version} of {scope!r}, found {version_found}: the write was lost in a "
+                f"failover, or the server that has it does not answer: {self._store.place}"
             )
 
     # ------------------------------------------------------------------ around a commit of this process
 
     def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
-        """Say, before the commit, which versions this process is about to commit and will apply itself; return the
-        partitions of these scopes, which stay what they are until then. `own`: how a glance shows this commit."""
+        """Announce, before the commit, the versions that this process will commit and apply itself; return the
+        partitions of these scopes, which stay unchanged until then. `own` describes how a glance shows this
+        commit."""
         with self._lock:
             self._own = own
             partitions = []
-            for one, _, _ in changes:
-                partition = self._partitions.get(one.scope) or self._partition(one.scope)
-                partition.in_flight, partition.in_flight_from = one.after, one.before
+            for written, _, _ in changes:
+                partition = self._partitions.get(written.scope) or self._partition(written.scope)
+                partition.in_flight, partition.in_flight_from = written.after, written.before
                 partitions.append(partition)
             return partitions
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
-        """The commit failed, or could not be applied: let the next search look at what is stored."""
+        """After a commit that failed or could not be applied: let the next search read what is stored."""
         self._own = None
-        for one, _, _ in changes:
-            partition = self.partition(one.scope)
+        for written, _, _ in changes:
+            partition = self.partition(written.scope)
             with self._lock:
                 partition.in_flight = 0
                 partition.ready = False
 
     def apply(self, partition: Partition, change: ScopeChange) -> None:
-        """Bring what was just committed to one scope into the engine, if the partition stands where that began.
+        """Apply what was just committed to one scope, if the partition is at the version before the commit.
 
         Args:
             partition: of the scope, as :meth:`announce` returned it.
-            change: what was done to the scope.
+            change: the committed change of the scope.
         """
-        one, rows, prepared = change
-        if partition.retired:  # announced by two at once, of whom one has ended
-            partition = self.partition(one.scope)
+        written, rows, prepared = change
+        if partition.retired:  # replaced since it was announced
+            partition = self.partition(written.scope)
         with partition.lock:
-            if partition.applied < one.after:
-                if one.documents_before == 0 and not (partition.resident and partition.applied == one.before):
+            if partition.applied < written.after:
+                if written.documents_before == 0 and not (
+                    partition.resident and partition.applied == written.before
+                ):
                     self.drop(partition)
-                    partition.resident, partition.applied = True, one.before
-                if partition.resident and partition.applied == one.before:
-                    partition.resident = False  # until it is whole again
-                    if one.erased:
+                    partition.resident, partition.applied = True, written.before
+                if partition.resident and partition.applied == written.before:
+                    partition.resident = False  # while it is incomplete
+                    if written.erased:
                         self.drop(partition)
-                    elif one.deleted and rows:
+                    elif written.deleted and rows:
                         self.disturb(partition)
-                    if one.deleted:
-                        self._forget(partition, one.deleted)
+                    if written.deleted:
+                        self._forget(partition, written.deleted)
                     n_bytes = self._put(partition, rows, prepared)
-                    partition.resident, partition.erased, partition.applied = True, False, one.after
-                    self._count_changes(partition, len(one.deleted) + len(rows))
+                    partition.resident, partition.erased, partition.applied = True, False, written.after
+                    self._count_changes(partition, len(written.deleted) + len(rows))
                     if n_bytes is None:
                         self.measure(partition)
                     else:
@@ -436,22 +459,22 @@ class Residency(Filling):
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                if partition.version < one.after:
-                    partition.version = one.after
+                if partition.version < written.after:
+                    partition.version = written.after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
     def settle(self, glances: Glances | None) -> None:
-        """A commit of this process was applied, so that everything is known of it: if everything before it was marked,
-        the next search need not ask what was written. None: others may have committed as well."""
+        """Record that a commit of this process was applied. If everything before it was marked, the next search
+        need not ask the store what was written. None: others may have committed as well."""
         with self._lock:
             if glances is not None:
                 before, after, mark = glances
                 if self._glance == before:
                     self._seen, self._glance = mark, after
-            self._own = None  # only now: a search that finds none looks at the glance
+            self._own = None  # cleared last: a search that finds no commit compares the glance
 
     def drop(self, partition: Partition) -> None:
-        """Take a partition out of the engine; the caller holds its lock. Searches that overlap run again."""
+        """Remove a partition from the engine; the caller holds its lock. Overlapping searches are repeated."""
         partition.ready = False
         self._depart(partition)
         partition.resident = partition.erased = False
@@ -464,8 +487,8 @@ class Residency(Filling):
         self.engine.erase(partition.scope, exact=True)
 
     def disturb(self, partition: Partition) -> None:
-        """Documents go and others come, in two steps of the engine: searches that overlap run again, those that begin
-        wait. The caller holds the partition's lock, and makes it ready again."""
+        """Prepare for deleting and adding documents in two steps of the engine: overlapping searches are
+        repeated, new ones wait. The caller holds the partition's lock, and makes it ready again."""
         partition.ready = False
         self._depart(partition)
 
@@ -475,12 +498,12 @@ class Residency(Filling):
             self._n_departures += 1
 
     def restart(self, engine: Engine, generation: int) -> None:
-        """Go on with an empty engine, for vectors of another model."""
+        """Continue with an empty engine, for vectors of another model."""
         with self._lock:
             known = list(self._partitions.values())
             if generation == self.generation:
                 return
-            for partition in known:  # a search that overlaps must not take an empty engine for an answer
+            for partition in known:  # an overlapping search must not return the results of an empty engine
                 partition.ready = False
                 self._depart(partition)
             self.generation = generation
@@ -490,9 +513,10 @@ class Residency(Filling):
                 self.drop(partition)
 
     def start_over(self) -> None:
-        """Let every partition be read anew: the store's history is another one, in which versions mean something else.
+        """Drop every partition, because the store's history was replaced by one whose versions are not
+        comparable.
 
-        Searches that overlap run again.
+        Overlapping searches are repeated.
         """
         with self._lock:
             known = list(self._partitions.values())
@@ -508,7 +532,7 @@ class Residency(Filling):
     # ------------------------------------------------------------------ memory and images
 
     def is_bringing(self) -> bool:
-        """Whether this thread is just changing what the engine has of a partition."""
+        """Whether this thread is changing a partition of the engine."""
         return any(is_mine(partition.lock) for partition in list(self._partitions.values()))
 
     def resident(self) -> list[Partition]:
@@ -517,25 +541,25 @@ class Residency(Filling):
             return [p for p in self._partitions.values() if p.resident and p.memory_bytes]
 
     def used(self) -> list[Scope]:
-        """Return the scopes in memory that were searched since the last call."""
-        asked, self._tick_when_asked = self._tick_when_asked, self.budget.tick()
-        return [partition.scope for partition in self.resident() if partition.last_used > asked]
+        """Return the resident scopes that were searched since the last call."""
+        last_tick, self._tick_when_asked = self._tick_when_asked, self.budget.tick()
+        return [partition.scope for partition in self.resident() if partition.last_used > last_tick]
 
     def evict(self, keep: Sequence[Partition] = ()) -> None:
         """Evict the least recently used partitions until the rest fits the budget.
 
-        Pinned ones and those in `keep` stay, and so do dirty ones whose images cannot be written right now.
+        Pinned partitions and those in `keep` stay, and so do dirty ones whose images cannot be written right now.
         """
         self.budget.evict(keep)
 
     def _evict_briefly(self, keep: Sequence[Partition]) -> None:
-        """As :meth:`evict` while a search waits; what takes longer is left to the housekeeper."""
+        """Evict while a search waits; what takes longer is left to the housekeeper."""
         if not self.budget.evict(keep, seconds=_EVICTING_SECONDS):
             self.housekeeper.note()
 
     def let_go(self, partition: Partition, *, briefly: bool = False) -> bool:
-        """Take a partition out of memory; False if it is in use, or dirty and its image cannot be written, or is not
-        to be written now."""
+        """Evict a partition; False if it is in use, or dirty and its image cannot be written (`briefly`: must not
+        be written)."""
         if self.is_dirty(partition) and (briefly or not self.save(partition)):
             return False
         if not partition.lock.acquire(blocking=False):
@@ -549,7 +573,8 @@ class Residency(Filling):
         return True
 
     def is_dirty(self, partition: Partition, *, share: float = _STALE_SHARE) -> bool:
-        """Whether so much changed since its image that catching up would take long, or it has no graph yet."""
+        """Whether so much changed since the image was written that replaying it is slow, or the image lacks the
+        graph."""
         if self._lacks_graph(partition):
             return True
         if partition.n_changed <= FEW:
@@ -558,7 +583,7 @@ class Residency(Filling):
         return state is not None and partition.n_changed > share * state.documents
 
     def _lacks_graph(self, partition: Partition) -> bool:
-        """Whether the engine has a graph that its image lacks: building one takes minutes where it is worth it."""
+        """Whether the engine has a graph that the image lacks. Building one for a large partition takes minutes."""
         return (
             not partition.graph_saved
             and partition.resident
@@ -567,16 +592,19 @@ class Residency(Filling):
         )
 
     def save(self, partition: Partition, *, wait: bool = False, in_background: bool = False) -> bool:
-        """Write the images of a resident partition; False if the writer's turn could not be taken, or the write failed.
+        """Write the images of a resident partition; False if the write lock could not be acquired, or the write
+        failed.
 
-        The caller holds neither: a writer may wait for a partition, so no holder of a partition may wait for a writer.
+        The caller holds neither the write lock nor the partition's lock: a writer may wait for a partition, so no
+        holder of a partition may wait for a writer.
         """
         with partition.lock:
             if not partition.resident or partition.applied == 0 or partition.n_damaged:
                 return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
             n_restarts = self._n_restarts
-            new_graph = self._lacks_graph(partition)  # before: one that comes now may not be in the image
+            # read before saving: a graph that is built meanwhile may not be in the image
+            new_graph = self._lacks_graph(partition)
             replace = partition.unreadable or new_graph
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
@@ -586,7 +614,7 @@ class Residency(Filling):
                 ) as transaction:
                     with self._lock:
                         is_current = n_restarts == self._n_restarts
-                    if is_current:  # an image of another history would be taken for one of this
+                    if is_current:  # an image of another history would be mistaken for one of this
                         transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
                 return True  # no key could read it
@@ -602,10 +630,10 @@ class Residency(Filling):
         return True
 
     def tidy(self) -> bool | None:
-        """Evict what searches left; write images of partitions that rest, or are new to a quarter; give freed memory
-        back to the system.
+        """Evict what searches left over, write images of partitions that are idle or have changed by a quarter,
+        and return freed memory to the system.
 
-        What rests while its graph is built waits for that: then image and graph are written together.
+        An idle partition whose graph is being built waits for it, so that image and graph are written together.
         """
         self.evict()
         now = time.monotonic()

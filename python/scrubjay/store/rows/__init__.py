@@ -1,3 +1,1 @@
-"""What a store keeps of a document, whatever kind of store it is: types, encodings, rules of scopes, order of
-listings.
-"""
+"""What all kinds of stores share: types, encodings, rules of scopes, order of listings."""

@@ -1,11 +1,11 @@
-"""Decoding of stored values: the one place that decides whether a value of the file is what Scrubjay wrote.
+"""Validation of stored values: the one place that decides whether a value of the file is what Scrubjay wrote.
 
 SQLite returns whatever the file holds: any type in any column, text that is not UTF-8. Each kind of value has a
-function here that returns it or raises CorruptIndexError; a row of a document is returned with its `damage` described,
-so that an unreadable row does not stop the others.
+function here that returns it or raises CorruptIndexError. A row of a document is returned with its `damage`
+described, so that an unreadable row does not stop the others.
 
-A row in the clear carries a checksum of its scope, id and text, and another one of its payload (:class:`Checksum`). So
-a row that came under another scope or id is noticed like one whose text was changed. Sealed rows are authenticated.
+A plaintext row has a checksum of its scope, id and text, and another one of its payload (:class:`Checksum`), so a
+row moved to another scope or id is detected like one whose text was changed. Sealed rows are authenticated.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.store.rows.sealed import frame, is_sealed
-from scrubjay.store.rows.stored import RowId, StoredRow
+from scrubjay.store.rows.values import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes
 
-_MAX_INTEGER = 1 << 62  # numbers of writes and times; what is added to one never leaves 64 bits
+_MAX_INTEGER = 1 << 62  # bound of write numbers and times, so that sums stay within 64 bits
 _OF_PLACE = "its text, id or scope is not what was written"
 
 
 class Undecodable(bytes):
-    """The bytes of a text in the file that is not UTF-8."""
+    """The bytes of a stored text that is not UTF-8."""
 
 
 def text_of(data: bytes) -> str | Undecodable:
-    """Return a text of the file; the text factory of every connection, so that a bad one does not stop the others."""
+    """Decode a text of the file; the text factory of every connection, so that an invalid text does not stop the
+    others."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -44,7 +45,7 @@ def integer(value: Any, what: str, least: int = 0) -> int:
     """Return a stored integer.
 
     Raises:
-        CorruptIndexError: it is of another type, or no number that was ever written.
+        CorruptIndexError: it has another type, or is out of range.
     """
     if value.__class__ is not int or not least <= value < _MAX_INTEGER:
         raise CorruptIndexError(f"{what}: expected an integer from {least} up, got {shown(value)}")
@@ -60,28 +61,28 @@ def name_of(value: Any) -> str:
     """Return a name or statement of the file's schema.
 
     Raises:
-        CorruptIndexError: it cannot be read.
+        CorruptIndexError: it is not a text.
     """
     if value.__class__ is not str:
-        raise CorruptIndexError(f"the schema: {shown(value)} is no name or statement")
+        raise CorruptIndexError(f"the schema: {shown(value)} is not a name or statement")
     return str(value)
 
 
 def shown(value: Any) -> str:
-    """Return a stored value for a message, cut short."""
+    """Return a stored value for a message, truncated."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 40 else text[:37] + '...'}"
 
 
 def is_id(value: Any, kind: str | None = None) -> bool:
-    """Whether a stored value is an id of a document (of this kind, "str" or "int")."""
+    """Whether a stored value is a valid document id (of this kind, "str" or "int")."""
     if value.__class__ is str:
         return bool(value) and kind != "int"
     return value.__class__ is int and kind != "str"
 
 
 def scope_of(tenant: Any, user: Any, agent: Any) -> Scope:
-    """Return the scope of a row; '' is "none".
+    """Return the scope of a row; '' stands for None.
 
     Raises:
         CorruptIndexError: the names are not those of a scope.
@@ -93,10 +94,10 @@ def scope_of(tenant: Any, user: Any, agent: Any) -> Scope:
 
 
 def vector_of(data: Any, dim: int | None, dtype: str) -> DocumentVector:
-    """Return a vector of a row, or those of its passages.
+    """Decode the vector of a row, or the vectors of its passages.
 
     Raises:
-        CorruptIndexError: it is not what was written.
+        CorruptIndexError: it is damaged.
     """
     expected = None if dim is None else n_bytes(dim, dtype)
     if not isinstance(data, bytes) or dim is None or not fits(len(data), dim, dtype):
@@ -115,10 +116,10 @@ def vector_of(data: Any, dim: int | None, dtype: str) -> DocumentVector:
 
 
 class Checksum:
-    """Checksums of rows of one scope, as the column `hash` keeps them for rows in the clear.
+    """Checksums of plaintext rows of one scope, as stored in the column `hash`.
 
-    One byte 1, eight bytes of BLAKE2b over scope, id and text, and, if there is a payload, eight bytes over that. Files
-    of earlier versions have eight bytes over text and payload.
+    One byte 1, eight bytes of BLAKE2b over scope, id and text, and, if there is a payload, eight bytes over that.
+    Files of earlier versions have eight bytes over text and payload.
     """
 
     __slots__ = ("_scope",)
@@ -137,11 +138,11 @@ class Checksum:
         return digest if payload is None else digest + hashlib.blake2b(payload, digest_size=8).digest()
 
     def damage(self, id: RowId, text: str, payload: bytes | None, stored: Any) -> tuple[str | None, bool]:
-        """Return (what is wrong or None, whether scope, id and text are right)."""
+        """Return (what is damaged, or None; whether scope, id and text are intact)."""
         if stored.__class__ is bytes:
             if self.of(id, text, payload) == stored:
                 return None, True
-            if len(stored) == 8 and content_hash(text, payload) == stored:  # of an earlier version
+            if len(stored) == 8 and content_hash(text, payload) == stored:  # written by an earlier version
                 return None, True
             if stored[:1] == b"\x01" and len(stored) in (9, 17) and self.of(id, text, None) == stored[:9]:
                 return "its metadata is not what was written", True
@@ -154,19 +155,20 @@ def row_reader(
     current: Callable[[], Any],
     path: object,
 ) -> Callable[[Sequence[Any]], StoredRow]:
-    """Return what makes a stored row of (seq, id, text, payload, vector, hash) as they are in the file.
+    """Return a function that makes a stored row from (seq, id, text, payload, vector, hash) as they are in the
+    file.
 
-    A row in the clear that cannot be read comes back with its `damage`, and `usable` False unless only its metadata is
-    damaged. A sealed one that is not authentic may be an attack: it is refused, and with it the search or listing.
+    A damaged plaintext row is returned with its `damage`, and is `usable` only if nothing but its metadata is
+    damaged. A sealed row that is not authentic may be an attack: it raises, and fails the search or listing.
 
     Args:
-        scope: whose rows they are.
-        opened: opens sealed rows (:meth:`Cipher.row_opener`); None without keys.
-        current: gives the id of the tenant's data key in the file, None if it has none.
+        scope: of the rows.
+        opened: decrypts sealed rows (:meth:`Cipher.row_opener`); None without keys.
+        current: returns the id of the tenant's data key in the file, None if it has none.
         path: of the file.
 
-    The returned function raises EncryptionError for a sealed row whose key is not available, CorruptIndexError for one
-    that is not authentic.
+    The returned function raises EncryptionError for a sealed row whose key is not available, CorruptIndexError
+    for one that is not authentic.
     """
     checksum = Checksum(scope)
     expected = checksum.of
@@ -196,7 +198,7 @@ def row_reader(
             head_is_right = is_id(id) and checksum.damage(id, text, None, stored)[1]
             return _without_payload(row, path) if head_is_right else lost(row, _OF_PLACE)
         if opened is not None:
-            authentic(row)  # refuses what is in the clear and must not be
+            authentic(row)  # raises for plaintext of an encrypted tenant
         if expected(id, text, payload) == stored:
             return StoredRow(seq, id, text, payload, vector)
         damage, usable = checksum.damage(id, text, payload, stored)
@@ -208,7 +210,8 @@ def row_reader(
 
 
 def _without_payload(row: Sequence[Any], path: object) -> StoredRow:
-    """A row whose text can be read; its metadata is replaced by what raises CorruptIndexError when it is read."""
+    """Return a row with an intact text; its metadata is replaced by a marker whose decoding raises
+    CorruptIndexError."""
     seq, id, text, _, vector, _ = row
     marker = payloads.DAMAGED + str(path).encode("utf-8", "replace")
     return StoredRow(seq, id, text, marker, vector, "its metadata is not what was written", True)
@@ -216,30 +219,30 @@ def _without_payload(row: Sequence[Any], path: object) -> StoredRow:
 
 # ---------------------------------------------------------------------- images
 
-_MARK = b"\0SJY"  # ends no image that has no mark
+_MARK = b"\0SJY"  # images without a mark never end with these bytes
 _MARK_BYTES = len(_MARK) + 12
 
 
 def marked(scope: Scope, version: int, chunks: Sequence[bytes]) -> list[bytes]:
-    """Return the chunks of an image as they are stored: each ends with its owner, version, number and the number of
-    chunks. The native checksum covers the rest."""
+    """Return the chunks of an image in stored form: each ends with a mark that identifies its scope, version,
+    number and the number of chunks. The native checksum covers the rest."""
     return [chunk + _mark(scope, version, i, len(chunks)) for i, chunk in enumerate(chunks)]
 
 
 def unmarked(
     scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
 ) -> Sequence[bytes | memoryview]:
-    """Return the chunks that :func:`marked` was given; chunks of an earlier Scrubjay have no mark.
+    """Return the chunks that :func:`marked` was given; chunks of earlier versions of Scrubjay have no mark.
 
     Raises:
-        CorruptIndexError: they are of another scope or version; the rows are to be read.
+        CorruptIndexError: they belong to another scope or version; the rows have to be read.
     """
     taken: list[bytes | memoryview] = []
     for i, chunk in enumerate(chunks):
         end = bytes(chunk[-_MARK_BYTES:])
         if end[-len(_MARK) :] == _MARK:
             if end != _mark(scope, version, i, len(chunks)):
-                raise CorruptIndexError(f"the image of {scope!r} is not its own")
+                raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
             chunk = memoryview(chunk)[:-_MARK_BYTES]
         taken.append(chunk)
     return taken

@@ -1,4 +1,4 @@
-"""The distinct values of a field, and how many documents have each."""
+"""Facets: the distinct values of a field, and how many documents have each."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import datetime
 from scrubjay import payload as payloads
 
 Value = str | int | float | bool | datetime
-"""A value that can be counted; times are those of `created_at` and `expires_at`."""
+"""A countable value; times are those of `created_at` and `expires_at`."""
 
 _NUMBER, _TEXT, _BOOLEAN, _TIME = range(4)
 
 
 class Facet:
-    """Counts of values. The number 1 and True are two values (as for filters), 1 and 1.0 one."""
+    """Counts of values. 1 and True are different values (as in filters), 1 and 1.0 are equal."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[int, Value], int] = {}
 
     def add(self, payload: bytes | None, field: str) -> None:
-        """Count the value of a document with this payload; of a list each distinct value once."""
+        """Count the value in a document's payload; a list counts each distinct value once."""
         for key in _values(payload, field):
             self._counts[key] = self._counts.get(key, 0) + 1
 
@@ -28,20 +28,21 @@ class Facet:
         """Return the most frequent values with their counts; ties by value: numbers, texts, booleans, times, each
         ascending.
 
-        A dict holds one of True and 1, and of False and 0: the more frequent, with the count of both.
+        A dict cannot hold both True and 1 (or False and 0): the more frequent one stands for both, with the sum
+        of their counts.
         """
         ranked = sorted(self._counts.items(), key=lambda entry: (-entry[1], entry[0]))
-        found: dict[Value, int] = {}
+        counts: dict[Value, int] = {}
         for (_, value), count in ranked:
-            found[value] = found.get(value, 0) + count
-        if len(found) < len(ranked):
-            ranked_again = sorted(found.items(), key=lambda entry: (-entry[1], _typed(entry[0])))
-            found = dict(ranked_again)
-        return found if limit is None else dict(list(found.items())[:limit])
+            counts[value] = counts.get(value, 0) + count
+        if len(counts) < len(ranked):
+            ranked_again = sorted(counts.items(), key=lambda entry: (-entry[1], _typed(entry[0])))
+            counts = dict(ranked_again)
+        return counts if limit is None else dict(list(counts.items())[:limit])
 
 
 def facet_of(payloads_of: Iterable[bytes | None], field: str) -> Facet:
-    """Count the values of a field of documents with these payloads.
+    """Count the values of a field in these payloads.
 
     >>> facet_of([b'{"metadata":{"tag":["b","a"]}}', b'{"metadata":{"tag":"b"}}', None], "tag").most_common(None)
     {'b': 2, 'a': 1}

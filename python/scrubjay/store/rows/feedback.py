@@ -1,4 +1,4 @@
-"""Feedback on hits, and the log of it that an index in memory keeps."""
+"""Feedback on hits, and its log in an index in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 
 MAX_NOTES = 100_000
-"""How many notes of one tenant are kept, the newest (a file may hold a few more)."""
+"""The number of notes kept per tenant, the newest first (a file may hold a few more)."""
 
 
 class Feedback(NamedTuple):
-    """One hit that was of use, or was not."""
+    """Feedback on one hit: whether it was used."""
 
     id: str | int
     used: bool
@@ -26,9 +26,9 @@ class Feedback(NamedTuple):
     at: float
     """Seconds since 1970."""
     scope: Scope
-    """Who asked."""
+    """The scope that asked."""
     document_scope: Scope
-    """Of the memory: with its id its key."""
+    """The scope of the memory, which with its id is its key."""
 
 
 class FeedbackLog:
@@ -41,7 +41,7 @@ class FeedbackLog:
         self._n_noted = 0
 
     def add(self, note: Feedback, is_there: Callable[[], bool]) -> bool:
-        """Keep a note if its memory is there; in one step with that, so that no erasure comes between."""
+        """Add a note if its memory exists, checked under the same lock so that no erasure comes between."""
         with self._lock:
             if not is_there():
                 return False
@@ -51,22 +51,23 @@ class FeedbackLog:
             return True
 
     def forget(self, is_gone: Callable[[Feedback], bool]) -> None:
-        """Drop the notes that match."""
+        """Delete the notes that match."""
         if not self._notes:
             return
         with self._lock:
             for tenant, own in list(self._notes.items()):
-                kept = [one for one in own if not is_gone(one[1])]
-                if not kept:
+                remaining = [entry for entry in own if not is_gone(entry[1])]
+                if not remaining:
                     del self._notes[tenant]
-                elif len(kept) < len(own):
-                    self._notes[tenant] = deque(kept, maxlen=MAX_NOTES)
+                elif len(remaining) < len(own):
+                    self._notes[tenant] = deque(remaining, maxlen=MAX_NOTES)
 
     def all(self) -> Sequence[Feedback]:
         """Return all notes, oldest first."""
         with self._lock:
             return [
-                note for _, note in sorted((one for own in self._notes.values() for one in own), key=_number)
+                note
+                for _, note in sorted((entry for own in self._notes.values() for entry in own), key=_number)
             ]
 
 

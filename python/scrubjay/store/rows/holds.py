@@ -1,8 +1,8 @@
-"""Legal holds, as the rows of a store know them: what is held is neither replaced nor deleted.
+"""Legal holds: held rows are neither replaced nor deleted.
 
-A layer above (memory) sets and releases them, in a table beside the documents. Every store asks that table in the
-transaction that would destroy a document, so no way of writing passes it by. The documents of the layer's own
-collection mirror its records, which the layer holds itself: there documents follow the records.
+A layer above (memory) sets and releases holds in a table beside the documents. Every store reads that table in
+the transaction that would destroy a document, so no write path bypasses it. The documents of the layer's own
+collection mirror its records, which the layer itself protects; they are not checked here.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 
 TABLE = "memory_hold"
-"""The table of holds, as the layer calls it; where there is none nothing is held."""
+"""The layer's table of holds; if it does not exist nothing is held."""
 
 OWNED = "memory"
 """The collection whose documents mirror the layer's records."""
 
 
 class Held(NamedTuple):
-    """A hold of a tenant: on which user and agent ("": on all), and why."""
+    """A hold of a tenant: the user and agent that it covers ("": all), and the reason."""
 
     user: str
     agent: str
@@ -31,25 +31,25 @@ class Held(NamedTuple):
 
 
 def is_held(holds: Iterable[Held], user: str, agent: str) -> bool:
-    """Whether any of a tenant's holds is on what belongs to this user and agent."""
-    return any(one.user in ("", user) and one.agent in ("", agent) for one in holds)
+    """Whether any of a tenant's holds covers this user and agent."""
+    return any(hold.user in ("", user) and hold.agent in ("", agent) for hold in holds)
 
 
 def check_held(holds: Iterable[Held], scope: Scope, *, within: bool = False) -> None:
-    """Refuse to destroy what is held.
+    """Raise an error if a hold forbids destroying the documents of a scope.
 
     Args:
         holds: of the scope's tenant.
-        scope: what would go.
-        within: with everything inside of it: then a hold on a part of it counts as well.
+        scope: whose documents would be destroyed.
+        within: including all scopes inside it: then a hold on a part of it counts as well.
 
     Raises:
-        HeldError: a hold is on it.
+        HeldError: a hold covers it.
     """
     _, user, agent = names_of(scope)
-    for one in holds:
+    for hold in holds:
         if all(
             held in ("", name) or (within and name == "")
-            for held, name in ((one.user, user), (one.agent, agent))
+            for held, name in ((hold.user, user), (hold.agent, agent))
         ):
-            raise HeldError(scope_of(scope.tenant, one.user, one.agent), one.reason)
+            raise HeldError(scope_of(scope.tenant, hold.user, hold.agent), hold.reason)

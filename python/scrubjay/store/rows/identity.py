@@ -1,4 +1,4 @@
-"""What an index can be made of, and what a collection may be called, as a store finds it written."""
+"""Validation of the stored identity of an index, and of collection names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypeGuard
 
 
 def is_collection_name(name: object) -> TypeGuard[str]:
-    """Whether a collection may have this name."""
+    """Whether this is a valid collection name."""
     return isinstance(name, str) and bool(name.strip()) and len(name) <= 200 and name.isprintable()
 
 
 def is_identity(name: str, value: object) -> bool:
-    """Whether a value of meta is what an index can be made of."""
+    """Whether a stored value of the identity is valid."""
     return IDENTITY[name](value)
 
 

@@ -1,6 +1,6 @@
 """Listings: the parts that need neither rows nor an engine.
 
-What a filter admits is decided by the native engine in every case, so that a listing and a search never disagree.
+Filters are always evaluated by the native engine, so that a listing and a search never disagree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from scrubjay._native import Engine, Filter, Scope
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.fusion import Query
-from scrubjay.store.rows.stored import StoredRow
+from scrubjay.store.rows.values import StoredRow
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ _FIRST_SLICE, _LARGEST_SLICE = 64, 4096
 
 
 class Listing(NamedTuple):
-    """The arguments of a listing, checked; `stop` None is the end."""
+    """The checked arguments of a listing; `stop` None: no limit."""
 
     scope: Scope
     exact: bool
@@ -35,7 +35,7 @@ class Listing(NamedTuple):
     start: int = 0
     stop: int | None = None
     more: tuple[Scope, ...] = ()
-    """Other exact scopes of the same tenant, listed with `scope` where that is exact."""
+    """Other exact scopes of the same tenant, listed along with `scope` if that is exact."""
 
     @property
     def scopes(self) -> list[Scope]:
@@ -52,10 +52,10 @@ def listing_of(
     offset: Any = 0,
     order: Any = "newest",
 ) -> Listing:
-    """Check the arguments of a listing; those of :meth:`scrubjay.Index.list`.
+    """Check the arguments of a listing, which are those of :meth:`scrubjay.Index.list`.
 
     Raises:
-        TypeError, ValueError: the message names the argument, what was expected and what was given.
+        TypeError, ValueError: an argument is invalid; the message names it, the expected and the given value.
     """
     if not isinstance(scope, Scope):
         raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
@@ -75,7 +75,7 @@ def listing_of(
 def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
     """Return the positions of the payloads that the filter admits, ascending.
 
-    The engine keeps its columns by partition; here they are made for these payloads alone, which takes about a
+    The engine keeps its columns by partition; here they are built for these payloads alone, which takes about a
     microsecond each and needs neither texts nor vectors.
 
     >>> admitted(Filter({"n": {"$gt": 1}}), [b'{"metadata":{"n":1}}', None, b'{"metadata":{"n":2}}'])
@@ -86,12 +86,12 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
         return []
     engine = Engine(background=False)
     engine.upsert_many(range(n), ["x"] * n, scope=_SOMEBODY, payloads=payloads)
-    found = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
-    return sorted(int(position) for position in found.ids)
+    result = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
+    return sorted(int(position) for position in result.ids)
 
 
 def slices(items: Iterable[T], first: int = _FIRST_SLICE) -> Iterator[list[T]]:
-    """Cut into lists of growing length, the first one of `first` items, for a reader that may stop early.
+    """Cut items into lists of growing length, the first one of `first` items, for a reader that may stop early.
 
     >>> [len(part) for part in slices(range(1000))]
     [64, 256, 680]
@@ -104,8 +104,8 @@ def slices(items: Iterable[T], first: int = _FIRST_SLICE) -> Iterator[list[T]]:
 
 
 def share_of(first: int, n_scopes: int) -> int:
-    """Return how many rows of each scope are fetched for the first `first` of all: enough where they are written in
-    turn, and the bound of what is fetched for nothing.
+    """Return how many rows of each scope to fetch for the first `first` of all scopes together: enough if the
+    scopes were written to in turn, and a bound on unneeded rows.
 
     >>> share_of(100, 1), share_of(100, 60), share_of(1, 1000)
     (100, 4, 2)
@@ -116,7 +116,7 @@ def share_of(first: int, n_scopes: int) -> int:
 def undamaged(
     rows: Iterable[tuple[StoredRow, Scope]], damaged: list[str]
 ) -> Iterator[tuple[StoredRow, Scope]]:
-    """Yield the rows that are what was written, and note what is wrong with the others."""
+    """Yield the undamaged rows, and append a message to `damaged` for each other one."""
     for row, scope in rows:
         if row.damage is None:
             yield row, scope
@@ -125,7 +125,7 @@ def undamaged(
 
 
 def warn_of(damaged: Sequence[str], path: object) -> None:
-    """Warn that something was left out because it is damaged."""
+    """Warn that damaged documents were omitted."""
     if damaged:
         more = f" and {len(damaged) - _MAX_NAMED:,} more" if len(damaged) > _MAX_NAMED else ""
         message = (
@@ -136,7 +136,7 @@ def warn_of(damaged: Sequence[str], path: object) -> None:
 
 
 def checked_count(value: Any, name: str, *, at_least: int = 0) -> int:
-    """Return a count, or raise TypeError or ValueError."""
+    """Return a valid count, or raise TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
     if value < at_least:

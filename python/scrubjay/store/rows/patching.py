@@ -1,4 +1,4 @@
-"""A change to a document whose text stays: which of its metadata, times and vector become what."""
+"""A change to a document that leaves its text: new metadata, times, vector or context."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Keep(enum.Enum):
 
 
 KEEP = Keep.KEEP
-"""In place of a value: what is there stays."""
+"""In place of a value: keep the stored one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """A checked change. None in `metadata` removes its key; None for a time or the vector takes it away."""
+    """A checked change. None in `metadata` removes its key; None as a time, vector or context removes it."""
 
     metadata: Mapping[str, Any]
     created_at: datetime | Keep | None
@@ -36,7 +36,7 @@ class Patch:
     vector: DocumentVector | Keep | None = KEEP
     context: str | Keep | None = KEEP
     pending: bool = False
-    """Whether the text is to be embedded anew; what vector there is stays until then."""
+    """Whether the text must be embedded again; the stored vector remains until then."""
 
     @staticmethod
     def of(
@@ -47,7 +47,7 @@ class Patch:
         """Check the parts of a change.
 
         Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            TypeError, ValueError: an argument is invalid; the message names it, the expected and the given value.
         """
         return Patch(
             {} if metadata is None else payloads.checked_metadata(metadata),
@@ -56,27 +56,27 @@ class Patch:
         )
 
     def with_vector(self, vector: DocumentVector | None) -> Patch:
-        """Return the change that gives the document this vector, or takes its vector away."""
+        """Return the change with this vector; None removes the document's vector."""
         return replace(self, vector=vector)
 
     def with_context(self, context: str | None) -> Patch:
-        """Return the change that gives the document this context, or takes its context away."""
+        """Return the change with this context; None removes the document's context."""
         return replace(self, context=context)
 
     def to_embed(self) -> Patch:
-        """Return the change that makes the document pending."""
+        """Return the change that also marks the document as pending."""
         return replace(self, pending=True)
 
     @property
     def expiry(self) -> int | None:
-        """When the document expires from now on, in microseconds; None if the change does not say."""
+        """The new expiry in microseconds; None if the change does not set one."""
         return payloads.microseconds(self.expires_at) if isinstance(self.expires_at, datetime) else None
 
     def applied(self, payload: bytes | None) -> bytes | None:
-        """Return what the payload of a document becomes.
+        """Return the changed payload of a document.
 
         Raises:
-            CorruptIndexError: it is not what was written.
+            CorruptIndexError: the payload is damaged.
 
         >>> Patch.of({"b": 2, "a": None}, KEEP, 0).applied(b'{"metadata":{"a":1}}')
         b'{"metadata":{"b":2},"expires_at":"1970-01-01T00:00:00+00:00"}'
@@ -94,10 +94,10 @@ class Patch:
         if not isinstance(self.context, Keep):
             changed["context"] = self.context
         if not isinstance(self.vector, Keep):
-            changed["pending"] = None  # the vector is what the caller says
+            changed["pending"] = None  # the vector is decided by the caller
         elif self.pending:
             changed["pending"] = True
         if not changed["metadata"] and "metadata" not in fields:
             del changed["metadata"]
-        kept = {name: value for name, value in {**fields, **changed}.items() if value is not None}
-        return payloads.encode_fields(kept)
+        merged = {name: value for name, value in {**fields, **changed}.items() if value is not None}
+        return payloads.encode_fields(merged)

@@ -1,8 +1,9 @@
-"""Pseudonyms for names of tenants, users and agents that are erased.
+"""Pseudonyms that replace the names of erased tenants, users and agents.
 
-A scope's row outlives its documents, so that versions never go back and every process learns of an erasure; deletion
-events say whose documents went. Where the names are to go as well, a random word takes their place, drawn for one
-erasure and stored nowhere: it shows that these rows were of one scope, and no dictionary of names leads back to it.
+A scope's row outlives its documents, so that versions never decrease and every process learns of an erasure, and
+deletion events name the scope. If the names must be erased as well, a random word replaces them. It is drawn for
+one erasure and stored nowhere else: it shows that these rows belonged to one scope, and no dictionary of names
+can reverse it.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import secrets
 from scrubjay._native import Scope
 
 ERASED = "erased-"
-"""What every pseudonym begins with."""
+"""The prefix of every pseudonym."""
 
 
 class Pseudonyms:
-    """The words that replace the names of one erasure.
+    """The pseudonyms of the names of one erasure.
 
     >>> words = Pseudonyms(Scope("acme", user="jane"))
     >>> words.of("acme", "jane", "bot")[::2]
@@ -30,9 +31,9 @@ class Pseudonyms:
         self._words: dict[tuple[str, str], str] = {}
 
     def of(self, tenant: str, user: str, agent: str) -> tuple[str, str, str]:
-        """Return what a scope within the erased one is called from now on; '' stays ''.
+        """Return the new names of a scope within the erased one; '' stays ''.
 
-        Of a user's (or an agent's) scopes that name is replaced, of a tenant's all are.
+        In a user's (or an agent's) scopes only that name is replaced, in a tenant's scopes all names are.
         """
         scope = self._scope
         whole = scope.user is None and scope.agent is None
@@ -43,7 +44,7 @@ class Pseudonyms:
         )
 
     def word(self, role: str, name: str) -> str:
-        """Return the word for one name."""
+        """Return the pseudonym of a name."""
         if not name:
             return name
         return self._words.setdefault((role, name), ERASED + secrets.token_hex(8))

@@ -1,4 +1,4 @@
-"""Reports of what is done to all scopes: a check, a freezing."""
+"""Reports of operations on all scopes: a check, a freeze."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _MAX_PROBLEMS = 100
 
 @dataclass
 class CheckReport:
-    """What was looked at, and what was wrong (at most 100 sentences; empty: nothing).
+    """What was checked, and the problems found (at most 100 messages; empty: none).
 
-    `sealed` counts partitions whose tenant's key was not available: of their rows only the hashes are checked.
+    `sealed` counts partitions whose tenant's key was not available: only the hashes of their rows are checked.
     """
 
     documents: int = 0
@@ -23,17 +23,17 @@ class CheckReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was wrong."""
+        """Whether no problem was found."""
         return not self.problems
 
     def add(self, problem: str) -> None:
-        """Add what is wrong."""
+        """Add a problem."""
         if len(self.problems) < _MAX_PROBLEMS:
             self.problems.append(problem)
 
 
 class FreezeReport(NamedTuple):
-    """What went into the cold tier: how many scopes with how many documents, and the length of their objects."""
+    """What was moved to the cold tier: the number of scopes and documents, and the size of their objects."""
 
     scopes: int
     documents: int

@@ -1,7 +1,7 @@
 """Pages of documents in a stable order: positions and cursors.
 
-A page begins behind the last document of the one before (keyset pagination), found by what that document is ordered by
-and by the number of its last write. So what nobody writes to meanwhile is neither left out nor listed twice.
+Pages use keyset pagination: a page begins after the last document of the previous one, identified by its sort key
+and the number of its last write. So documents that are not written to meanwhile are neither skipped nor repeated.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ T = TypeVar("T")
 
 _FORMAT = 1
 _MAX_CURSOR = 8192
-_MAX_TEXT = 256  # characters of a text that decide an order: a cursor holds them
+_MAX_TEXT = 256  # characters of a text used as sort key, since a cursor contains them
 _CHECK_BYTES = 8
 _NUMBER, _TEXT, _BOOLEAN = range(3)
 _TYPES: tuple[Any, ...] = ((int, float), str, bool)
-_LARGEST = 10**308  # larger integers are ordered as this one
+_LARGEST = 10**308  # larger integers compare as equal to this one
 
 UNKNOWN = -1
-"""In the place of a version that only a walk through the rows can tell."""
+"""In place of a version: the rows have to be walked to find it."""
 
 
 class Scroll(NamedTuple):
-    """A page that was asked for, after its arguments were checked."""
+    """The checked arguments of a scroll."""
 
     scope: Scope
     exact: bool
@@ -46,7 +46,7 @@ class Scroll(NamedTuple):
     limit: int
     vectors: bool
     more: tuple[Scope, ...] = ()
-    """Other exact scopes of the same tenant, listed with `scope` where that is exact; by engines over a file only."""
+    """Other exact scopes of the same tenant, listed along with `scope` if that is exact; only by durable engines."""
 
     @property
     def scopes(self) -> list[Scope]:
@@ -60,9 +60,10 @@ class Scroll(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The last document of a page: what it is ordered by (None in the order of writing), and its version."""
+    """The last document of a page: its sort key (None in the order of writing or if it has no value), and its
+    version."""
 
-    key: tuple[int, Any] | None  # its type and value; () where it has none
+    key: tuple[int, Any] | None  # type and value
     version: int
 
 
@@ -79,7 +80,7 @@ def scroll_of(
     """Check the arguments of a scroll.
 
     Raises:
-        TypeError, ValueError: the message names the argument, what was expected and what was given.
+        TypeError, ValueError: an argument is invalid; the message names it, the expected and the given value.
     """
     if not isinstance(scope, Scope):
         raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
@@ -103,7 +104,7 @@ def scroll_of(
 
 @total_ordering
 class _Reversed:
-    """A value that stands before what is less."""
+    """A value with reversed order."""
 
     __slots__ = ("value",)
 
@@ -118,7 +119,7 @@ class _Reversed:
 
 
 def sort_key(payload: bytes | None, field: str) -> tuple[int, Any] | None:
-    """Return the type and value by which a document with this payload is ordered; None if it has no such value.
+    """Return the sort key (type, value) of a document with this payload; None if the field has no sortable value.
 
     >>> sort_key(b'{"metadata":{"n":2,"tags":["a"]}}', "n"), sort_key(b'{"metadata":{"tags":["a"]}}', "tags")
     ((0, 2), None)
@@ -140,10 +141,10 @@ def sort_key(payload: bytes | None, field: str) -> tuple[int, Any] | None:
 def first_of(
     documents: Iterable[tuple[bytes | None, int, T]], scroll: Scroll, after: Position | None
 ) -> list[tuple[Position, T]]:
-    """Return the first `limit` + 1 documents (payload, version, whatever) behind a position, in order.
+    """Return the first `limit` + 1 documents (payload, version, item) after a position, in order.
 
-    Values first, ascending or descending, then the documents without one; ties by version. Holds no more than it
-    returns.
+    Documents with a value come first, ascending or descending, then those without; ties by version. Holds no more
+    than it returns in memory.
     """
 
     field = scroll.order_by or ""
@@ -155,12 +156,12 @@ def first_of(
         )
     )
     behind = places if after is None else (one for one in places if one[0] > _place(after, scroll))
-    found = heapq.nsmallest(scroll.limit + 1, behind, key=lambda one: one[0])
-    return [(position, document) for _, position, document in found]
+    first = heapq.nsmallest(scroll.limit + 1, behind, key=lambda place: place[0])
+    return [(position, document) for _, position, document in first]
 
 
 def sorted_keys(documents: Iterable[tuple[bytes | None, int, T]], scroll: Scroll) -> list[T]:
-    """Return what stands for each of the documents (payload, version, whatever) in the order of a scroll."""
+    """Return the items of documents (payload, version, item) in the order of a scroll."""
     field = scroll.order_by or ""
     places = [
         (_place(Position(sort_key(payload, field), version), scroll), key)
@@ -180,12 +181,12 @@ def _place(position: Position, scroll: Scroll) -> tuple[Any, ...]:
 
 
 def write_cursor(scroll: Scroll, position: Position, place: str | None) -> Cursor:
-    """Return the cursor of the page that begins behind a position.
+    """Return the cursor of the page that begins after a position.
 
     Args:
         scroll: the page that ends there.
         position: of its last document.
-        place: which index this is; None if it has no name yet.
+        place: the name of the index; None if it has none yet.
     """
     key = None if position.key is None else list(position.key)
     fields = [_FORMAT, _name(place), _digest(_order_of(scroll)), key, position.version]
@@ -194,7 +195,7 @@ def write_cursor(scroll: Scroll, position: Position, place: str | None) -> Curso
 
 
 def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
-    """Return the position that a cursor names.
+    """Return the position that a cursor encodes.
 
     Raises:
         TypeError: it is not a str.
@@ -207,10 +208,10 @@ def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
             raise ValueError("it is too long")
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         if base64.urlsafe_b64encode(data).rstrip(b"=") != cursor.encode("ascii"):
-            raise ValueError("it is no cursor")
+            raise ValueError("it is not a cursor")
         body, check = data[:-_CHECK_BYTES], data[-_CHECK_BYTES:]
         if check != _check(body):
-            raise ValueError("its check sum differs")
+            raise ValueError("its checksum differs")
         form, own_place, order, key, version = json.loads(body)
         if form != _FORMAT:
             raise ValueError("it is of another version of Scrubjay")
@@ -221,10 +222,10 @@ def read_cursor(cursor: Any, scroll: Scroll, place: str | None) -> Position:
         raise CursorError(f"cursor: expected the cursor of a page, got a damaged one: {error}") from None
     if order != _digest(_order_of(scroll)):
         raise CursorError(
-            "cursor: expected one of a scroll with this scope, exact, order_by and descending, got that of another"
+            "cursor: expected one of a scroll with this scope, exact, order_by and descending, got one of another"
         )
     if own_place and place is not None and own_place != _name(place):
-        raise CursorError("cursor: expected one of this index, got that of another")
+        raise CursorError("cursor: expected one of this index, got one of another")
     return position
 
 

@@ -1,6 +1,5 @@
-"""Sealed byte strings, as far as one can tell them from clear ones without a key
-(:mod:`scrubjay.store.keys.encryption`).
-"""
+"""The format of sealed byte strings, as far as it is readable without a key
+(:mod:`scrubjay.store.keys.encryption`)."""
 
 from __future__ import annotations
 
@@ -11,22 +10,22 @@ OVERHEAD_BYTES = HEAD_BYTES + NONCE_BYTES + _TAG_BYTES
 
 
 def is_sealed(data: bytes | memoryview) -> bool:
-    """Whether bytes are sealed, with whatever key."""
+    """Whether bytes are sealed, with any key."""
     return isinstance(data, (bytes, memoryview)) and bytes(data[:2]) == SEALED
 
 
 def escaped(data: bytes) -> bytes:
-    """Return clear bytes as they are stored beside sealed ones."""
+    """Return plain bytes in stored form, which cannot be mistaken for sealed ones."""
     return _ESCAPED + data if data[:1] == b"\xff" else data
 
 
 def unescaped(data: bytes) -> bytes:
-    """Return what :func:`escaped` was given."""
+    """Return the argument of :func:`escaped`."""
     return data[2:] if data[:2] == _ESCAPED else data
 
 
 def frame(*names: str) -> bytes:
-    """Return names as bytes that no other names give.
+    """Encode a sequence of names injectively.
 
     >>> frame("ab", "c") == frame("a", "bc")
     False

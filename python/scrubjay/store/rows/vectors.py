@@ -1,12 +1,12 @@
-"""Vectors as bytes of a row, and the hash of a row.
+"""The encoding of vectors in rows, and the hash of a row.
 
-"f32": little-endian float32. "f16": an int16 exponent e, then float16 elements x; the vector is x * 2**e, with the
-greatest |x| in [0.5, 1], as the native engine stores it. The engine is given exactly what the bytes encode, so that a
-partition that was rebuilt from rows equals one that was written to, bit for bit.
+"f32": little-endian float32. "f16": an int16 exponent e, then float16 elements x; the vector is x * 2**e, with
+the greatest |x| in [0.5, 1], as the native engine stores it. The engine is given exactly what the bytes encode,
+so a partition rebuilt from rows equals the one that was written to, bit for bit.
 
-A document may have several vectors, one for each passage of its text (:class:`scrubjay.PassageVectors`). They are one
-value of a row: a mark that begins no single vector, how many they are (uint32), where each passage is (two uint32: its
-first character and the one after its last), and the vectors one behind the other.
+A document may have several vectors, one per passage of its text (:class:`scrubjay.PassageVectors`). They are one
+value of a row: a marker that no single vector begins with, their number (uint32), the position of each passage
+(two uint32: its first character and the one after its last), and the concatenated vectors.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scrubjay.passage_vectors import DocumentVector, PassageVectors
 
 _HEAD_BYTES = 2
 Floats = NDArray[np.float32]
-_PASSAGES = b"SJ\xc0\x7f"  # as float32 no number, as an exponent greater than any
+_PASSAGES = b"SJ\xc0\x7f"  # NaN as float32, and an exponent out of range
 _PASSAGES_HEAD_BYTES, _SPAN_BYTES = 8, 8
 
 
 def n_bytes(dim: int, dtype: str) -> int:
-    """Return how many bytes one vector takes.
+    """Return the size of one encoded vector.
 
     >>> n_bytes(256, "f16"), n_bytes(256, "f32")
     (514, 1024)
@@ -37,7 +37,7 @@ def n_bytes(dim: int, dtype: str) -> int:
 
 
 def dim_of(data: bytes, dtype: str) -> int:
-    """Return the dimension of what :func:`encode` made.
+    """Return the dimension of encoded vectors.
 
     >>> rows = PassageVectors(np.ones((3, 5), np.float32), np.zeros((3, 2), np.uint32))
     >>> [dim_of(encode(one, dtype), dtype) for one in (rows, rows.rows[0]) for dtype in ("f16", "f32")]
@@ -51,23 +51,24 @@ def dim_of(data: bytes, dtype: str) -> int:
 
 
 def fits(size: int, dim: int, dtype: str) -> bool:
-    """Whether what :func:`encode` made of vectors of this dimension may take so many bytes.
+    """Whether :func:`encode` may return this many bytes for vectors of this dimension.
 
     >>> fits(514, 256, "f16"), fits(515, 256, "f16"), fits(8 + 3 * (8 + 514), 256, "f16")
     (True, False, True)
     """
-    one = n_bytes(dim, dtype)
-    n, rest = divmod(size - _PASSAGES_HEAD_BYTES, _SPAN_BYTES + one)
-    return size == one or (n > 0 and rest == 0)
+    vector_bytes = n_bytes(dim, dtype)
+    n, rest = divmod(size - _PASSAGES_HEAD_BYTES, _SPAN_BYTES + vector_bytes)
+    return size == vector_bytes or (n > 0 and rest == 0)
 
 
 def has_passages(data: bytes) -> bool:
-    """Whether bytes of a row are the vectors of passages."""
+    """Whether the bytes are vectors of passages."""
     return data[:4] == _PASSAGES
 
 
 def encode(vector: Any, dtype: str) -> bytes:
-    """Encode what a document has: (dim,) finite numbers, or :class:`PassageVectors` (any pair of such arrays)."""
+    """Encode a document's vector of shape (dim,), or its :class:`PassageVectors` (any pair of such arrays);
+    numbers must be finite."""
     if not isinstance(vector, tuple) or np.ndim(vector[0]) != 2:
         return encode_many(np.asarray(vector, dtype=np.float32)[np.newaxis], dtype)[0]
     rows = np.asarray(vector[0], dtype=np.float32)
@@ -85,7 +86,7 @@ def encode_many(matrix: Floats, dtype: str) -> list[bytes]:
         return []
     if dtype == "f32":
         return [row.tobytes() for row in np.ascontiguousarray(matrix, dtype="<f4")]
-    if len(matrix) == 1:  # as below, without arrays of one number: a third of the time
+    if len(matrix) == 1:  # as below, without one-element arrays, in a third of the time
         _, exponent = math.frexp(float(np.abs(matrix).max()))
         exponent = min(max(exponent, -148), 127)
         row = np.ldexp(matrix[0], -exponent).astype("<f2")
@@ -113,10 +114,10 @@ def decode_many(data: Sequence[bytes], dtype: str) -> Floats:
 
 
 def decode(data: bytes, dtype: str) -> DocumentVector:
-    """Decode what :func:`encode` made.
+    """Decode the result of :func:`encode`.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the bytes are invalid.
 
     >>> several = PassageVectors(np.float32([[1, 2], [3, 4]]), np.uint32([[0, 5], [4, 9]]))
     >>> [part.tolist() for part in decode(encode(several, "f16"), "f16")]
@@ -139,9 +140,9 @@ def decode(data: bytes, dtype: str) -> DocumentVector:
 
 
 def content_hash(text: str | bytes, payload: bytes | None) -> bytes:
-    """Return 8 bytes that change with the text or the payload; what `check` holds a row to.
+    """Return 8 bytes that change with the text or the payload; `check` compares them with a row.
 
-    Of a sealed row they are those of the sealed bytes: they tell nothing of the text, and need no key.
+    For a sealed row the hash is that of the sealed bytes: it reveals nothing of the text, and needs no key.
     """
     digest = hashlib.blake2b(text.encode() if isinstance(text, str) else text, digest_size=8)
     if payload is not None:

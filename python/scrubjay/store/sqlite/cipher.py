@@ -1,18 +1,18 @@
-"""A store's cipher: seals what it writes and opens what it reads.
+"""The cipher of a store in a file: it seals what the store writes and opens what it reads.
 
-Every store has a cipher; without a key provider it seals nothing, and refuses sealed values. Other tables of the same
-file use it like this (a *place* names the table, row and column; sealed bytes open nowhere else)::
+Every store has a cipher; without a key provider it seals nothing, and rejects sealed values. Other tables of the
+same file use it as follows (a *place* names the table, row and column; sealed bytes cannot be opened elsewhere)::
 
     with store.writing("remembering") as transaction:
-        data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # as it is, if acme is in the clear
+        data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # unchanged if not encrypted
         key = store.cipher.digest("acme", text.encode())  # for a UNIQUE column: equal texts, equal bytes
         transaction.connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", ("acme", id, data, key))
     text = store.cipher.open("acme", f"fact.content {id}", data).decode()
 
-A table that keeps such bytes has a column `tenant`: by that one sees that a data key is still needed, when the tenant's
-memories are erased; what is sealed of it stands in the file (:mod:`scrubjay.store.sqlite.registry`), so that a tenant
-who gets a key is sealed there, too. Bytes go in and come out, in the clear as well; None stays None.
-:meth:`Cipher.readable` says whether a tenant is as if erased.
+A table with sealed bytes has a column `tenant`, which shows whether a data key is still needed after the tenant's
+memories are erased. The file records which columns are sealed (:mod:`scrubjay.store.sqlite.registry`), so that
+they are sealed when a tenant gets a key. Arguments and results are bytes, for plaintext as well; None stays None.
+:meth:`Cipher.readable` returns False if a tenant counts as erased.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ from scrubjay.store.sqlite.user_keys import FileUserKeys, add_key, bury, has_con
 
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
-    """Return the data key of a tenant as it is in the file; None if the tenant is in the clear."""
+    """Return the data key of a tenant from the file; None if the tenant is not encrypted."""
     try:
         if not schema.has_data_keys(connection):
             return None
-        found = connection.execute(
+        row = connection.execute(
             "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
         ).fetchone()
     except sqlite3.DatabaseError as error:
         if "locked" in str(error) or "busy" in str(error):
             raise
         raise CorruptIndexError(f"the file's data keys cannot be read: {error}") from None
-    if found is None:
+    if row is None:
         return None
-    if [type(value) for value in found] != [bytes, int, bytes, bytes] or not 0 <= found[1] <= WHOLE | COUNTED:
+    if [type(value) for value in row] != [bytes, int, bytes, bytes] or not 0 <= row[1] <= WHOLE | COUNTED:
         raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
-    return DataKey(*found)
+    return DataKey(*row)
 
 
 class Cipher(Opening):
-    """What a store seals and opens with. Sealing belongs into a transaction of the store, opening is for any thread.
+    """Encryption and decryption for a store. Sealing requires a transaction of the store; opening is thread-safe.
 
     Args:
-        ring: the provider's keys; None: without a provider.
-        reader: gives the asking thread's connection.
+        ring: the provider's keys; None: no provider.
+        reader: returns the calling thread's connection.
     """
 
     def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
@@ -78,18 +78,19 @@ class Cipher(Opening):
             FileUserKeys(self._connection_here),
         )
         self._reader = reader
-        self._connection: sqlite3.Connection | None = None  # of the transaction
+        self._connection: sqlite3.Connection | None = None  # of the current transaction
         self._thread = 0
-        self._current: dict[str, Box | None] = {}  # what this transaction seals with
-        self._of_users: dict[tuple[str, str], Box] = {}  # and what a user has
-        self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
+        self._current: dict[str, Box | None] = {}  # data keys that this transaction seals with
+        self._of_users: dict[tuple[str, str], Box] = {}  # keys of users that this transaction seals with
+        # whether the file has data keys; None: not read in this transaction
+        self._sealing: bool | None = None
         self._encrypting: str | None = None  # the tenant whose plain rows this transaction accepts
         self.digests = Digests(self)
 
     # ------------------------------------------------------------------ within a transaction
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """A transaction begins: what is known of the file's keys is as of now."""
+        """Begin a transaction, discarding what was known of the file's keys."""
         self._connection, self._thread = connection, threading.get_ident()
         self._sealing = None
         self._current.clear()
@@ -98,13 +99,13 @@ class Cipher(Opening):
             self.digests.begin(connection)
 
     def end(self, *, committed: bool = True) -> None:
-        """The transaction has ended."""
+        """End the transaction."""
         self._connection = None
         self._encrypting = None
         self.digests.end(committed=committed)
 
     def accept_plain_rows(self, tenant: str) -> None:
-        """Let this transaction give a data key to a tenant that has plain rows: it is being encrypted."""
+        """Let this transaction create a data key for a tenant that has plain rows, because it is being encrypted."""
         self._encrypting = tenant
 
     def _has_data_keys(self, connection: sqlite3.Connection) -> bool:
@@ -119,18 +120,19 @@ class Cipher(Opening):
         return connection is not None and data_key(connection, tenant) is not None
 
     def counting(self, tenant: str) -> Box | None:
-        """Return what the digests of a tenant are made with in this transaction; None: it is in the clear.
+        """Return the key of a tenant's digests in this transaction; None: it is not encrypted.
 
         Raises:
-            EncryptionError: the key is not available (KeyErasedError: ever again).
+            EncryptionError: the key is not available (KeyErasedError: it was destroyed).
         """
         return self.current(tenant, make=False)
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return bytes of a tenant, or of one of its users, as they are to be kept, within a transaction of the store.
+        """Return bytes of a tenant, or of one of its users, in stored form; within a transaction of the store.
 
         Raises:
-            EncryptionError: the tenant's key is not available (KeyErasedError: ever again). Nothing may be written.
+            EncryptionError: the tenant's key is not available (KeyErasedError: it was destroyed). Nothing may be
+                written.
         """
         if data is None:
             return None
@@ -138,7 +140,7 @@ class Cipher(Opening):
         return escaped(data) if box is None else box.seal(around_cell(tenant, place), data)
 
     def seal_text(self, tenant: str, place: str, data: bytes, *, user: str = "") -> bytes:
-        """Return the bytes of a text as :meth:`seal` does: a column of a file holds either."""
+        """Seal the bytes of a text, which is never None, as :meth:`seal` does."""
         sealed = self.seal(tenant, place, data, user=user)
         assert sealed is not None
         return sealed
@@ -152,13 +154,13 @@ class Cipher(Opening):
         return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
 
     def current(self, tenant: str, *, make: bool = True) -> Box | None:
-        """Return what this transaction seals a tenant's bytes with; None: the tenant is in the clear.
+        """Return the data key of a tenant in this transaction; None: the tenant is not encrypted.
 
         With `make`, a tenant for which the provider has a key gets its data key now.
         """
         if tenant in self._current:
             return self._current[tenant]
-        if not tenant:  # a row of no tenant
+        if not tenant:  # a row without a tenant
             return None
         if not self._in_transaction():
             raise RuntimeError("sealing needs a transaction of this store, see SqliteStore.writing")
@@ -187,13 +189,13 @@ class Cipher(Opening):
         return box
 
     def sealing(self, tenant: str, user: str | None, *, make: bool = True) -> Box | None:
-        """Return what this transaction seals with what one user of a tenant has ('', None: none of them); None: it is
-        in the clear.
+        """Return the key that seals the data of a tenant's user in this transaction ('', None: data of no user);
+        None: it is not encrypted.
 
-        With `make`, a user who has no key gets one, if there is a key store.
+        With `make`, a user without a key gets one, if there is a key store.
 
         Raises:
-            EncryptionError: a key is not available (KeyErasedError: ever again).
+            EncryptionError: a key is not available (KeyErasedError: it was destroyed).
         """
         box = self.current(tenant, make=make)
         if box is None or not user:
@@ -209,11 +211,11 @@ class Cipher(Opening):
         return own
 
     def undone(self) -> None:
-        """A part of the transaction was undone: keys of users that were made in it are not in the file."""
+        """Forget the keys of users that were created in a rolled-back part of the transaction."""
         self._of_users.clear()
 
     def row_box(self, table: str, scope: Scope) -> RowBox | None:
-        """Return what seals the rows of a scope in this transaction; None: they are in the clear."""
+        """Return the sealer of the rows of a scope in this transaction; None: they are not encrypted."""
         box = self.sealing(scope.tenant, scope.user)
         return None if box is None else RowBox(box, table, scope)
 
@@ -222,21 +224,22 @@ class Cipher(Opening):
         if self.user_keys.of(tenant, user) is None or has_content(connection, tenant, user):
             return []
         name: bytes | None = None
-        with suppress(EncryptionError):  # the tenant's key is away: then nothing leads back to the name
+        # the tenant's key is unavailable: the row cannot lead back to the name
+        with suppress(EncryptionError):
             box = self.current(tenant, make=False)
             name = None if box is None else whose(box, tenant, user)
         self._of_users.pop((tenant, user), None)
         return bury(connection, tenant, user, name)
 
     def release_users(self, connection: sqlite3.Connection, tenant: str) -> list[bytes]:
-        """Mark the keys of all users of a tenant of whom nothing is left as dead; return their ids."""
+        """Mark the keys of all users of a tenant as dead, once nothing of the tenant is left; return their ids."""
         for names in [names for names in self._of_users if names[0] == tenant]:
             del self._of_users[names]
         return bury(connection, tenant, None, None)
 
     def release(self, connection: sqlite3.Connection, tenant: str) -> bool:
-        """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one. False: something
-        is."""
+        """Delete a tenant's data key if nothing is left that needs it, so that the next one is new. False:
+        something is left."""
         stored = data_key(connection, tenant)
         if _has_documents(connection, tenant) or (
             stored is not None and _is_sealed_elsewhere(connection, tenant)
@@ -249,7 +252,8 @@ class Cipher(Opening):
         return True
 
     def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
-        """Draw a tenant's data key. Tables beside the collections are sealed at once; documents must be encrypted."""
+        """Create a tenant's data key. Tables outside of the collections are sealed at once; documents must be
+        encrypted."""
         schema.create_data_keys(connection)
         self._sealing = True
         plain = has_plain_rows(connection, tenant)
@@ -267,7 +271,7 @@ class Cipher(Opening):
     def _adopt(
         self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master, stored: DataKey
     ) -> Box:
-        """Let a tenant that an older version encrypted have digests from now on."""
+        """Add digests to a tenant that an older version encrypted."""
         if self.ring is not None and self.ring.mode == "strict" and self._encrypting != tenant:
             raise uncounted_error(tenant)
         plain = has_plain_rows(connection, tenant)
@@ -292,7 +296,7 @@ class Cipher(Opening):
         return self._connection is connection and self._in_transaction()
 
     def _connection_here(self) -> sqlite3.Connection:
-        """Return the connection by which this thread sees what it wrote."""
+        """Return the connection on which this thread sees its own writes."""
         connection = self._connection
         return connection if connection is not None and self._in_transaction() else self._reader()
 
@@ -302,12 +306,12 @@ class Cipher(Opening):
     # ------------------------------------------------------------------ rows and images
 
     def table_problems(self, tenant: str) -> list[str]:
-        """Return what is wrong with a tenant's rows in the tables beside the collections."""
+        """Return the problems with a tenant's rows in the tables outside of the collections."""
         box = self.box(tenant, None)
         return [] if box is None or not box.counted else table_problems(self._reader(), box, tenant)
 
     def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
-        """Seal chunk images, if their tenant is encrypted; within a transaction."""
+        """Seal the chunks of an image, if their tenant is encrypted; within a transaction."""
         box = self.sealing(scope.tenant, scope.user, make=False)
         if box is None:
             return chunks
@@ -325,7 +329,7 @@ def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is plain, or None."""
+    """Return the name of a table that holds plaintext of a tenant, or None."""
     for t in schema.all_tables(connection):
         if connection.execute(
             f"SELECT 1 FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "
@@ -337,7 +341,7 @@ def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
 
 
 def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Whether any other table has something sealed of a tenant; any table of the file counts, known here or not."""
+    """Whether any other table holds sealed values of a tenant, including tables that this version does not know."""
     tables = connection.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest', 'user_key')"
     )
@@ -351,10 +355,10 @@ def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
         sealed = " OR ".join(
             f"hex(substr({_quoted(name)}, 1, 2)) = '{SEALED.hex().upper()}'" for name in columns
         )
-        found = connection.execute(
+        cursor = connection.execute(
             f"SELECT 1 FROM {_quoted(table)} WHERE tenant = ? AND ({sealed}) LIMIT 1", (tenant,)
         )
-        if found.fetchone() is not None:
+        if cursor.fetchone() is not None:
             return True
     return False
 

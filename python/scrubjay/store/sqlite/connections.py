@@ -1,4 +1,4 @@
-"""Connections to the file, and the meaning of SQLite's errors."""
+"""Connections to the file, and the translation of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.rows.decoding import text_of
 from scrubjay.whole_files import log_of, make_private
 
-if TYPE_CHECKING:  # which is made with a store's connections
+if TYPE_CHECKING:  # which imports this module
     from scrubjay.store.sqlite.cipher import Cipher
 
 
-# Pages of the log (32 MB) at which a commit brings it into the file: that waits for the disk twice and copies each page
-# once. SQLite's own 1,000 are 190 writes of one document, which wait 50 us each for it on average; with 4,000 pages it
-# is 20.
+# A commit that makes the log this long (32 MB) checkpoints it, which takes two fsyncs and copies each page once.
+# At SQLite's default of 1,000 pages that is once in 190 single-document writes, 50 us per write on average; at
+# 4,000 pages 20 us.
 _LOG_PAGES = 4_000
 
 
 class _Opening:
-    """Connections are opened one after the other, and a fork waits for the open call: SQLite's own locks must not be
-    copied while they are held."""
+    """Serialises opening connections, and makes a fork wait for an open call in progress: SQLite's own locks must
+    not be copied while they are held."""
 
     def __init__(self) -> None:
         self.turn = threading.RLock()
@@ -42,35 +42,35 @@ _opening = _Opening()
 
 
 class StoreConnection(sqlite3.Connection):
-    """A connection that may be closed by any thread at any time, and knows what its store seals and opens with.
+    """A connection that any thread may close at any time, and that carries its store's keys.
 
-    Python's sqlite3 frees the handle while another thread is still inside of a call on it. So every call that enters
-    SQLite (of the connection, its cursors and its BLOBs) holds `turn`: :meth:`shut` interrupts the call under way,
-    waits until it has returned, and closes. A later call raises ClosedError. Between two calls of an
-    iterator no lock is held, so an iterator that was left half-way delays no other call.
+    Python's sqlite3 frees the handle while another thread is still inside a call on it. Therefore every call that
+    enters SQLite (of the connection, its cursors and its BLOBs) holds the lock `turn`: :meth:`shut` interrupts
+    the call in progress, waits until it has returned, and closes. Later calls raise ClosedError. Between two
+    calls of an iterator the lock is not held, so an abandoned iterator delays no other call.
 
-    If the thread that shuts is itself inside of a call (a finalizer that Python runs there), the connection is closed
-    when that call returns. A turn costs about half a microsecond.
+    If the thread that shuts the connection is itself inside a call (a finalizer that Python runs there), the
+    connection is closed when that call returns. Taking the lock costs about half a microsecond.
     """
 
     cipher: Cipher | None = None
-    """None: it belongs to no store."""
+    """The keys of the store; None: the connection belongs to no store."""
 
     def __init__(self, path: str, **options: Any) -> None:
         self.turn = threading.RLock()
-        self.is_shut: Any = False  # a bool that another thread may change at any time
+        self.is_shut: Any = False  # a bool; Any, because another thread may change it at any time
         self._is_freed = False
-        self.half_read: list[Any] = []  # cursors that are to be closed by the next call
+        self.half_read: list[Any] = []  # cursors that the next call closes
         self._when_closed: list[Callable[[], None]] = []
         with _opening.turn:
             super().__init__(path, **options)
             renew_in_children(self, "turn")
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call what enters SQLite.
+        """Call a function that enters SQLite.
 
         Raises:
-            ClosedError: the connection was shut before or meanwhile.
+            ClosedError: the connection was shut before or during the call.
         """
         with self.turn:
             if self.is_shut:
@@ -88,25 +88,26 @@ class StoreConnection(sqlite3.Connection):
                     self._leave()
 
     def shut(self, when_closed: Callable[[], None] | None = None) -> None:
-        """Close as soon as no call is under way: before this returns, unless this thread itself is inside of one.
+        """Close the connection as soon as no call is in progress: before this returns, unless this thread itself
+        is inside one.
 
         Args:
-            when_closed: called once, after that; at once, if the connection was closed before.
+            when_closed: called once after the connection is closed; immediately, if it already is.
         """
         if when_closed is not None:
-            self._when_closed.append(when_closed)  # a thread that ends shuts its own, too
+            self._when_closed.append(when_closed)  # a thread that ends also shuts its own connection
         self.is_shut = True
         if not self.turn.acquire(blocking=False):
             if sys.is_finalizing():
-                return  # the thread inside was stopped where it stood, and never returns
-            with suppress(sqlite3.ProgrammingError):  # it was closed just now
+                return  # the thread inside was stopped and never returns
+            with suppress(sqlite3.ProgrammingError):  # closed meanwhile
                 self.interrupt()
             self.turn.acquire()
         self._leave()
         self.turn.release()
 
     def _leave(self) -> None:
-        """Close the connection that was shut, unless an outer call of this thread is still inside. Holds the turn."""
+        """Close the shut connection, unless an outer call of this thread is still inside it. Holds the lock."""
         self.turn.release()
         outer = is_mine(self.turn)
         self.turn.acquire()
@@ -120,19 +121,19 @@ class StoreConnection(sqlite3.Connection):
             self._when_closed.pop()()
 
     def abandon(self) -> None:
-        """After a fork, in the child: the connection is the parent's. Every call raises ClosedError."""
+        """In the child after a fork: the connection belongs to the parent. Every call raises ClosedError."""
         self.is_shut = self._is_freed = True
 
     def _close_half_read(self) -> None:
-        """Close cursors that were freed while another thread had the turn. Holds the turn."""
+        """Close cursors that were freed while another thread held the lock. Holds the lock."""
         while self.half_read:
-            with suppress(sqlite3.Error):  # resetting repeats the error of the statement
+            with suppress(sqlite3.Error):  # resetting a statement repeats its error
                 _CLOSE(self.half_read.pop())
 
-    # ------------------------------------------------------------------ sqlite3's own surface
+    # ------------------------------------------------------------------ the interface of sqlite3
 
     def cursor(self, factory: Any = None) -> Any:
-        """Return a cursor whose calls take the connection's turn."""
+        """Return a cursor whose calls hold the connection's lock."""
         try:
             return _CURSOR(self, _Cursor)
         except sqlite3.ProgrammingError:
@@ -147,7 +148,7 @@ class StoreConnection(sqlite3.Connection):
         return self.call(_EXECUTE_MANY, self.cursor(), *arguments)
 
     def row_now(self, *arguments: Any) -> Any:
-        """The same as :meth:`row`, but None at once while another thread is inside of a call."""
+        """Return :meth:`row`, or None without waiting if another thread is inside a call."""
         if not self.turn.acquire(blocking=False):
             return None
         try:
@@ -156,16 +157,17 @@ class StoreConnection(sqlite3.Connection):
             self.turn.release()
 
     def row(self, *arguments: Any) -> Any:
-        """Return the first row of a statement, or None: `execute` and `fetchone` in one turn."""
+        """Return the first row of a statement, or None: `execute` and `fetchone` under one acquisition of the
+        lock."""
         return self.call(_first_row, self, *arguments)
 
     def rows(self, *arguments: Any) -> list[Any]:
-        """Execute a statement and return all of its rows, in one turn and without a cursor that outlives it."""
-        found: list[Any] = self.call(_all_rows, self, *arguments)
-        return found
+        """Execute a statement and return all its rows, under one acquisition of the lock, leaving no cursor open."""
+        fetched_rows: list[Any] = self.call(_all_rows, self, *arguments)
+        return fetched_rows
 
     def blob(self, table: str, column: str, row: int) -> bytes:
-        """Return a BLOB, read without a copy in SQLite's own memory (Python 3.11 and later)."""
+        """Return a BLOB, read without a copy in SQLite's memory (Python 3.11 and later)."""
 
         def read(connection: Any) -> bytes:
             with connection.blobopen(table, column, row, readonly=True) as blob:
@@ -174,11 +176,11 @@ class StoreConnection(sqlite3.Connection):
         return bytes(self.call(read, self))
 
     def backup(self, *arguments: Any, **options: Any) -> None:
-        """Copy the database; a close that comes meanwhile waits."""
+        """Copy the database; a concurrent close waits."""
         self.call(partial(super().backup, *arguments, **options))
 
     def rollback(self) -> None:
-        """Roll back, if there is anything to roll back: a connection that is closed holds no transaction."""
+        """Roll back if a transaction is open; a closed connection has none."""
         if not self.is_shut:
             with suppress(ClosedError):
                 self.call(super().rollback)
@@ -188,7 +190,7 @@ class StoreConnection(sqlite3.Connection):
         self.call(super().commit)
 
     def close(self) -> None:
-        """The same as :meth:`shut`."""
+        """Equivalent to :meth:`shut`."""
         if not self.is_shut:
             self.shut()
 
@@ -212,7 +214,7 @@ def _all_rows(connection: StoreConnection, *arguments: Any) -> Any:
 
 
 class _Cursor(sqlite3.Cursor):
-    """A cursor each of whose calls takes its connection's turn."""
+    """A cursor whose calls hold its connection's lock."""
 
     __slots__ = ()
     connection: StoreConnection
@@ -234,21 +236,22 @@ class _Cursor(sqlite3.Cursor):
         return self.connection.call(_FETCH_MANY, self, size)
 
     def fetchall(self) -> Any:
-        """Return all the rows that are left."""
+        """Return the remaining rows."""
         return self.connection.call(_FETCH_ALL, self)
 
     def __next__(self) -> Any:
         return self.connection.call(_NEXT, self)
 
     def close(self) -> None:
-        """Forget the rows that were not fetched."""
+        """Discard the rows that were not fetched."""
         if not self.connection.is_shut:
             with suppress(ClosedError):
                 self.connection.call(_CLOSE, self)
 
     def __del__(self) -> None:
-        # Freed half-way, a cursor resets its statement: that enters SQLite, too, and a fork must not come meanwhile.
-        # It may be freed anywhere, so it does not wait: where another thread has the turn, the next call closes it.
+        # Freeing a half-read cursor resets its statement, which enters SQLite and must not coincide with a fork.
+        # It may be freed anywhere, so this does not wait: if another thread holds the lock, its next call closes
+        # the cursor.
         connection = getattr(self, "connection", None)
         if connection is None:
             return
@@ -260,13 +263,13 @@ class _Cursor(sqlite3.Cursor):
             if not connection.is_shut:
                 _CLOSE(self)
         except sqlite3.Error:
-            pass  # resetting repeats the error of the statement
+            pass  # resetting a statement repeats its error
         finally:
             connection.turn.release()
 
 
 def plain_cursor(connection: StoreConnection) -> sqlite3.Cursor:
-    """Return a cursor whose calls take no turn: for functions that :meth:`StoreConnection.call` calls."""
+    """Return a cursor whose calls do not lock, for functions run by :meth:`StoreConnection.call`."""
     cursor: sqlite3.Cursor = _CURSOR(connection)
     return cursor
 
@@ -274,7 +277,7 @@ def plain_cursor(connection: StoreConnection) -> sqlite3.Cursor:
 def rows_of(
     connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement, which may write and return none; of a store's connection in one turn."""
+    """Return all rows of a statement (empty if it only writes); one lock acquisition on a store's connection."""
     if isinstance(connection, StoreConnection):
         return connection.rows(statement, values)
     return connection.execute(statement, values).fetchall()
@@ -283,7 +286,7 @@ def rows_of(
 def first_row(
     connection: sqlite3.Connection, statement: str, values: Sequence[Any] = ()
 ) -> tuple[Any, ...] | None:
-    """Return the first row of a statement, or None; of a store's connection in one turn."""
+    """Return the first row of a statement, or None; one lock acquisition on a store's connection."""
     if isinstance(connection, StoreConnection):
         found: tuple[Any, ...] | None = connection.row(statement, values)
         return found
@@ -292,13 +295,13 @@ def first_row(
 
 
 def fetched(connection: sqlite3.Connection, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement. Texts are made natively: a call of the connection's text factory for each costs
-    as much as the query. If one is not UTF-8, all are what the factory makes of them."""
+    """Return all rows of a statement, decoding texts natively: calling the connection's text factory for each
+    text costs as much as the query. If a text is not UTF-8, all are decoded by the text factory."""
     cautious = connection.text_factory
     connection.text_factory = str
     try:
         return rows_of(connection, statement, values)
-    except sqlite3.OperationalError:  # a text that is not UTF-8, or what will be raised again
+    except sqlite3.OperationalError:  # a text that is not UTF-8, or an error that the retry raises again
         connection.text_factory = cautious
         return rows_of(connection, statement, values)
     finally:
@@ -318,10 +321,10 @@ def size_of(path: Path) -> int:
 
 
 def hold_to_size(path: Path) -> None:
-    """Refuse a file that was cut to less than SQLite's header: SQLite would delete its log, and make it a new one.
+    """Reject a file truncated to less than SQLite's header: SQLite would delete its log and reinitialise it.
 
     Raises:
-        CorruptIndexError: it was.
+        CorruptIndexError: the file is truncated.
     """
     n_log_bytes = size_of(log_of(path))  # first: a new file has a size before it has a log
     size = size_of(path)
@@ -330,12 +333,12 @@ def hold_to_size(path: Path) -> None:
 
 
 def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool = False) -> StoreConnection:
-    """Open a connection with the settings that every connection to an index has; transactions are begun explicitly."""
+    """Open a connection with the settings of every connection to an index; transactions are begun explicitly."""
     mode = "rwc"
     if read_only:
         mode = "ro" if _is_shared(path) else "ro&immutable=1"
     else:
-        make_private(path)  # -wal and -shm are made with the mode of the file
+        make_private(path)  # -wal and -shm are created with the mode of the file
     uri = path.absolute().as_uri() + f"?mode={mode}"
     connection = sqlite3.connect(
         uri,
@@ -360,13 +363,13 @@ def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool
 
 
 def _is_shared(path: Path) -> bool:
-    """Whether another process may write to the file: not on a medium that is read-only, unless a log lies there."""
+    """Whether another process may write to the file: not on a read-only medium, unless a log exists there."""
     return os.access(path.parent, os.W_OK) or log_of(path).exists()
 
 
 @contextmanager
 def translated(path: Path | None, doing: str) -> Iterator[None]:
-    """Turn what SQLite and the system raise into our types, saying what was being done."""
+    """Translate exceptions of SQLite and the operating system into ours, naming what was being done."""
     try:
         yield
     except CorruptIndexError as error:
@@ -381,7 +384,7 @@ def translated(path: Path | None, doing: str) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         raise _error_for(error, path, doing) from error
-    except UnicodeDecodeError as error:  # SQLite quotes what it finds in the file
+    except UnicodeDecodeError as error:  # SQLite quotes the file's contents in its message
         raise CorruptIndexError(f"{doing}: the schema cannot be read: {error}", path=path) from None
     except MemoryError:
         if not doing.startswith(_LOOKING):
@@ -389,7 +392,7 @@ def translated(path: Path | None, doing: str) -> Iterator[None]:
         raise StoreError(
             f"{doing}: not enough memory, or the size of a row is damaged (`scrubjay check` tells): {path}"
         ) from None
-    except OverflowError as error:  # a number of the file that was damaged, with something added
+    except OverflowError as error:  # a damaged number of the file overflowed in arithmetic
         raise CorruptIndexError(f"{doing}: {error}", path=path) from None
     except OSError as error:
         raise StoreError(f"{doing}: {error.strerror or error}: {path}") from error
@@ -397,7 +400,7 @@ def translated(path: Path | None, doing: str) -> Iterator[None]:
 
 _LOOKING = ("reading", "opening", "checking", "looking", "backing up", "repairing", "salvaging")
 
-# What SQLite says of a file that is not as it was written; constraints are checked before rows are written.
+# SQLite's messages about a damaged file; our constraints are checked before rows are written.
 _DAMAGED = (
     "not a database",
     "malformed",
@@ -417,19 +420,19 @@ _OUR_CONSTRAINT = re.compile(
 
 
 def _error_for(error: sqlite3.Error, path: Path | None, doing: str) -> Error:
-    said = str(error)
-    low = said.lower()
+    message = str(error)
+    low = message.lower()
     if "locked" in low or "busy" in low:
         return StoreBusyError(f"{doing}: another writer held the index for longer than busy_timeout: {path}")
     if "no such table" in low and low.rpartition("_")[2].isdigit():
         return ClosedError(f"the collection was dropped, which was noticed while {doing}: {path}")
     if any(sign in low for sign in _DAMAGED) or _OUR_CONSTRAINT.search(low):
-        return CorruptIndexError(f"{doing}: {said}", path=path)
-    return StoreError(f"{doing}: {said}: {path}")
+        return CorruptIndexError(f"{doing}: {message}", path=path)
+    return StoreError(f"{doing}: {message}: {path}")
 
 
 class _Reader:
-    """A connection of one thread, closed with the thread."""
+    """The connection of one thread, closed when the thread ends."""
 
     __slots__ = ("__weakref__", "_pid", "connection")
 
@@ -440,7 +443,7 @@ class _Reader:
     def __del__(self) -> None:
         if self._pid == os.getpid():
             self.connection.close()
-        else:  # a child forgets the parent's threads, and must not close what they use
+        else:  # a child must not close connections of the parent's threads
             self.connection.abandon()
             _inherited.append(self.connection)
 
@@ -449,7 +452,7 @@ _inherited: list[StoreConnection] = []
 
 
 class Readers:
-    """A read connection for every thread that asks, so that no reader ever waits for another thread."""
+    """One read connection per thread, so that no reader waits for another thread."""
 
     def __init__(self, path: Path, busy_seconds: float, cipher: Cipher | None = None) -> None:
         self._path = path
@@ -485,13 +488,13 @@ class Readers:
             raise ClosedError(f"the index is closed, or was opened before this process forked: {self._path}")
 
     def end(self) -> list[StoreConnection]:
-        """Open no more connections; return those that are open, for the store to shut them."""
+        """Refuse new connections; return the open ones, for the store to shut them."""
         with self._lock:
             self._closed = True
             return [reader.connection for reader in list(self._all)]
 
     def abandon(self) -> None:
-        """After a fork, in the child: none of the connections is to be used or closed."""
+        """In the child after a fork: the connections must not be used or closed."""
         self._closed = True
         for reader in list(self._all):
             reader.connection.abandon()

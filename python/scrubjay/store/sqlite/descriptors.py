@@ -1,8 +1,8 @@
 """Reading and writing an open index's files beside SQLite, without breaking SQLite's locks.
 
-Closing any descriptor of a file takes away all the locks that the process has on it (POSIX), SQLite's as well: another
-process would then believe itself alone, and delete the log that we write to. So code that reads the files keeps its
-descriptors and mappings until no index of this process has the file open.
+Closing any descriptor of a file drops all locks that the process has on it (POSIX), including SQLite's: another
+process would then believe itself alone, and delete the log that we write to. So code that reads the files keeps
+its descriptors and mappings until no index of this process has the file open.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from typing import Any
 
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
-_dropped: deque[Path] = deque()  # of indexes that are gone
+_dropped: deque[Path] = deque()  # paths of closed indexes, not counted yet
 _descriptors: dict[
     Path, dict[tuple[int, int, bool], int]
-] = {}  # of an index: of a file (device, inode; for writing)
-_mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
+] = {}  # index -> (device, inode, for writing) of a file -> descriptor
+_mappings: dict[Path, mmap.mmap] = {}  # index -> header of its wal-index
 
-# The head of the wal-index (the file -shm) holds a count of changes, checksums and the size of the log. Every commit of
-# every process rewrites it before it is acknowledged. We rely only on its changing then, on this version number, and on
-# the count, which each commit that changes anything adds one to (https://sqlite.org/walformat.html).
+# The header of the wal-index (the file -shm) holds a change counter, checksums and the size of the log. Every
+# commit of every process rewrites it before it is acknowledged. We rely only on the header changing at each
+# commit, on this version number, and on the counter, which each commit that changes anything increments
+# (https://sqlite.org/walformat.html).
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
 _COUNT = slice(8, 12)
@@ -34,7 +35,7 @@ _MAX_WAIT_SECONDS = 1.0
 
 
 class Looking:
-    """That one index has a file open, and its way of looking into it."""
+    """Access to the files of one open index."""
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
@@ -45,23 +46,23 @@ class Looking:
             _n_open[self._path] = _n_open.get(self._path, 0) + 1
 
     def descriptor(self, path: Path, *, for_writing: bool = False) -> int:
-        """Return a descriptor for reading `path`, a file of this index, or for writing as well; do not close it."""
+        """Return a descriptor of `path`, a file of this index, for reading, or also for writing; do not close it."""
         with _lock:
             fresh = path.stat()
-            kept = _descriptors.setdefault(self._path, {})
+            descriptors = _descriptors.setdefault(self._path, {})
             name = (fresh.st_dev, fresh.st_ino, for_writing)
-            if name not in kept:
+            if name not in descriptors:
                 mode = os.O_RDWR if for_writing else os.O_RDONLY
                 opened = os.open(path, mode | getattr(os, "O_BINARY", 0))
-                kept.setdefault(name, opened)
-            return kept[name]
+                descriptors.setdefault(name, opened)
+            return descriptors[name]
 
     def wal_index(self, path: Path) -> mmap.mmap | None:
-        """Return the head of the wal-index as memory that shows every commit of any process at once.
+        """Return the header of the wal-index as shared memory, which shows every commit of any process at once.
 
-        Once the last index of this process has closed the file it raises ValueError. In between the file may be cut by
-        another process: SQLite leaves it three bytes, so the first page stays readable. None if there is no wal-index,
-        or its layout is unknown.
+        It raises ValueError once the last index of this process has closed the file. Another process may truncate
+        the file meanwhile: SQLite leaves three bytes, so the first page stays readable. None if there is no
+        wal-index, or its layout is unknown.
         """
         if os.name != "posix":
             return None
@@ -79,17 +80,18 @@ class Looking:
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and self._pid == os.getpid():
-            _dropped.append(self._path)  # this may run in the middle of anything: no lock
+            _dropped.append(self._path)  # a finalizer may run at any point, so it takes no lock
 
     def close(self) -> None:
-        """The index has closed its connections. The last one of a file closes what was kept."""
+        """Release the files, after the index has closed its connections; the last index of a file closes
+        descriptors and mappings."""
         if self._closed or self._pid != os.getpid():
             return
         self._closed = True
         _dropped.append(self._path)
         if _lock.acquire(
             timeout=_MAX_WAIT_SECONDS
-        ):  # the lock is held by this very thread, which runs a finalizer
+        ):  # it times out if this very thread holds the lock and runs a finalizer
             try:
                 _settle()
             finally:
@@ -97,13 +99,14 @@ class Looking:
 
 
 def follows(before: bytes, after: bytes) -> bool:
-    """Whether exactly one transaction was committed between two heads of a wal-index."""
+    """Whether exactly one transaction was committed between two headers of a wal-index."""
     n_commits = int.from_bytes(after[_COUNT], _ORDER) - int.from_bytes(before[_COUNT], _ORDER)
-    return n_commits == 1  # else after a recovery, which begins anew, or once in 2**32 commits
+    # different after a recovery, which restarts the counter; wraps around at 2**32 commits
+    return n_commits == 1
 
 
 def _settle() -> None:
-    """Count the indexes that are gone, and close what was kept for them. The caller holds the lock."""
+    """Process the closed indexes, and close what was kept for them. The caller holds the lock."""
     while _dropped:
         path = _dropped.popleft()
         _n_open[path] -= 1
@@ -117,7 +120,7 @@ def _settle() -> None:
 
 
 def _after_fork() -> None:
-    """In a child: the lock may be held by a thread of the parent, whose files these are."""
+    """In a child: a thread of the parent may hold the lock, and the files belong to the parent."""
     global _lock
     _lock = threading.Lock()
     _inherited.append((dict(_n_open), dict(_descriptors), dict(_mappings)))  # never closed here
@@ -134,5 +137,5 @@ if hasattr(os, "register_at_fork"):
 
 
 def looking_at(path: Path) -> Looking:
-    """Say that an index has this file open now."""
+    """Register an index that has this file open."""
     return Looking(path)

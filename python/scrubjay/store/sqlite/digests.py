@@ -1,16 +1,16 @@
-"""Digests of the rows that a scope of an encrypted tenant has.
+"""Digests of the rows of scopes of encrypted tenants.
 
-The digest of a scope (:mod:`scrubjay.store.keys.digest`) is stored sealed in the row of the scope, with the scope, its
-version and its counts of documents and vectors authenticated around it. Two further numbers are sealed with it, so that
-a partition that is read from its image need not read all rows: the version of the newest image, and the sum of what was
-written after it (rows and tombstones).
+The digest of a scope (:mod:`scrubjay.store.keys.digest`) is stored sealed in the row of the scope; the names of
+the scope, its version and its counts of documents and vectors are the associated data. Two further numbers are
+sealed with it, so that a partition loaded from its image need not read all rows: the version of the newest image,
+and the sum over the rows and tombstones written after it.
 
-The rows of feedback and of the tables in :mod:`scrubjay.store.sqlite.registry` have a digest for each table and tenant.
-They are written from many places, so triggers of the writing connection (temporary ones, which are not in the file) say
-what changed.
+The rows of feedback and of the tables in :mod:`scrubjay.store.sqlite.registry` have a digest for each table and
+tenant. They are written from many places, so triggers of the writing connection (temporary ones, which are not in
+the file) report the changes.
 
-A transaction that changes rows of an encrypted tenant therefore needs the tenant's key, deleting single rows as well.
-An erasure of whole scopes does not: a scope without documents has no digest.
+A transaction that changes rows of an encrypted tenant therefore needs the tenant's key, even to delete single
+rows. An erasure of whole scopes does not: a scope without documents has no digest.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from scrubjay.store.sqlite.schema import Tables, all_tables
 
 _TAG = -BLOCK_BYTES
 _FUNCTION = "scrubjay_row_changed"
-_MAX_KEPT = 1000  # digests that need not be opened to be changed
+_MAX_KEPT = 1000  # digests cached in decrypted form
 
 
 class Keys(Protocol):
-    """What digests need of a store's cipher."""
+    """What the digests need of a store's cipher."""
 
     def counting(self, tenant: str) -> Box | None:
         """Return the key of the tenant's digests in this transaction, or None if the tenant has no digests."""
         ...
 
     def is_encrypted(self, tenant: str) -> bool:
-        """Whether the tenant has a data key, as this transaction sees it."""
+        """Whether the tenant has a data key, as visible in this transaction."""
         ...
 
 
@@ -59,25 +59,25 @@ def blocks_of(
     connection: sqlite3.Connection, t: Tables, box: Box, condition: str, values: Sequence[Any]
 ) -> list[tuple[int, bytes]]:
     """Return (seq, blocks) of the sealed rows that meet a condition."""
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT d.seq, d.expires_at, substr(d.text, {_TAG}), substr(d.payload, {_TAG}), substr(v.data, {_TAG}) "
         f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq WHERE typeof(d.text) = 'blob' AND {condition}",
         values,
     )
-    return [(seq, row_blocks(box, seq, expires_at, tags)) for seq, expires_at, *tags in found]
+    return [(seq, row_blocks(box, seq, expires_at, tags)) for seq, expires_at, *tags in rows]
 
 
 def tombstone_blocks(connection: sqlite3.Connection, t: Tables, box: Box, key: int, after: int) -> bytes:
-    """Return what the tombstones of a scope after a version add to its digest."""
-    found = connection.execute(f"SELECT seq, id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after))
-    return b"".join([box.block(("tombstone", seq, id)) for seq, id in found])
+    """Return what the tombstones of a scope after a version contribute to its digest."""
+    rows = connection.execute(f"SELECT seq, id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after))
+    return b"".join([box.block(("tombstone", seq, id)) for seq, id in rows])
 
 
-_Values = tuple[int | None, Sequence[bytes | None]]  # when a row expires, and what is sealed of it
+_Values = tuple[int | None, Sequence[bytes | None]]  # expiry of a row, and its sealed values
 
 
 class _Scope:
-    """A scope in a transaction: as it was, and what changes."""
+    """A scope in a transaction: its old state, and the changes."""
 
     __slots__ = ("changes", "image", "is_changed", "names", "state", "tables", "tombstones")
 
@@ -85,14 +85,15 @@ class _Scope:
         self.tables = tables
         self.names = names
         self.state = state  # version, documents, vectors, digest
-        self.changes: list[tuple[int, int, bytes | _Values]] = []  # sign, seq, blocks or what makes them
+        # sign, seq, and the blocks or the values to compute them from
+        self.changes: list[tuple[int, int, bytes | _Values]] = []
         self.tombstones: list[tuple[int, Any]] = []
         self.image: int | None = None
         self.is_changed = False
 
 
 class Digests:
-    """The digests of one store's encrypted tenants, kept right by the transactions of its writer."""
+    """The digests of one store's encrypted tenants, maintained by the transactions of its writer."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -101,8 +102,8 @@ class Digests:
         self._fresh: dict[str, None] = {}
         self._kept: dict[
             tuple[str, int], tuple[tuple[Any, ...], ScopeDigest]
-        ] = {}  # what was sealed, unopened
-        self._schema: int | None = None  # for which the triggers are made
+        ] = {}  # decrypted digests of the last states
+        self._schema: int | None = None  # version of the schema for which the triggers exist
         self._grown: frozenset[str] = frozenset()
         self._connection: sqlite3.Connection | None = None
         self.active = False
@@ -110,24 +111,25 @@ class Digests:
     # ------------------------------------------------------------------ the transaction
 
     def begin(self, connection: sqlite3.Connection) -> None:
-        """A transaction begins in a file that has data keys, or may get some."""
+        """Begin a transaction in a file that has data keys, or may get some."""
         self._connection = connection
         self.active = True
         self.watch()
 
     def end(self, *, committed: bool) -> None:
-        """The transaction has ended."""
+        """End the transaction."""
         if self.active:
             self.active = False
             self._scopes.clear()
             self._rows.clear()
             self._fresh.clear()
             if not committed:
-                self._schema = None  # triggers that were made in it are gone
+                self._schema = None  # triggers created in it are gone
             self._connection = None
 
     def watch(self) -> None:
-        """Make the triggers that notice changes in all tables that have digests; again after a table is made."""
+        """Create the triggers that report changes of all tables with digests; called again after a table is
+        created."""
         connection = self._connection
         assert connection is not None
         (version,) = connection.execute("PRAGMA main.schema_version").fetchone()
@@ -136,8 +138,8 @@ class Digests:
         connection.create_function(_FUNCTION, -1, self._note)
         self._grown = _grown_tables(connection)
         for table in _counted_tables(connection):
-            found = connection.execute(f"PRAGMA main.table_info({table})")
-            columns = [name_of(name) for _, name, *_ in found]
+            columns_found = connection.execute(f"PRAGMA main.table_info({table})")
+            columns = [name_of(name) for _, name, *_ in columns_found]
             for event, rows in (("INSERT", ("NEW",)), ("UPDATE", ("OLD", "NEW")), ("DELETE", ("OLD",))):
                 calls = " ".join(
                     f"SELECT {_FUNCTION}({-1 if row == 'OLD' else 1}, '{table}', {row}.tenant, "
@@ -154,82 +156,82 @@ class Digests:
         if self.active:
             self._rows.setdefault((tenant, table), []).append((sign, values))
 
-    # ------------------------------------------------------------------ what a transaction does
+    # ------------------------------------------------------------------ changes by a transaction
 
     def open(self, t: Tables, key: int, names: Sequence[str], state: Sequence[Any]) -> None:
-        """Note a scope as it is, before it is changed: version, documents, vectors, digest."""
+        """Record the state of a scope before it is changed: version, documents, vectors, digest."""
         if (t.suffix, key) not in self._scopes:
             self._scopes[t.suffix, key] = _Scope(t, tuple(names), tuple(state))
 
     def change(self, t: Tables, key: int) -> None:
-        """Note that the version or the counts of an opened scope change."""
+        """Record that the version or the counts of an opened scope change."""
         self._scopes[t.suffix, key].is_changed = True
 
     def add(self, t: Tables, key: int, seq: int, expires_at: int | None, *values: bytes | None) -> None:
-        """Note a row that is added to an opened scope, as it is stored."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed = True
-        one.changes.append((1, seq, (expires_at, values)))
+        """Record a row that is added to an opened scope, in stored form."""
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed = True
+        scope.changes.append((1, seq, (expires_at, values)))
 
     def remove(self, t: Tables, key: int, seqs: Sequence[int]) -> None:
-        """Note rows that are about to go from an opened scope."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed = True
+        """Record rows that are about to be deleted from an opened scope."""
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed = True
         try:
-            box = self._keys.counting(one.names[0])
+            box = self._keys.counting(scope.names[0])
         except KeyErasedError:
-            return  # never read again
+            return  # the digest is never read again
         if box is not None and self._connection is not None:
             for seq in seqs:
-                found = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
-                one.changes += [(-1, seq, blocks) for seq, blocks in found]
+                rows = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
+                scope.changes += [(-1, seq, blocks) for seq, blocks in rows]
 
     def exchange(self, t: Tables, key: int, sign: int, seq: int, tag: bytes) -> None:
-        """Note a vector that comes to, or goes from, a row that stays."""
-        one = self._scopes.get((t.suffix, key))
-        if one is not None:
-            one.is_changed = True
-            one.changes.append((sign, seq, block(tag)))
+        """Record a vector that is added to, or removed from, an existing row."""
+        scope = self._scopes.get((t.suffix, key))
+        if scope is not None:
+            scope.is_changed = True
+            scope.changes.append((sign, seq, block(tag)))
 
     def bury(self, t: Tables, key: int, tombstones: Iterable[tuple[int, Any]]) -> None:
-        """Note tombstones that come."""
+        """Record new tombstones."""
         self._scopes[t.suffix, key].tombstones.extend(tombstones)
 
     def picture(self, t: Tables, key: int, version: int) -> None:
-        """Note that an opened scope gets an image."""
-        one = self._scopes[t.suffix, key]
-        one.is_changed, one.image = True, version
+        """Record a new image of an opened scope."""
+        scope = self._scopes[t.suffix, key]
+        scope.is_changed, scope.image = True, version
 
     def empty(self, t: Tables, key: int) -> None:
-        """Note that an opened scope has no rows any more, and has no digest."""
-        one = self._scopes[t.suffix, key]
-        one.state = (*one.state[:1], 0, 0, None)
-        one.changes.clear()
-        one.tombstones.clear()
-        one.image, one.is_changed = None, True
+        """Record that an opened scope was emptied, and has no digest."""
+        scope = self._scopes[t.suffix, key]
+        scope.state = (*scope.state[:1], 0, 0, None)
+        scope.changes.clear()
+        scope.tombstones.clear()
+        scope.image, scope.is_changed = None, True
 
     def begin_anew(self, tenant: str) -> None:
-        """Let all digests of a tenant be those of what is there when the transaction ends."""
+        """Recompute all digests of a tenant from the stored rows at the end of the transaction."""
         self._fresh[tenant] = None
 
     def is_fresh(self, tenant: str) -> bool:
-        """Whether it was requested in this transaction."""
+        """Whether :meth:`begin_anew` was called for the tenant in this transaction."""
         return tenant in self._fresh
 
-    # ------------------------------------------------------------------ its end
+    # ------------------------------------------------------------------ end of the transaction
 
     def settle(self) -> None:
         """Write the digests of what changed, before the transaction is committed.
 
         Raises:
-            EncryptionError: the key of a tenant whose rows changed cannot be had.
-            CorruptIndexError: the rows of a scope were changed by something else before.
+            EncryptionError: the key of a tenant whose rows changed is not available.
+            CorruptIndexError: the rows of a scope were changed by other software before.
         """
         if not self.active or self._connection is None:
             return
-        for (_, key), one in self._scopes.items():
-            if one.is_changed and one.names[0] not in self._fresh:
-                self._settle_scope(self._connection, key, one)
+        for (_, key), scope in self._scopes.items():
+            if scope.is_changed and scope.names[0] not in self._fresh:
+                self._settle_scope(self._connection, key, scope)
         for (tenant, table), changes in self._rows.items():
             if tenant not in self._fresh:
                 self._settle_table(self._connection, tenant, table, changes)
@@ -253,12 +255,14 @@ class Digests:
         try:
             box = self._keys.counting(tenant)
         except KeyErasedError:
-            return  # never read again
+            return  # the digest is never read again
         if box is None:
             return
-        kept = self._kept.get((t.suffix, key))
-        same = kept is not None and kept[0] == (box.id, one.names, one.state)
-        was = kept[1] if kept is not None and same else open_digest(box, t.document, one.names, *one.state)
+        cached = self._kept.get((t.suffix, key))
+        same = cached is not None and cached[0] == (box.id, one.names, one.state)
+        was = (
+            cached[1] if cached is not None and same else open_digest(box, t.document, one.names, *one.state)
+        )
         digest = changed(box, was, one.changes, one.tombstones)
         if one.image is not None:
             recent = _recent(connection, t, box, key, one.image)
@@ -331,8 +335,8 @@ class Digests:
 
 
 def _recent(connection: sqlite3.Connection, t: Tables, box: Box, key: int, image: int) -> int:
-    found = blocks_of(connection, t, box, "d.scope = ? AND d.seq > ?", (key, image))
-    return box.total(b"".join(blocks for _, blocks in found)) + box.total(
+    rows = blocks_of(connection, t, box, "d.scope = ? AND d.seq > ?", (key, image))
+    return box.total(b"".join(blocks for _, blocks in rows)) + box.total(
         tombstone_blocks(connection, t, box, key, image)
     )
 
@@ -357,15 +361,15 @@ def _write_scope(
 
 
 def _counted_tables(connection: sqlite3.Connection) -> list[str]:
-    return [one.name for one in registry.rules(connection) if one.counted]
+    return [rules.name for rules in registry.rules(connection) if rules.counted]
 
 
 def _grown_tables(connection: sqlite3.Connection) -> frozenset[str]:
-    return frozenset(one.name for one in registry.rules(connection) if one.grown)
+    return frozenset(rules.name for rules in registry.rules(connection) if rules.grown)
 
 
 def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table: str) -> bytes:
-    rules = next(one for one in registry.rules(connection) if one.name == table)
+    rules = next(candidate for candidate in registry.rules(connection) if candidate.name == table)
     return b"".join(
         _row_block(box, table, row, rules.grown)
         for row in connection.execute(f"SELECT * FROM {table} WHERE {rules.owned}", rules.asked(tenant))
@@ -373,10 +377,10 @@ def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table:
 
 
 def _row_block(box: Box, table: str, row: Sequence[Any], grown: bool) -> bytes:
-    """Return what a row of another table adds to its digest.
+    """Return what a row of another table contributes to its digest.
 
-    Not counted are, of feedback that a file of format 3 brought along, the two last columns (the document's scope and
-    that very fact), and of a table that has grown, trailing NULLs.
+    Excluded are the last two columns of feedback migrated from a file of format 3 (the document's scope and the
+    flag of the migration), and trailing NULLs of a table whose columns were extended.
     """
     counted = row[:-2] if table.partition("_")[0] == "feedback" and row[-1] == 0 else row
     if grown:
@@ -392,15 +396,15 @@ def _around_table(tenant: str, table: str) -> bytes:
 
 
 def _table_total(connection: sqlite3.Connection, box: Box, tenant: str, table: str) -> int:
-    found = connection.execute(
+    row = connection.execute(
         "SELECT digest FROM table_digest WHERE tenant = ? AND name = ?", (tenant, table)
     ).fetchone()
-    if found is None:
+    if row is None:
         return 0
-    if not isinstance(found[0], bytes):
+    if not isinstance(row[0], bytes):
         raise mismatch((tenant, "", ""), f"the digest of table {table} was changed")
     try:
-        return int.from_bytes(box.open(_around_table(tenant, table), found[0]), "little")
+        return int.from_bytes(box.open(_around_table(tenant, table), row[0]), "little")
     except CorruptIndexError:
         raise mismatch((tenant, "", ""), f"the digest of table {table} was changed") from None
 
@@ -413,21 +417,21 @@ def _write_table(connection: sqlite3.Connection, box: Box, tenant: str, table: s
 
 
 def table_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> list[str]:
-    """Return what is wrong with the rows of a tenant in the tables beside the collections."""
+    """Return the problems with the rows of a tenant in the tables outside of the collections."""
     problems = []
     for table in _counted_tables(connection):
         try:
             if _table_total(connection, box, tenant, table) != box.total(
                 _rows_of_table(connection, box, tenant, table)
             ):
-                raise mismatch((tenant, "", ""), f"the rows of table {table} are not those of its digest")
+                raise mismatch((tenant, "", ""), f"the rows of table {table} do not match its digest")
         except CorruptIndexError as error:
             problems.append(str(error))
     return problems
 
 
 def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> list[str]:
-    """Return what is wrong with the rows of a tenant's scopes, in every collection."""
+    """Return the problems with the rows of a tenant's scopes, in every collection."""
     problems = []
     for t in all_tables(connection):
         for key, user, agent, *state in connection.execute(
@@ -437,9 +441,9 @@ def scope_problems(connection: sqlite3.Connection, box: Box, tenant: str) -> lis
             names = (tenant, user, agent)
             try:
                 digest = open_digest(box, t.document, names, *state)
-                found = blocks_of(connection, t, box, "d.scope = ?", (key,))
-                if digest.total != box.total(b"".join(blocks for _, blocks in found)):
-                    raise mismatch(names, "its rows are not those of its digest")
+                rows = blocks_of(connection, t, box, "d.scope = ?", (key,))
+                if digest.total != box.total(b"".join(blocks for _, blocks in rows)):
+                    raise mismatch(names, "its rows do not match its digest")
             except CorruptIndexError as error:
                 problems.append(str(error))
     return problems

@@ -1,7 +1,7 @@
-"""The disk below a file: free space, the kind of file system, and whether other machines share it.
+"""The disk of a file: free space, the kind of file system, and whether other machines share it.
 
-SQLite's write-ahead log keeps its index in memory that the processes of one machine share. Over a network file system
-two machines have two of them, and each overwrites what the other wrote.
+SQLite keeps the index of its write-ahead log in memory that the processes of one machine share. Over a network
+file system each machine has its own copy, and they overwrite each other's writes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _SHARED = frozenset(
 
 
 class Disk(NamedTuple):
-    """What a file lies on.
+    """The disk of a file.
 
     Attributes:
-        free_bytes: for this user.
-        file_system: its kind as the system names it, such as "ext4" or "nfs4"; None if that cannot be told here.
-        is_shared: whether other machines may have the same files open; None if that cannot be told here.
+        free_bytes: available to this user.
+        file_system: its kind as the system names it, such as "ext4" or "nfs4"; None if unknown here.
+        is_shared: whether other machines may have the same files open; None if unknown here.
     """
 
     free_bytes: int
@@ -33,10 +33,10 @@ class Disk(NamedTuple):
 
 
 def disk_of(path: Path) -> Disk:
-    """Return what a file or folder lies on. The kind of file system is known on Linux only.
+    """Return the disk of a file or folder. The kind of file system is known on Linux only.
 
     Raises:
-        OSError: there is no such file.
+        OSError: the file does not exist.
     """
     real = path.resolve()
     free = shutil.disk_usage(real if real.is_dir() else real.parent).free
@@ -48,8 +48,8 @@ def disk_of(path: Path) -> Disk:
 
 
 def kind_of(path: str, mounts: str) -> str | None:
-    """Return the kind of file system that an absolute path without links is on, by the text of Linux's mountinfo; None:
-    the text names none.
+    """Return the kind of file system of an absolute path without links, from the text of Linux's mountinfo; None
+    if the text does not name it.
 
     >>> kind_of("/srv/a/b", "27 1 8:1 / / rw - ext4 /dev/sda1 rw\\n40 27 0:45 / /srv/a rw - nfs4 host:/a rw")
     'nfs4'
@@ -62,13 +62,13 @@ def kind_of(path: str, mounts: str) -> str | None:
             continue
         point = _plain(fields[4])
         is_above = path == point or path.startswith(point.rstrip("/") + "/")
-        if is_above and len(point) >= longest:  # of two at one place the later one hides the other
+        if is_above and len(point) >= longest:  # of two mounts at one point the later one hides the other
             longest, kind = len(point), after.split(" ")[0]
     return kind
 
 
 def _plain(name: str) -> str:
-    """Return a mount point without the escapes of mountinfo."""
+    """Return a mount point with the escapes of mountinfo replaced."""
     for escape, letter in ((r"\040", " "), (r"\011", "\t"), (r"\012", "\n"), (r"\134", "\\")):
         name = name.replace(escape, letter)
     return name

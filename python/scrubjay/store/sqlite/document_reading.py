@@ -1,6 +1,6 @@
-"""Reading documents: all of a scope, what changed in it, one by its id or number.
+"""Reading documents: all of a scope, its changes, one document by id or number.
 
-See :mod:`scrubjay.store.rows.stored` for what the questions mean.
+The methods are specified in :class:`scrubjay.store.seam.Store`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import is_id, row_reader, scope_of, shown
 from scrubjay.store.rows.scopes import Sight, agreeing, exactly, names_of
-from scrubjay.store.rows.stored import Changes, RowId, ScopeState, StoredRow
+from scrubjay.store.rows.values import Changes, RowId, ScopeState, StoredRow
 from scrubjay.store.sqlite.cipher import data_key
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.digests import blocks_of, tombstone_blocks
@@ -24,14 +24,14 @@ from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
 _TAG = itemgetter(slice(-BLOCK_BYTES, None))
-_SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # of a row as it is read: text, payload, vector
+_SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # indices of a row as it is read: text, payload, vector
 
 
 class DocumentReader:
     """Reads the documents of a collection. Thread-safe.
 
     Args:
-        scopes: reads its scopes.
+        scopes: reads the scopes of the collection.
     """
 
     def __init__(self, scopes: ScopeReader) -> None:
@@ -43,20 +43,20 @@ class DocumentReader:
         return self._scopes.reading_connection()
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in a state that was read; None: it has none.
+        """Return the digest of a scope in a state that was read; None: it has no digest.
 
         Raises:
-            CorruptIndexError: the state, or the digest, was put back or changed in the file.
+            CorruptIndexError: the state, or the digest, was rolled back or changed in the file.
         """
         return (
             None if self.cipher.ring is None else self.cipher.scope_digest(self.tables.document, scope, state)
         )
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; read it in a snapshot.
+        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot.
 
         Raises:
-            CorruptIndexError: a row was changed, or (after the last one) rows were put back or taken out.
+            CorruptIndexError: a row was changed, or (after the last one) rows were rolled back or removed.
         """
         t = self.tables
         state = self._scopes.scope_state(scope)
@@ -64,26 +64,26 @@ class DocumentReader:
             return
         digest = self.digest(scope, state)
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            cursor = self._reader.execute(
                 _row(t) + "WHERE d.scope = ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (state.key, now),
             )
             opened = self.row_opener(scope)
             blocks = bytearray()
-            while batch := found.fetchmany(1000):
+            while batch := cursor.fetchmany(1000):
                 for row in batch:
                     yield opened(row)
-                if digest is not None:  # what was opened ends with its tag
+                if digest is not None:  # sealed values end with their tag
                     sealed = batch if digest[0].whole else [row for row in batch if isinstance(row[2], bytes)]
                     for column in _SEALED_COLUMNS:
                         blocks += b"".join(map(_TAG, filter(None, map(column, sealed))))
             if digest is not None:
                 blocks += self._unread_blocks(digest[0], state.key, now)
                 if digest[0].total(blocks) != digest[1].total:
-                    raise mismatch(names_of(scope), "its rows are not those of its digest")
+                    raise mismatch(names_of(scope), "its rows do not match its digest")
 
     def _unread_blocks(self, box: Box, key: int, now: int) -> bytes:
-        """Return what is counted of a scope beside the values of its unexpired rows."""
+        """Return the blocks of a scope's digest beyond the values of its unexpired rows."""
         t = self.tables
         expiring = self._reader.execute(
             f"SELECT seq, expires_at FROM {t.document} WHERE scope = ? AND expires_at > ?"
@@ -95,7 +95,7 @@ class DocumentReader:
         return b"".join(blocks + [own for _, own in gone])
 
     def row_opener(self, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
-        """Return what makes rows of this scope of (seq, id, text, payload, vector, hash)."""
+        """Return a function that makes rows of this scope from (seq, id, text, payload, vector, hash)."""
 
         def current() -> bytes | None:
             stored = data_key(self._reader, scope.tenant)
@@ -107,17 +107,17 @@ class DocumentReader:
     def changes(
         self, key: int, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return what happened to the scope with this key after version `after`, in a snapshot.
+        """Return the changes of the scope with this key after version `after`; call in a snapshot.
 
         Raises:
-            CorruptIndexError: `digest` has another sum of what came after its image.
+            CorruptIndexError: the rows after the image do not match `digest`.
         """
         t = self.tables
         with translated(self.path, "reading"):
             deleted = self._reader.execute(
                 f"SELECT id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after)
             ).fetchall()
-            # An update to a document that has expired since takes it out, too.
+            # A document that was updated and has expired since is removed, too.
             expired = self._reader.execute(
                 f"SELECT id FROM {t.document} WHERE scope = ? AND seq > ? AND expires_at <= ?",
                 (key, after, now),
@@ -129,30 +129,30 @@ class DocumentReader:
             ).fetchall()
             opened = self.row_opener(self.scope_of_key(key)) if rows else None
             if digest is not None:
-                found = blocks_of(self._reader, t, digest[0], "d.scope = ? AND d.seq > ?", (key, after))
-                recent = digest[0].total(b"".join(own for _, own in found))
+                sealed_rows = blocks_of(self._reader, t, digest[0], "d.scope = ? AND d.seq > ?", (key, after))
+                recent = digest[0].total(b"".join(own for _, own in sealed_rows))
                 recent += digest[0].total(tombstone_blocks(self._reader, t, digest[0], key, after))
                 if recent % 2**128 != digest[1].recent:
-                    raise CorruptIndexError("what came after the image was put back or taken out")
+                    raise CorruptIndexError("rows after the image were rolled back or removed")
             gone = [id for (id,) in deleted + expired if is_id(id)]
             return Changes(gone, [opened(row) for row in rows] if opened is not None else [])
 
     def scope_of_key(self, key: int) -> Scope:
         """Return the scope with this key."""
         t = self.tables
-        found = self._reader.execute(
+        row = self._reader.execute(
             f"SELECT tenant, user, agent FROM {t.scope} WHERE key = ?", (key,)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise CorruptIndexError(f"scope {key} is not in the file")
-        return scope_of(*found)
+        return scope_of(*row)
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id of the first scope that has one, all of the same tenant; None as
-        well if the tenant's key was destroyed.
+        """Return the unexpired document with this id from the first scope (all of one tenant) that has it; None
+        also if the tenant's key was destroyed.
 
         Raises:
-            CorruptIndexError: its text or id is not what was written. Damage to the metadata is the row's.
+            CorruptIndexError: its text or id is damaged. Damage of the metadata is reported in the row.
         """
         if self.cipher.ring is not None:
             readable = self.cipher.readable_of(sight.scopes)
@@ -162,15 +162,18 @@ class DocumentReader:
                 return None
         with translated(self.path, "reading"):
             names, n_scopes = sight.names, len(sight.scopes)
-            asked = (id, *names, now)
+            parameters = (id, *names, now)
             if n_scopes > 1:
-                asked = tuple(v for at in range(0, len(names), 3) for v in (id, *names[at : at + 3], now))
-            found = self._reader.row(_looking(self.tables.suffix, n_scopes), asked)
-            return None if found is None else self._sound(found[1:], sight.scopes[found[0]])
+                parameters = tuple(
+                    v for at in range(0, len(names), 3) for v in (id, *names[at : at + 3], now)
+                )
+            row = self._reader.row(_looking(self.tables.suffix, n_scopes), parameters)
+            return None if row is None else self._sound(row[1:], sight.scopes[row[0]])
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
-        """Return the unexpired documents with this id in any scope that agrees with `within`, in order of scope; their
-        vectors are left out. For an operator: it takes time for each scope that has the id, of any tenant's users.
+        """Return the unexpired documents with this id in any scope that agrees with `within`, in order of scope,
+        without vectors. An operation for administrators: its cost grows with the number of scopes that have the
+        id.
 
         Raises:
             CorruptIndexError: as for :meth:`get`.
@@ -180,13 +183,13 @@ class DocumentReader:
         t = self.tables
         condition, names = agreeing(within, table="s")
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            matches = self._reader.execute(
                 "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
                 f"FROM {t.document} d CROSS JOIN {t.scope} s ON s.key = d.scope "
                 f"WHERE d.id = ? AND {condition} AND (d.expires_at IS NULL OR d.expires_at > ?)",
                 (id, *names, now),
             ).fetchall()
-            rows = [(row[:6], scope_of(*row[6:])) for row in found]
+            rows = [(row[:6], scope_of(*row[6:])) for row in matches]
             return [
                 self._sound(row, scope)
                 for row, scope in sorted(rows, key=itemgetter(1))
@@ -194,41 +197,41 @@ class DocumentReader:
             ]
 
     def at(self, seq: int) -> tuple[StoredRow, Scope] | None:
-        """Return the document with this number; None as well if its tenant's key was destroyed.
+        """Return the document with this number; None also if its tenant's key was destroyed.
 
         Raises:
             CorruptIndexError: as for :meth:`get`, or its scope cannot be read.
         """
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.row(
+            row = self._reader.row(
                 f"SELECT d.seq, d.id, d.text, d.payload, v.data, d.hash, d.scope, s.tenant, s.user, s.agent "
                 f"FROM {t.document} d LEFT JOIN {t.scope} s ON s.key = d.scope "
                 f"LEFT JOIN {t.vector} v ON v.seq = d.seq WHERE d.seq = ?",
                 (seq,),
             )
-            if found is None:
+            if row is None:
                 return None
-            if found[7] is None:
-                raise CorruptIndexError(f"its scope {shown(found[6])} is not in the file", id=found[1])
-            scope = scope_of(*found[7:])
+            if row[7] is None:
+                raise CorruptIndexError(f"its scope {shown(row[6])} is not in the file", id=row[1])
+            scope = scope_of(*row[7:])
             if self.cipher.ring is not None and not self.cipher.readable(scope.tenant, scope.user):
                 return None
-            return self._sound(found[:6], scope)
+            return self._sound(row[:6], scope)
 
     def _sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
-        """Return a row (seq, id, text, payload, vector, hash) opened, or raise CorruptIndexError."""
+        """Decrypt and check a row (seq, id, text, payload, vector, hash), or raise CorruptIndexError."""
         opened = self.row_opener(scope)(row)
         if not opened.usable:
             raise CorruptIndexError(str(opened.damage), id=row[1], scope=scope)
         return opened, scope
 
     def to_embed(self, row: Sequence[Any], scope: Scope) -> tuple[str, bytes | None] | None:
-        """Return text and payload of a row (seq, id, text, payload, vector, hash), to be embedded; None if its tenant's
-        key was destroyed.
+        """Return text and payload of a row (seq, id, text, payload, vector, hash) for embedding; None if its
+        tenant's key was destroyed.
 
         Raises:
-            CorruptIndexError: its text, id or scope is not what was written.
+            CorruptIndexError: its text, id or scope is damaged.
         """
         if self.cipher.ring is not None and not self.cipher.readable(scope.tenant, scope.user):
             return None
@@ -240,9 +243,9 @@ class DocumentReader:
 
 @lru_cache(maxsize=256)
 def _looking(suffix: str, n_scopes: int) -> str:
-    """Return the question for one document in scopes, the first that has it. Each scope is asked of with the id, its
-    names and the time. SQLite goes through the parts of UNION ALL in order, and LIMIT ends that; each part looks up
-    two keys."""
+    """Return the query for a document in the first of several scopes that has it; its parameters are, for each
+    scope, the id, its names and the time. SQLite evaluates the parts of UNION ALL in order until LIMIT is
+    reached; each part looks up two keys."""
     parts = (
         f"SELECT {i}, d.seq, d.id, d.text, d.payload, v.data, d.hash FROM scope{suffix} s "
         f"CROSS JOIN document{suffix} d ON d.id = ? AND d.scope = s.key "

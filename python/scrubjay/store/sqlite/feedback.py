@@ -1,13 +1,12 @@
-"""Feedback on hits. A note is kept as long as the memory and the asker's scope are.
+"""Feedback on hits. A note lives as long as its memory and the asking scope.
 
-In a file: a table for each collection that ever got feedback, made by the first note. A note names its memory by scope
-and id, and the asker by another scope, which sees the first. It holds the text of a question, so it is deleted with the
-memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no version,
-so they make no cached result stale and no partition is read again for them. The SQL for erasing is called by
-:mod:`scrubjay.store.sqlite.transaction`. Questions of encrypted tenants are sealed (the rules stand in
-:mod:`scrubjay.store.sqlite.registry`).
+In a file: a table per collection, created by the first note. A note names its memory by scope and id, and the
+asker by another scope, to which the first is visible. It contains the text of a query, so it is deleted with the
+memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no
+version, so they invalidate no cached result and no partition. :mod:`scrubjay.store.sqlite.transaction` calls the
+deletions. Queries of encrypted tenants are sealed (:mod:`scrubjay.store.sqlite.registry`).
 
-In memory: the same promises by :class:`FeedbackLog`.
+In memory: :class:`FeedbackLog` behaves alike.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
 from scrubjay.store.rows.listing import warn_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.sealed import is_sealed
-from scrubjay.store.rows.stored import RowId
+from scrubjay.store.rows.values import RowId
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 
 NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
-"""The columns that :func:`check_note` looks at."""
+"""The columns that :func:`check_note` validates."""
 
 _PRUNED_EVERY = 256
 
@@ -51,13 +50,13 @@ _INDEXES = (
 
 
 class WritableStore(Protocol):
-    """What a note is written to: the store, whose transactions call what is here."""
+    """What notes need of a store, whose transactions call this module."""
 
     tables: Tables
     cipher: Cipher
 
     def writing(self, doing: str) -> AbstractContextManager[Any]:
-        """Take the writer's turn; yield the transaction."""
+        """Acquire the write lock; yield the transaction."""
         ...
 
 
@@ -70,17 +69,17 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
     t, cipher = store.tables, store.cipher
     if note.document_scope not in note.scope.visible():
         return False
-    # Before the transaction, so that no writer waits for it.
+    # Before the transaction, so that no writer waits for a key provider.
     if not cipher.readable(note.scope.tenant, note.scope.user):
         return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
-        found = execute(
+        document = execute(
             f"SELECT s.key FROM {t.scope} s JOIN {t.document} d ON d.id = ? AND d.scope = s.key "
             "WHERE s.tenant = ? AND s.user = ? AND s.agent = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
             (note.id, *names_of(note.document_scope), now),
         ).fetchone()
-        if found is None:
+        if document is None:
             return False
         if not has_notes(transaction.connection, t):
             for statement in feedback_tables(t):
@@ -103,7 +102,7 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
                 note.lexical_rank,
                 note.vector_rank,
                 note.score,
-                found[0],
+                document[0],
             ),
         )
         if number % _PRUNED_EVERY == 0:
@@ -116,17 +115,17 @@ def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
 
 
 def feedback_tables(tables: Tables) -> list[str]:
-    """Return the statements that make a collection's table of notes."""
+    """Return the statements that create a collection's table of notes."""
     return [statement.replace("{s}", tables.suffix) for statement in (_TABLE, *_INDEXES)]
 
 
 def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Feedback]:
-    """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it.
+    """Return the notes on existing memories, oldest first; with `scope` only those written from within it.
 
-    A note that is damaged is left out, with a warning.
+    A damaged note is omitted, with a warning.
 
     Raises:
-        CorruptIndexError, EncryptionError: a question is in the clear, and its asker's tenant has a key.
+        CorruptIndexError, EncryptionError: a query is plaintext, and its asker's tenant has a key.
     """
     t = store.tables
     with store.snapshot():
@@ -134,7 +133,7 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
         if not has_notes(connection, t):
             return []
         condition, names = ("1", ()) if scope is None else agreeing(scope, table="f")
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, "
             "f.agent, s.tenant, s.user, s.agent "
             f"FROM feedback{t.suffix} f JOIN {t.scope} s ON s.key = f.scope WHERE {condition} "
@@ -146,15 +145,15 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
     readable: dict[tuple[str, str], bool] = {}
     notes: list[Feedback] = []
     damaged: list[str] = []
-    for row in found:
-        number, query, *said = row[:8]
+    for row in rows:
+        number, query, *values = row[:8]
         tenant = row[8]
         try:
             asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
             who = tenant, asker.user or ""
             if who not in readable:
                 readable[who] = cipher.readable(*who)
-            if not readable[who]:  # its key was destroyed: as if erased
+            if not readable[who]:  # its key was destroyed, so it counts as erased
                 continue
             refused = _refusal(cipher, tenant, _place(t, number), query)
             if refused is None:
@@ -163,24 +162,24 @@ def read_notes(store: ScopeReader, scope: Scope | None, *, now: int) -> list[Fee
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
-        if refused is not None:  # no damage: something else wrote it, or it is to be encrypted first
+        if refused is not None:  # not damaged: other software wrote it, or it must be encrypted first
             raise refused
         text = None if query is None else bytes(query).decode("utf-8", "replace")
-        id, used, lexical, vector, score, at = said
+        id, used, lexical, vector, score, at = values
         notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, asker, own))
     warn_of(damaged, store.path)
     return notes
 
 
 def _refusal(cipher: Cipher, tenant: str, place: str, query: Any) -> Exception | None:
-    """Return the error for a question that is in the clear and must not be."""
+    """Return the error for a query that is plaintext and must not be; None if it is valid."""
     if query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
         return None
     return cipher.plain(place, tenant)
 
 
 def check_note(row: Sequence[Any]) -> None:
-    """Hold a note to the types that it was written with."""
+    """Check the types of a note's values."""
     _, query, id, used, lexical, vector, score, at, *_ = row
     integer(at, "its time")
     integer(used, "used")
@@ -195,10 +194,10 @@ def check_note(row: Sequence[Any]) -> None:
 
 
 def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
-    """Return what is wrong with the notes of a collection, as sentences."""
-    found = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
+    """Return a message for each damaged note of a collection."""
+    rows = connection.execute(f"SELECT {', '.join(NOTE)}, tenant, user, agent FROM feedback{tables.suffix}")
     damaged = []
-    for row in found.fetchall():
+    for row in rows.fetchall():
         try:
             scope_of(*row[8:])
             check_note(row)
@@ -219,7 +218,7 @@ def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
 
 
 def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: Iterable[RowId]) -> None:
-    """Drop the notes on memories of a scope that are being deleted; inside the transaction that does it."""
+    """Delete the notes on documents of a scope, in the transaction that deletes these."""
     if has_notes(connection, tables):
         connection.executemany(
             f"DELETE FROM feedback{tables.suffix} WHERE id = ? AND scope = ?", [(id, key) for id in ids]
@@ -227,16 +226,16 @@ def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: It
 
 
 def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *, exact: bool) -> None:
-    """Drop the notes on memories of a scope that is about to be erased, and those that were asked from it.
+    """Delete the notes on documents of a scope, and those written from it, in the transaction that erases it.
 
-    No other tenant sees its memories, so only the tenant's own notes are searched.
+    Its documents are visible to no other tenant, so only the tenant's own notes are searched.
     """
     if not has_notes(connection, tables):
         return
-    asked, names = agreeing(scope, exact=exact, table="f")
+    asking, names = agreeing(scope, exact=exact, table="f")
     judged, _ = agreeing(scope, exact=exact, table="s")
     connection.execute(
-        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asked}) OR EXISTS("
+        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asking}) OR EXISTS("
         f"SELECT 1 FROM {tables.scope} s WHERE s.key = f.scope AND {judged}))",
         (scope.tenant, *names, *names),
     )

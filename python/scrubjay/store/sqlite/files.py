@@ -1,4 +1,4 @@
-"""Copies of the file of an index."""
+"""Backups of the file of an index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from scrubjay.errors import ClosedError, StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.sqlite.connections import translated
-from scrubjay.store.sqlite.place import FILE_ID
+from scrubjay.store.sqlite.file_identity import FILE_ID
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.whole_files import beside, log_of
 
@@ -18,7 +18,8 @@ _BACKUP_PAGES = 2048
 
 
 def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bool = False) -> int:
-    """Copy the index as of now into `target`, beside readers and writers; return the copy's bytes.
+    """Copy the current state of the index to `target`, concurrently with readers and writers; return the size of
+    the copy in bytes.
 
     The copy appears under its name when it is complete.
     """
@@ -33,12 +34,12 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
     with translated(target, "backing up"), beside(target, replace=replace) as partial:
         with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
             source = store.reading_connection()
-            source.execute("SELECT count(*) FROM meta").fetchone()  # from here on one state is read
+            source.execute("SELECT count(*) FROM meta").fetchone()  # fixes the snapshot that is read
             done = 0
 
             def advance(_status: int, remaining: int, total: int) -> None:
                 nonlocal done
-                if source.is_shut:  # or closing the index would wait for the whole copy
+                if source.is_shut:  # otherwise closing the index would wait for the whole copy
                     raise ClosedError(f"the index was closed while backing up: {target}")
                 progress.update(total - remaining - done)
                 done = total - remaining
@@ -46,12 +47,13 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
             try:
                 source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
             except sqlite3.Error as error:
-                if "full" not in str(error):  # what is wrong with the index itself
+                if "full" not in str(error):  # an error of the index itself
                     raise
                 with translated(target, "backing up"):
                     raise
-            copy.execute("DELETE FROM meta WHERE name = ?", (FILE_ID,))  # it will have a future of its own
-            copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
+            # the copy gets an identity of its own
+            copy.execute("DELETE FROM meta WHERE name = ?", (FILE_ID,))
+            copy.execute("PRAGMA journal_mode = DELETE")  # a single file; the next opening sets WAL again
         with partial.open("rb") as file:
             os.fsync(file.fileno())
     return target.stat().st_size

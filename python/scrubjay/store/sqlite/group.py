@@ -1,19 +1,19 @@
-"""Group commit: writes of one document each, of several threads, in one transaction.
+"""Group commit: single-document writes of several threads in one transaction.
 
-A write of one document is what agents do most, and most of its time is the transaction around it: beginning, asking how
-the file stands, and copying every changed page into the log. So such a write is put into a queue before its thread
-waits for the writer's turn, and who gets the turn writes all that are in the queue, in their order, and commits them
-together. Each has its own version, and its own error: what is refused (a version, a legal hold, an id of the other
-kind) is so before anything of it was written. If the transaction fails, nothing of the group is written, and each
-thread tries with its own turn.
+Writes of one document are what agents do most, and most of their time is spent on the transaction: beginning it,
+reading the state of the file, and copying every changed page into the log. Therefore a thread enqueues its write
+before it waits for the write lock, and the thread that gets the lock writes the whole queue in order and commits
+it. Each write has its own version and its own error; a rejection (a version, a legal hold, an id of the other
+kind) happens before any of that write is in the tables. If the transaction fails, nothing of the group is
+written, and each thread retries on its own.
 
-What a transaction would ask first (the identity of the collection, its last version, the rows of scopes) is kept from
-one group to the next, as long as the head of the wal-index, or SQLite's `data_version`, says that no other connection
-has committed and no other write of this store came in between.
+The state that a transaction would read first (the identity of the collection, its last version, the rows of
+scopes) is cached from one group to the next, as long as the header of the wal-index, or SQLite's `data_version`,
+shows no commit of another connection and this store made no other write.
 
-Only the usual write goes this way: in the clear, of a settled index, with at most one vector, neither pending nor with
-a context. Every other one takes a transaction of its own, which is the reference: a group leaves the file as these
-would.
+Only the common case is handled here: unencrypted, in a settled index, with at most one vector, without pending
+vector or context. Any other write takes a transaction of its own (:mod:`scrubjay.store.sqlite.transaction`). That
+is the reference: a group leaves the file as if each write had been made that way.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import Checksum, integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.stored import Identity, NewRow, Written
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.values import Identity, NewRow, Written
 from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
@@ -46,11 +46,11 @@ from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.versions import last_version
 
 _DOING = "writing"
-_MOST = 64  # writes of a group: a thread does not work for others for long
-_MOST_SCOPES = 10_000  # that are kept
+_MOST = 64  # writes per group: bounds how long a thread works for others
+_MOST_SCOPES = 10_000  # cached
 
 Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None]
-"""Calls what commits a group, and brings what was written into the native engine."""
+"""Calls the function that commits a group, and applies the group to the native engine."""
 
 
 class Turns(Protocol):
@@ -62,28 +62,28 @@ class Turns(Protocol):
     write_lock: RLock
 
     def take_turn(self, doing: str, *, wait: bool = True) -> None:
-        """Take the writer's turn."""
+        """Acquire the write lock."""
         ...
 
     def end_turn(self) -> None:
-        """Let others write."""
+        """Release the write lock."""
         ...
 
     def await_disk(self, doing: str) -> None:
-        """Wait until what this thread has committed is on the disk, if the store promises that."""
+        """Wait until everything that this thread has committed is synced to disk, if the store promises that."""
         ...
 
     def count_change(self) -> None:
-        """A write begins, or has ended."""
+        """Count the begin or end of a write."""
         ...
 
     def head(self) -> bytes | None:
-        """Return the head of the wal-index, what :meth:`ReadingStore.glance` returns; None: it cannot be seen."""
+        """Return the header of the wal-index, as :meth:`ScopeReader.glance` does; None: it cannot be read."""
         ...
 
 
 class _ScopeRow:
-    """The row of a scope as the last commit left it, or as this transaction will."""
+    """The row of a scope after the last commit, or as changed by the current transaction."""
 
     __slots__ = (
         "after",
@@ -105,24 +105,24 @@ class _ScopeRow:
         self.before = self.after = version
         self.documents = documents
         self.n_new = self.n_vectors = 0
-        self.rows: list[NewRow] = []  # of this transaction
+        self.rows: list[NewRow] = []  # written by the current transaction
         self.prepared: list[Any] = []
 
     def change(self) -> ScopeChange:
-        """Return what the transaction does to the scope."""
+        """Return the change that the transaction makes to the scope."""
         written = Written(self.scope, self.before, self.after, self.documents)
         return ScopeChange(written, self.rows, self.prepared)
 
 
 class _Known:
-    """What the file says of a collection; see above for how long that is known."""
+    """Cached state of a collection; the module's docstring says how long it is valid."""
 
     __slots__ = ("data_version", "head", "identity", "is_sealing", "last", "scopes", "vector_bytes")
 
     def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
         self.data_version = data_version
         self.head: bytes | None = (
-            None  # of the wal-index, while nothing but the group that it is known from follows
+            None  # of the wal-index, right after the group that this state is known from
         )
         self.is_sealing = is_sealing
         self.last = last
@@ -132,13 +132,13 @@ class _Known:
 
 
 class GroupCommit:
-    """The usual writes of one store. Any thread may use it.
+    """Group commits of one store. Thread-safe.
 
     Args:
-        store: whose turn is taken.
+        store: the owner of the write lock.
         connection: the writer's.
         tables: of the collection.
-        holds: what the store knows of legal holds; None: they do not hold this collection's documents.
+        holds: the store's cache of legal holds; None: holds do not apply to this collection.
     """
 
     def __init__(
@@ -150,10 +150,11 @@ class GroupCommit:
         self._tables = tables
         self._hold_table = holds
         self._queue: deque[SingleWrite] = deque()
-        self._known: _Known | None = None  # changes in the writer's turn
+        self._known: _Known | None = None  # changed under the write lock
         t = tables
-        # sqlite3 looks for a converter of each value that is not exactly an int, a float, a str or a bytearray: a None
-        # or a bytes costs half as much as a statement. So what is NULL in most rows is so by the statement.
+        # sqlite3 looks up a converter for each value that is not exactly an int, a float, a str or a bytearray: a
+        # None or a bytes costs half as much as a statement. So columns that are usually NULL are omitted from the
+        # statement.
         columns = "seq, id, scope, text, updated_at, hash"
         unless = "ON CONFLICT(id, scope) DO NOTHING"
         self._insert = f"INSERT INTO {t.document}({columns}) VALUES (?, ?, ?, ?, ?, ?) {unless}"
@@ -170,21 +171,21 @@ class GroupCommit:
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
     def takes(self, payload: bytes | None) -> bool:
-        """Whether a row with this payload, and no vectors of passages, can be written here as far as it says itself."""
+        """Whether a row with this payload, and without vectors of passages, may be written by a group."""
         if self._store.cipher.ring is not None:
             return False
         return payload is None or not (has_context(payload) or is_pending(payload))
 
     def forget(self) -> None:
-        """The file changes by another way. In the writer's turn."""
+        """Invalidate the cached state, because the file is changed outside of a group. Requires the write lock."""
         self._known = None
 
     def write(self, write: SingleWrite, commit: Commit) -> bool:
-        """Write a document; False: nothing was done, it needs a transaction of its own.
+        """Write a document; False: nothing was written, and the document needs its own transaction.
 
         Raises:
-            TypeError, ValueError, VersionConflictError, HeldError: it was refused.
-            StoreBusyError: another thread or process wrote for longer than the index waits.
+            TypeError, ValueError, VersionConflictError, HeldError: the document was rejected.
+            StoreBusyError: another thread or process held the write lock for longer than the busy timeout.
             StoreError: the transaction could not be written, as for :meth:`SqliteStore.writing`.
         """
         store, sync = self._store, self._store.sync
@@ -204,7 +205,7 @@ class GroupCommit:
                 if not (write.is_done and isinstance(error, StoreBusyError)):
                     with translated(store.path, _DOING):
                         raise
-                # else the thread that had the turn has written it after all
+                # otherwise the thread that held the lock has written it after all
             finally:
                 if has_turn:
                     store.end_turn()
@@ -221,7 +222,7 @@ class GroupCommit:
         return True
 
     def _withdraw(self, write: SingleWrite) -> None:
-        """Take a write out of the queue, or if another thread is writing it wait for that."""
+        """Remove a write from the queue; if another thread is writing it already, wait for that."""
         try:
             self._queue.remove(write)
         except ValueError:
@@ -229,11 +230,11 @@ class GroupCommit:
                 with self._store.write_lock:
                     pass
 
-    # ------------------------------------------------------------------ in the writer's turn
+    # ------------------------------------------------------------------ under the write lock
 
     def _lead(self, own: SingleWrite, commit: Commit) -> None:
-        """Write what is in the queue; `own` is, unless a group failed that had it."""
-        if self._connection.in_transaction:  # this thread itself: its turn may be taken again
+        """Write the queue; `own` is in it, unless a group with it has failed."""
+        if self._connection.in_transaction:  # the lock is reentrant: this thread itself holds it
             raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
         queue, writes = self._queue, list[SingleWrite]()
         while queue and len(writes) < _MOST:
@@ -251,10 +252,10 @@ class GroupCommit:
         except (sqlite3.Error, Error):
             if len(group.writes) == 1 or own.is_done or not group.is_begun:
                 raise
-            self._write(_Group([own]), commit)  # what was wrong with the others is for them to find
+            self._write(_Group([own]), commit)  # the threads of the other writes find their own errors
 
     def _write(self, group: _Group, commit: Commit) -> None:
-        """Write a group, commit it, and bring it into the native engine."""
+        """Write a group, commit it, and apply it to the native engine."""
         store = self._store
         store.count_change()
         try:
@@ -264,7 +265,7 @@ class GroupCommit:
                 own = None if group.head is None else OwnCommit(group.head, follows)
                 commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes], own)
             else:
-                group.end()  # each was refused, or is unusual
+                group.end()  # every write was rejected or is unusual
         except BaseException:
             self._known = None
             raise
@@ -276,16 +277,16 @@ class GroupCommit:
                 group.end()
 
     def _fill(self, group: _Group) -> _Known:
-        """Begin a transaction, and write to the tables what is not refused."""
+        """Begin a transaction and write the documents that are not rejected."""
         execute = self._execute
         execute("BEGIN IMMEDIATE")
         group.is_begun = True
-        group.head = head = self._store.head()  # nobody else commits from here on
+        group.head = head = self._store.head()  # no other connection can commit from here on
         known = self._known
         if known is None or head is None or known.head != head:
             known = self._learnt()
         for write in group.writes:
-            write.error, write.is_unusual = None, False  # of a group that failed
+            write.error, write.is_unusual = None, False  # left over from a failed group
             try:
                 if self._is_usual(write, known):
                     self._put(write, group, known)
@@ -300,8 +301,8 @@ class GroupCommit:
         return known
 
     def _commit(self, group: _Group, known: _Known) -> Glances | None:
-        """Commit, and keep what is known now. Return what a glance was before and is afterwards, unless something else
-        was committed in between."""
+        """Commit, and update the cached state. Return the glances before and after, unless another process
+        committed in between."""
         group.is_ending = True
         try:
             self._connection.call(self._execute, "COMMIT")
@@ -317,7 +318,7 @@ class GroupCommit:
             known.scopes.clear()
         self._known = known
         head = None if group.head is None else self._store.head()
-        # Another process may have committed since. Then the next look finds both.
+        # If another process has committed since, the next glance finds both commits.
         known.head = None
         if group.head is None or head is None or not follows(group.head, head):
             return None
@@ -325,7 +326,7 @@ class GroupCommit:
         return group.head, head, known.last
 
     def _learnt(self) -> _Known:
-        """Return what the file says of the collection, in the transaction."""
+        """Return the state of the collection, read in the transaction unless the cache is valid."""
         (data_version,) = self._execute("PRAGMA data_version").fetchone()
         known = self._known
         if known is None or known.data_version != data_version:
@@ -338,10 +339,10 @@ class GroupCommit:
         return known
 
     def _is_usual(self, write: SingleWrite, known: _Known) -> bool:
-        """Whether nothing has to be settled, sealed or noticed first.
+        """Whether the write needs nothing to be settled, sealed or flagged first.
 
         Raises:
-            TypeError, ValueError: it is not of what the index is made of.
+            TypeError, ValueError: id or vector do not match the identity of the index.
         """
         identity, row = known.identity, write.row
         kind, dim = identity.id_kind, identity.dim
@@ -355,15 +356,15 @@ class GroupCommit:
         if dim is None:
             return False
         if len(row.vector) != known.vector_bytes:
-            given = dim_of(row.vector, identity.dtype)
-            raise ValueError(f"vector: expected {dim} dimensions, got {given}")
+            vector_dim = dim_of(row.vector, identity.dtype)
+            raise ValueError(f"vector: expected {dim} dimensions, got {vector_dim}")
         return write.model is None or write.model == identity.model
 
     def _put(self, write: SingleWrite, group: _Group, known: _Known) -> None:
-        """Write one document to the tables, but for the row of its scope.
+        """Write one document to the tables, except the update of its scope's row.
 
         Raises:
-            VersionConflictError, HeldError: it is refused; nothing was written.
+            VersionConflictError, HeldError: it is rejected; nothing was written.
         """
         execute, row = self._execute, write.row
         state = known.scopes.get(row.scope) or self._scope_row(row.scope, known)
@@ -409,18 +410,19 @@ class GroupCommit:
         group.is_changing = False
 
     def _scope_row(self, scope: Scope, known: _Known) -> _ScopeRow | None:
-        """Return the row of a scope; None: it has none yet."""
-        found = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
-        if found is None:
+        """Return the row of a scope; None: the scope is new."""
+        row = row_of(self._connection, self._tables.scope, scope, "s.key, s.version, s.documents")
+        if row is None:
             return None
         state = self._keep(
             known,
             scope,
-            integer(found[0], "a scope's key", -(1 << 62)),
-            integer(found[1], "a scope's version"),
-            integer(found[2], "a scope's count of documents"),
+            integer(row[0], "a scope's key", -(1 << 62)),
+            integer(row[1], "a scope's version"),
+            integer(row[2], "a scope's count of documents"),
         )
-        known.last = max(known.last, state.before)  # whatever was taken out of the tables, it never goes back
+        # the version never decreases, even if rows were removed from the tables
+        known.last = max(known.last, state.before)
         return state
 
     def _new_scope(self, scope: Scope, known: _Known) -> _ScopeRow:
@@ -435,19 +437,19 @@ class GroupCommit:
         return state
 
     def _check_version(self, row: NewRow, seq: int | None, now: int) -> None:
-        """Hold a condition to the row with this number; None: there is none."""
-        found = 0
+        """Check the expected version against the row with this number; None: no row."""
+        current = 0
         if seq is not None:
             t = self._tables
             expired = self._execute(
                 f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
             ).fetchone()
-            found = seq if expired is None else 0
-        if row.expected is not None and found != row.expected:
-            raise VersionConflictError(row.id, row.expected, found)
+            current = seq if expired is None else 0
+        if row.expected is not None and current != row.expected:
+            raise VersionConflictError(row.id, row.expected, current)
 
     def _check_held(self, scope: Scope, group: _Group) -> None:
-        """Refuse to replace a document that is under a legal hold."""
+        """Raise HeldError if the scope's documents are under a legal hold."""
         if self._hold_table is not None:
             if group.holds is None:
                 group.holds = Holds(self._connection, self._hold_table)
@@ -457,17 +459,17 @@ class GroupCommit:
 class _Group:
     """Writes that are committed together, and the scopes that they change."""
 
-    holds: Holds | None = None  # which nobody can set meanwhile
-    head: bytes | None = None  # of the wal-index, before the commit
-    is_begun = False  # the transaction
-    is_changing = False  # a document is half written
-    is_ending = False  # the commit was begun, and no error said that it failed
+    holds: Holds | None = None  # constant during the transaction
+    head: bytes | None = None  # header of the wal-index before the commit
+    is_begun = False  # the transaction has begun
+    is_changing = False  # a document is partly written
+    is_ending = False  # the commit has begun and has not reported failure
 
     def __init__(self, writes: list[SingleWrite]) -> None:
         self.writes = writes
         self.scopes: list[_ScopeRow] = []
 
     def end(self) -> None:
-        """Tell those who wait that their writes are decided."""
+        """Mark all writes as done."""
         for write in self.writes:
             write.is_done = True

@@ -1,4 +1,4 @@
-"""The legal holds of a file, as one transaction needs them: asked for once a tenant, and only by what destroys."""
+"""The legal holds of a file, cached for one transaction: read once per tenant, and only by destructive writes."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
 
 
 class HoldTable:
-    """Whether a file has the table of holds. One for all transactions of a store, in the writer's turn.
+    """Whether a file has the table of holds. Shared by all transactions of a store, under the write lock.
 
-    A file without a memory has none: then the number that SQLite gives its schema is all that a write looks at.
+    A file without a memory has no such table; then a write reads only the version of SQLite's schema.
     """
 
     def __init__(self) -> None:
         self._is_there = False
-        self._schema: int | None = None  # when it was looked for last
+        self._schema: int | None = None  # version of the schema at the last lookup
 
     def is_there(self, connection: sqlite3.Connection) -> bool:
-        """Whether it is there now. It is never dropped."""
+        """Whether the table exists now. It is never dropped."""
         if not self._is_there:
             (schema,) = connection.execute("PRAGMA schema_version").fetchone()
             if schema != self._schema:
-                found = connection.execute(
+                row = connection.execute(
                     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (TABLE,)
                 ).fetchone()
-                self._is_there, self._schema = found is not None, schema
+                self._is_there, self._schema = row is not None, schema
         return self._is_there
 
 
 class Holds:
-    """What is held. For one transaction, which nobody else's hold can come into.
+    """The holds of a file, valid for one transaction, during which no other connection can change them.
 
     Args:
         connection: of the transaction.
-        table: what the store knows of the table; None: nothing.
+        table: the store's cache of the table's existence; None: a new one.
     """
 
     def __init__(self, connection: sqlite3.Connection, table: HoldTable | None = None) -> None:
@@ -45,10 +45,10 @@ class Holds:
 
     def of(self, tenant: str) -> list[Held]:
         """Return the holds of a tenant, in the order in which they were set."""
-        found = self._known.get(tenant)
-        if found is None:
-            found = self._known[tenant] = self._read(tenant)
-        return found
+        holds = self._known.get(tenant)
+        if holds is None:
+            holds = self._known[tenant] = self._read(tenant)
+        return holds
 
     def _read(self, tenant: str) -> list[Held]:
         if not self._table.is_there(self._connection):
@@ -60,15 +60,16 @@ class Holds:
         return [Held(*row) for row in rows.fetchall()]
 
     def check(self, scope: Scope, *, within: bool = False) -> None:
-        """Refuse to destroy what is in exactly a scope, with `within` everything inside of it.
+        """Raise an error if a hold forbids destroying the documents of exactly a scope, with `within` of
+        everything inside it.
 
         Raises:
-            HeldError: a hold is on it.
+            HeldError: a hold covers it.
         """
         holds = self.of(scope.tenant)
         if holds:
             check_held(holds, scope, within=within)
 
     def holds(self, tenant: str, user: str, agent: str) -> bool:
-        """Whether what belongs to these names is held."""
+        """Whether a hold covers these names."""
         return is_held(self.of(tenant), user, agent)

@@ -14,10 +14,10 @@ from scrubjay.store.sqlite.reading import ScopeReader
 
 
 class ImageReader:
-    """Reads the images of a collection, each in a snapshot of its own. Thread-safe.
+    """Reads the images of a collection, each in its own snapshot. Thread-safe.
 
     Args:
-        scopes, documents: read its scopes and its documents.
+        scopes, documents: read the scopes and documents of the collection.
     """
 
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
@@ -25,10 +25,10 @@ class ImageReader:
         self._images = Images(scopes.tables, scopes.cipher, scopes.reading_connection)
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's images; None if any is missing.
+        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing.
 
         Raises:
-            CorruptIndexError: they were sealed, and cannot be opened.
+            CorruptIndexError: it is sealed and cannot be opened.
         """
         with translated(self._path, "reading"), self._snapshot():
             return self._images.copied(key, partial(self._scope_of, key))

@@ -1,4 +1,4 @@
-"""Images of partitions as the file has them: copied, or read into memory that is used again."""
+"""Images of partitions in the file: copied, or read into reused memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Images:
 
     Args:
         tables: of the collection.
-        cipher: opens what is sealed.
+        cipher: opens sealed images.
         connection: returns the calling thread's connection.
     """
 
@@ -33,40 +33,41 @@ class Images:
         self._tables = tables
         self._cipher = cipher
         self._connection = connection
-        self._scratch = bytearray()  # for an image on its way to the engine
+        self._scratch = bytearray()  # buffer for an image on its way to the engine
         self._scratch_lock = threading.Lock()
         renew_in_children(self, "_scratch_lock")
 
     def copied(self, key: int, scope: Callable[[], Scope]) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of the images of the scope with this key; None if any is missing.
+        """Return (version, chunks) of the image of the scope with this key; None if the image or a part of it is
+        missing.
 
-        `scope` is called once there are images.
+        `scope` is called only if there is an image.
 
         Raises:
-            CorruptIndexError: they were sealed, and cannot be opened.
+            CorruptIndexError: it is sealed and cannot be opened.
         """
-        found = self._rows(key)
-        if found is None:
+        image = self._rows(key)
+        if image is None:
             return None
-        version, numbers = found
+        version, numbers = image
         chunks = self._opened(scope(), version, [self._data(number) for number in numbers])
         return version, [bytes(chunk) for chunk in chunks]
 
     @contextmanager
     def viewed(self, key: int, scope: Scope) -> Iterator[tuple[int, _Parts] | None]:
-        """Give what :meth:`copied` returns for the duration of the block, if possible in memory that is used again.
+        """Provide what :meth:`copied` returns for the duration of the block, in reused memory if possible.
 
-        Touching new memory takes longer than reading into it.
+        Page faults of new memory cost more than reading into it.
         """
-        found = self._rows(key)
-        if found is None:
+        image = self._rows(key)
+        if image is None:
             yield None
             return
         if not self._scratch_lock.acquire(blocking=False):
             yield self.copied(key, lambda: scope)
             return
         try:
-            version, numbers = found
+            version, numbers = image
             yield version, self._opened(scope, version, self._into_scratch(numbers))
         finally:
             if len(self._scratch) > _MAX_SCRATCH_BYTES:
@@ -74,23 +75,21 @@ class Images:
             self._scratch_lock.release()
 
     def _rows(self, key: int) -> tuple[int, list[int]] | None:
-        """Return (version, row numbers) of complete images."""
-        found = self._connection().rows(
+        """Return (version, row numbers) of a complete image."""
+        rows = self._connection().rows(
             f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
             "WHERE scope = ? ORDER BY ordinal",
             (key,),
         )
-        for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
-            if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
+        for i, (_, ordinal, n_chunks, version, kind) in enumerate(rows):
+            if (ordinal, n_chunks, version, kind) != (i, len(rows), rows[0][3], "blob"):
                 return None
-        if not found or found[0][3].__class__ is not int:
+        if not rows or rows[0][3].__class__ is not int:
             return None
-        return found[0][3], [row[0] for row in found]
+        return rows[0][3], [row[0] for row in rows]
 
     def _opened(self, scope: Scope, version: int, chunks: _Parts) -> _Parts:
-        if (
-            self._cipher.ring is not None
-        ):  # without keys a sealed one is not an image that the engine can read
+        if self._cipher.ring is not None:  # without keys the engine rejects a sealed image
             chunks = self._cipher.open_image(self._tables.image, scope, version, chunks)
         return unmarked(scope, version, chunks)
 
@@ -98,12 +97,12 @@ class Images:
         if sys.version_info >= (3, 11):
             # A fifth of the time: a value of a row passes through SQLite's own memory.
             return self._connection().blob(self._tables.image, "data", number)
-        found: tuple[bytes] = (
+        row: tuple[bytes] = (
             self._connection()
             .execute(f"SELECT data FROM {self._tables.image} WHERE number = ?", (number,))
             .fetchone()
         )
-        return found[0]
+        return row[0]
 
     def _into_scratch(self, numbers: Sequence[int]) -> _Parts:
         if sys.version_info >= (3, 11):
@@ -112,7 +111,7 @@ class Images:
         return [self._data(number) for number in numbers]
 
     def _read_blobs(self, connection: StoreConnection, numbers: Sequence[int]) -> list[memoryview]:
-        """Read them with the connection's turn: a BLOB must not be closed by another thread while it is read."""
+        """Read BLOBs under the connection's lock: another thread must not close one while it is read."""
         with ExitStack() as stack:
             table = self._tables.image
             blobs = [
@@ -122,7 +121,7 @@ class Images:
             if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
                 self._scratch = bytearray(n_bytes)
             scratch = memoryview(self._scratch)
-            whole = scratch.toreadonly()  # the engine copies what could change while it is read
+            whole = scratch.toreadonly()  # the engine copies parts that may change while they are read
             views: list[memoryview] = []
             at = 0
             for blob in blobs:

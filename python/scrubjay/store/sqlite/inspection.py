@@ -1,6 +1,8 @@
-"""The check of a file's rows: SQLite's own integrity check, counts, names, every row's hash and the size of its vector,
-notes of feedback, and the digests of encrypted tenants. What the engine makes of the rows is checked in
-:mod:`scrubjay.store.check`."""
+"""The check of a file's rows: SQLite's integrity check, counts, names, the hash of every row and the size of its
+vector, feedback notes, and the digests of encrypted tenants.
+
+:mod:`scrubjay.store.check` compares the rows with the engine.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +59,11 @@ def _contradictions(t: Tables) -> dict[str, str]:
 
 
 def inspect_file(store: ScopeReader, report: CheckReport) -> None:
-    """Check the rows of a collection of a file; in a snapshot."""
+    """Check the rows of a collection of a file; call in a snapshot."""
     with noting(report):
-        for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
-            if said != "ok":
-                report.add(f"SQLite: {said}")
+        for (message,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
+            if message != "ok":
+                report.add(f"SQLite: {message}")
     for step in (
         _check_collections,
         _check_counts,
@@ -75,7 +77,7 @@ def inspect_file(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _check_tables(store: ScopeReader, report: CheckReport) -> None:
-    """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
+    """Compare the rows of feedback and memory with their digests, and report plaintext of tenants with keys."""
     connection, cipher = store.reading_connection(), store.cipher
     if cipher.ring is None:
         return
@@ -95,22 +97,22 @@ def _check_tables(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _tenants(connection: sqlite3.Connection) -> list[str]:
-    """Return all tenants that have anything in the file; rows that name none are in the clear."""
+    """Return all tenants that occur in the file; rows without a tenant are not encrypted."""
     tables = [t.scope for t in all_tables(connection)] + [
-        one.name for one in rules(connection) if not one.owner
+        table_rules.name for table_rules in rules(connection) if not table_rules.owner
     ]
     tables += ["data_key"] if has_data_keys(connection) else []
     names = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
     try:
-        found = connection.execute(f"{names} ORDER BY tenant").fetchall()
-        return [tenant for (tenant,) in found if tenant != ""]
+        rows = connection.execute(f"{names} ORDER BY tenant").fetchall()
+        return [tenant for (tenant,) in rows if tenant != ""]
     except sqlite3.OperationalError as error:
         raise CorruptIndexError(f"the file has data keys, but {error}") from None
 
 
 @contextmanager
 def noting(report: CheckReport) -> Iterator[None]:
-    """Go on with the next step where one cannot be carried out."""
+    """Report an error of a step, so that the check continues with the next one."""
     try:
         with translated(Path(), "checking"):
             yield
@@ -125,23 +127,23 @@ def _check_collections(store: ScopeReader, report: CheckReport) -> None:
 def _check_counts(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     connection = store.reading_connection()
-    for what, query in _contradictions(t).items():
+    for description, query in _contradictions(t).items():
         (n,) = connection.execute(query).fetchone()
         if n:
-            report.add(f"{n} {what}")
+            report.add(f"{n} {description}")
 
 
 def _check_scopes(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
-    found = store.reading_connection().execute(
+    rows = store.reading_connection().execute(
         f"SELECT key, tenant, user, agent, version, horizon, documents FROM {t.scope}"
     )
-    for key, *names, version, horizon, documents in found.fetchall():
+    for key, *names, version, horizon, documents in rows.fetchall():
         with noting(report):
             try:
                 scope_of(*names)
-                for value, what in ((version, "version"), (horizon, "horizon"), (documents, "documents")):
-                    integer(value, f"its {what}")
+                for value, name in ((version, "version"), (horizon, "horizon"), (documents, "documents")):
+                    integer(value, f"its {name}")
             except CorruptIndexError as error:
                 raise CorruptIndexError(f"scope {key}: {error.what}") from None
 
@@ -156,20 +158,20 @@ def _check_notes(store: ScopeReader, report: CheckReport) -> None:
         ).fetchone()
         if n:
             report.add(f"{n} notes of feedback on no document")
-        for what in damaged_notes(connection, t):
-            report.add(what)
+        for problem in damaged_notes(connection, t):
+            report.add(problem)
 
 
 def _check_rows(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     identity = store.identity()
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
-    found = store.reading_connection().execute(
+    rows = store.reading_connection().execute(
         f"SELECT d.id, d.text, d.payload, d.hash, typeof(v.data), length(v.data), d.scope, s.tenant, s.user, s.agent "
         f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq LEFT JOIN {t.scope} s ON s.key = d.scope"
     )
     checksums: dict[Any, tuple[str, Checksum | None]] = {}
-    for id, text, payload, stored_hash, kind, size, key, *names in found:
+    for id, text, payload, stored_hash, kind, size, key, *names in rows:
         report.documents += 1
         if key not in checksums:
             checksums[key] = "", None
@@ -186,7 +188,7 @@ def _check_rows(store: ScopeReader, report: CheckReport) -> None:
 
 
 def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
-    """Return what is wrong with a row, or None if nothing is that can be seen without its key."""
+    """Return what is wrong with a row as far as that can be checked without its key, or None."""
     if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
         return "text or payload, id or scope are not what was written"
     if isinstance(text, str):

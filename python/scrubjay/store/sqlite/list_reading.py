@@ -1,4 +1,4 @@
-"""Reading documents in their order: of some scopes, or of all."""
+"""Reading documents in order: of several scopes, or of all."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.rows.listing import share_of
-from scrubjay.store.rows.stored import Entry, RowId, StoredRow
+from scrubjay.store.rows.values import Entry, RowId, StoredRow
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
 
-_MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
+_MANY_IDS = 500  # per statement; SQLite takes at least 999 parameters
 _PAGE = 100  # rows that a listing reads at a time
 
 
@@ -24,7 +24,7 @@ class ListReader:
     """Lists the documents of a collection. Thread-safe.
 
     Args:
-        scopes, documents: read its scopes and its documents.
+        scopes, documents: read the scopes and documents of the collection.
     """
 
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
@@ -46,10 +46,11 @@ class ListReader:
         after: int = 0,
         first: int | None = None,
     ) -> Iterator[tuple[StoredRow, Scope]]:
-        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
+        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or its reverse;
+        call in a snapshot.
 
-        With `ids` only those of them; without, with `after`, only what comes behind the row with this number. Read
-        it inside :meth:`snapshot`. `first` is how many the caller will read at least: each scope's share is fetched.
+        With `ids` only these; otherwise, with `after`, only documents behind the row with this number. `first` is
+        a lower bound of how many the caller will read: each scope's share is fetched.
         """
         states = [
             (scope, self._scopes.scope_state(scope))
@@ -62,27 +63,27 @@ class ListReader:
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def numbers_in(self, scopes: Sequence[Scope], *, now: int, newest: bool, first: int) -> list[int]:
-        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or the reverse; read it
-        inside :meth:`snapshot`. The index of scopes alone is read, unless rows have expired."""
+        """Return the numbers of the first unexpired rows of exact scopes, in order of writing or its reverse;
+        call in a snapshot. Only the index of scopes is read, unless rows have expired."""
         t = self.tables
         states = [
             self._scopes.scope_state(scope)
             for scope in scopes
             if self.cipher.readable(scope.tenant, scope.user)
         ]
-        # What has expired is looked up by its own index, which names few rows or none.
+        # Expired rows are found through their own index, and are few or none.
         question = (
             f"SELECT seq FROM {t.document} WHERE scope = ? AND seq NOT IN (SELECT seq FROM {t.document} "
             "WHERE scope = ? AND expires_at IS NOT NULL AND expires_at <= ?) "
             f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT ?"
         )
-        found: list[int] = []
+        numbers: list[int] = []
         with translated(self.path, "reading"):
             for state in states:
                 if state is not None and state.documents:
                     rows = self._reader.execute(question, (state.key, state.key, now, first)).fetchall()
-                    found += [number for (number,) in rows]
-        return sorted(found, reverse=newest)[:first]
+                    numbers += [number for (number,) in rows]
+        return sorted(numbers, reverse=newest)[:first]
 
     def _rows_of(
         self,
@@ -103,13 +104,15 @@ class ListReader:
         opened = self._documents.row_opener(scope)
         with translated(self.path, "reading"):
             if ids is None:
-                # Page by page, none half read: until Python 3.10 the cursor of a listing that was left before its end
-                # shares the cached statement with the next one after a rollback, and starts it again when it is freed.
+                # Page by page, leaving no cursor half read: until Python 3.10 an unfinished cursor shares its
+                # cached statement with the next execution after a rollback, and resets it when it is freed.
                 edge = after or None
                 while True:
                     behind = "" if edge is None else f" AND seq {'<' if newest else '>'} ?"
-                    asked = (key, now) if edge is None else (key, now, edge)
-                    batch = self._reader.execute(f"{question}{behind}{order} LIMIT {size}", asked).fetchall()
+                    parameters = (key, now) if edge is None else (key, now, edge)
+                    batch = self._reader.execute(
+                        f"{question}{behind}{order} LIMIT {size}", parameters
+                    ).fetchall()
                     for row in batch:
                         yield opened(row), scope
                     if len(batch) < size:
@@ -118,7 +121,8 @@ class ListReader:
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
             while some := list(islice(wanted, _MANY_IDS)):
-                # CROSS JOIN: each id is looked up by the key, even if SQLite would prefer the index by scope.
+                # CROSS JOIN makes SQLite look up each id by the key, even where it would prefer the index of
+                # scopes.
                 by_key = (
                     f"WITH wanted(own) AS (VALUES {','.join(['(?)'] * len(some))}) "
                     "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash FROM wanted "
@@ -133,15 +137,16 @@ class ListReader:
         """Return (seq, id) of the next unexpired documents in order of writing."""
         t = self.tables
         with translated(self.path, "reading"):
-            found: list[tuple[int, RowId]] = self._reader.execute(
+            rows: list[tuple[int, RowId]] = self._reader.execute(
                 f"SELECT seq, id FROM {t.document} WHERE seq > ? AND (expires_at IS NULL OR expires_at > ?) "
                 "ORDER BY seq LIMIT ?",
                 (seq, now, limit),
             ).fetchall()
-            return found
+            return rows
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents in order of writing, some at a time, each with what reads it; in a snapshot."""
+        """Yield the unexpired documents in order of writing, in batches of entries that are read on demand; call
+        in a snapshot."""
         after = -(1 << 63)
         while batch := self.ids_after(after, 1000, now=now):
             if batch[-1][0] <= after:

@@ -1,7 +1,7 @@
 """Migration of files of older formats, step by step inside one transaction.
 
-Each step is written out as it was when its format was current, so later formats do not change it.
-No key is requested, so sealed values stay as they are, and the digests of encrypted tenants stay right.
+Each step is written out as it was when its format was current, so later formats do not change it. No key is
+requested: sealed values stay as they are, and the digests of encrypted tenants stay valid.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scrubjay.store.sqlite.schema import (
     version_of,
 )
 
-# What memory had in files of format 2, which said nothing of it; what it has now it says itself.
+# The sealed columns of memory in files of format 2, which did not record them; later formats do.
 _MEMORY_2: Mapping[str, Mapping[str, object]] = {
     "memory_policy": {"bound": ["id", "key", "version"], "sealed": ["text", "place"]},
     "memory_preference": {"bound": ["id", "user", "key"], "sealed": ["text", "place"]},
@@ -76,7 +76,7 @@ _USUAL: Mapping[str, object] = {
 
 
 def _count_vectors(connection: sqlite3.Connection) -> None:
-    """Format 3: scopes count their vectors and have digests; the file says what is sealed of other tables."""
+    """Format 3: scopes count their vectors and have digests; the file records the sealed columns of other tables."""
     for t in all_tables(connection):
         connection.execute(f"ALTER TABLE {t.scope} ADD COLUMN vectors INTEGER NOT NULL DEFAULT 0")
         connection.execute(f"ALTER TABLE {t.scope} ADD COLUMN digest BLOB")
@@ -92,7 +92,7 @@ def _count_vectors(connection: sqlite3.Connection) -> None:
         )
 
 
-# Documents of format 4: the key is (id, scope), where it was the id alone.
+# Documents of format 4: the key is (id, scope); before it was the id alone.
 _DOCUMENT_4 = """
 CREATE TABLE {new}(
   seq INTEGER PRIMARY KEY,
@@ -111,8 +111,8 @@ CREATE INDEX document_scope{s} ON {document}(scope);
 CREATE INDEX document_expiry{s} ON {document}(scope, expires_at) WHERE expires_at IS NOT NULL;
 """
 
-# A note names its document's scope. The digests of format 3, which no migration can make anew without the keys, do not
-# count that: such notes are not `bound`.
+# A note names its document's scope. The digests of format 3, which cannot be recomputed without the keys, do not
+# cover that column: such notes are not `bound`.
 _FEEDBACK_4 = """
 ALTER TABLE feedback{s} ADD COLUMN scope INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE feedback{s} ADD COLUMN bound INTEGER NOT NULL DEFAULT 0;
@@ -123,10 +123,10 @@ CREATE INDEX feedback_id{s} ON feedback{s}(id, scope);
 
 
 def _key_by_scope(connection: sqlite3.Connection) -> None:
-    """Format 4: a document's key is its scope and its id, so an id may be in several scopes."""
+    """Format 4: the key of a document is its scope and its id, so an id may occur in several scopes."""
     for t in all_tables(connection):
         if t.document in missing_tables(connection, t):
-            continue  # opening that collection says so; the others go on
+            continue  # opening that collection reports it; the others are migrated
         if len(connection.execute(f"PRAGMA index_info(sqlite_autoindex_{t.document}_1)").fetchall()) != 1:
             raise CorruptIndexError("user_version: 3, but the tables are those of a later format")
         names = {"new": f"{t.document}_new", "document": t.document, "s": t.suffix}
@@ -135,9 +135,9 @@ def _key_by_scope(connection: sqlite3.Connection) -> None:
             run_script(connection, _FEEDBACK_4.format(**names))
 
 
-# The index of versions and the count of all documents changed with each write. What they said is found elsewhere: the
-# count in the rows of scopes, the last write of a scope in its rows, tombstones and horizon. Where documents were taken
-# away by a repair it was not, so the horizon says it.
+# The index of versions and the count of all documents changed with each write, and are derived now: the count
+# from the rows of scopes, the last write of a scope from its rows, tombstones and horizon. Where a repair removed
+# documents without a tombstone, the horizon is set to the version.
 _VERSIONS_5 = """
 DROP INDEX IF EXISTS scope_version{s};
 CREATE INDEX scope_horizon{s} ON {scope}(horizon) WHERE horizon > 0;
@@ -149,21 +149,21 @@ DELETE FROM {meta} WHERE name = 'documents';
 
 
 def _find_versions(connection: sqlite3.Connection) -> None:
-    """Format 5: what each write changes is in fewer places."""
+    """Format 5: each write changes fewer pages."""
     for t in all_tables(connection):
         if set(missing_tables(connection, t)) & {t.scope, t.document, t.tombstone, t.meta}:
-            continue  # opening that collection says so; the others go on
+            continue  # opening that collection reports it; the others are migrated
         names = {"scope": t.scope, "document": t.document, "tombstone": t.tombstone, "meta": t.meta}
         run_script(connection, _VERSIONS_5.format(**names, s=t.suffix))
 
 
 def _has_feedback(connection: sqlite3.Connection, t: Tables) -> bool:
     name = f"feedback{t.suffix}"
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
-    return found.fetchone() is not None
+    cursor = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))
+    return cursor.fetchone() is not None
 
 
-# Format n -> what makes format n + 1 of it: statements, or a function.
+# Format n -> the step to format n + 1: statements, or a function.
 _MIGRATIONS: Mapping[int, str | Callable[[sqlite3.Connection], None]] = {
     1: COLLECTIONS,
     2: _count_vectors,
@@ -173,16 +173,17 @@ _MIGRATIONS: Mapping[int, str | Callable[[sqlite3.Connection], None]] = {
 
 
 def migrate(connection: sqlite3.Connection) -> int:
-    """Bring an older format up to this one; the caller holds the write transaction. Return how many steps it took.
+    """Migrate an older format to the current one; the caller holds the write transaction. Return the number of
+    steps.
 
     Raises:
-        CorruptIndexError: the file is not of the format that it says, or rows of it contradict each other.
+        CorruptIndexError: the file does not have its stated format, or its rows contradict each other.
     """
     version = version_of(connection)
     flags, version = version & FLAGS, version & ~FLAGS
     if version not in (*_MIGRATIONS, FORMAT):
         raise CorruptIndexError(f"user_version: expected a format from 1 to {FORMAT}, got {version}")
-    connection.execute("PRAGMA legacy_alter_table = ON")  # a trigger that was damaged does not stop it
+    connection.execute("PRAGMA legacy_alter_table = ON")  # a damaged trigger does not stop the migration
     for step in range(version, FORMAT):
         change = _MIGRATIONS[step]
         try:

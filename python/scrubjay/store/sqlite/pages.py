@@ -1,11 +1,12 @@
-"""The pages of a file as SQLite lays them out (https://sqlite.org/fileformat2.html): what compaction has to know of
-them, and SQL does not tell.
+"""The page structure of a SQLite file (https://sqlite.org/fileformat2.html), as far as compaction needs it and
+SQL does not expose it.
 
-Which leaves of a table are sparse, and where bytes of rows are left that are no longer there: SQLite zeroes what it
-frees (`secure_delete`), but a page whose cells it moved to a neighbour keeps their bytes in its unallocated space,
-between the cell pointers and the cells. Only files with pointer maps (auto_vacuum) are read: those say what a page is.
+It finds sparse leaves of tables, and pages with bytes of deleted rows. SQLite zeroes what it frees
+(`secure_delete`), but a page whose cells it moved to a neighbour keeps their bytes in its unallocated space,
+between the cell pointers and the cells. Only files with pointer maps (auto_vacuum) are supported: the maps give
+the kind of each page.
 
-Nothing here takes a lock. What is read while others write is a hint, to be read again in the writer's turn.
+Nothing here takes a lock. What is read during other writes is a hint, to be read again under the write lock.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ import numpy.typing as npt
 from scrubjay.errors import CorruptIndexError
 
 _HEADER_BYTES = 100
-_LOCK_BYTE = 1 << 30  # the page with this byte is not used
-_ENTRY_BYTES = 5  # of a pointer map: a kind, and the parent
+_LOCK_BYTE = 1 << 30  # SQLite does not use the page with this byte
+_ENTRY_BYTES = 5  # of a pointer map: kind, and parent page
 _ROOT, _BTREE = 1, 5  # kinds
 _TABLE_LEAF = 13
-_HEADER_SIZES = {2: 12, 5: 12, 10: 8, _TABLE_LEAF: 8}  # of pages of indexes and tables, inner ones and leaves
+_HEADER_SIZES = {2: 12, 5: 12, 10: 8, _TABLE_LEAF: 8}  # of interior and leaf pages of indexes and tables
 _PIECE_PAGES = 128
 
 
 class Leaf(NamedTuple):
-    """A leaf of a table."""
+    """A leaf page of a table."""
 
     root: int
     first: int
@@ -39,7 +40,7 @@ class Leaf(NamedTuple):
 
 
 class Pages:
-    """The pages of a file, or of what a checkpoint has brought into it.
+    """The pages of a file, without the log: only what a checkpoint has written to the file.
 
     Args:
         descriptor: of the file, for reading and writing.
@@ -49,8 +50,8 @@ class Pages:
 
     Attributes:
         page_bytes: the size of a page.
-        usable_bytes: of them, without those at its end that some builds of SQLite reserve for something else.
-        n_pages: how many there are.
+        usable_bytes: that size without the end of the page that some builds of SQLite reserve.
+        n_pages: the number of pages.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -78,7 +79,7 @@ class Pages:
             self._kinds[covered] = entries[:, 0]
             self._parents[covered] = np.ascontiguousarray(entries[:, 1:]).view(">u4").reshape(-1)
         if self.n_pages:
-            self._kinds[1] = _ROOT  # the schema has no entry
+            self._kinds[1] = _ROOT  # the root of the schema has no entry
         if lock_page <= self.n_pages:
             self._kinds[lock_page] = 0
 
@@ -87,7 +88,7 @@ class Pages:
         return os.pread(self._descriptor, self.page_bytes, (page - 1) * self.page_bytes)
 
     def is_btree(self, page: int) -> bool:
-        """Whether a page belongs to a table or an index, by its entry."""
+        """Whether a page belongs to a table or an index, by its pointer map entry."""
         return page <= self.n_pages and int(self._kinds[page]) in (_ROOT, _BTREE)
 
     def _each(self) -> Iterator[tuple[int, bytes]]:
@@ -103,16 +104,16 @@ class Pages:
                 yield page, data[(page - start) * size : (page - start + 1) * size]
 
     def unclean(self) -> Iterator[int]:
-        """Yield the pages of tables and indexes that have other bytes than zeros in their unallocated space."""
+        """Yield the pages of tables and indexes with nonzero bytes in their unallocated space."""
         for page, data in self._each():
             begin, end = unallocated(page, data)
             if data.count(0, begin, end) != end - begin:
                 yield page
 
     def zero(self, page: int) -> None:
-        """Zero the unallocated space of a page, unless it is no page of a table or an index any more, or a damaged one.
+        """Zero the unallocated space of a page, unless it no longer belongs to a table or index, or is damaged.
 
-        The caller holds the writer's turn of the whole file, and has brought the log into it.
+        The caller holds the write lock of the whole file, and has checkpointed the log completely.
         """
         if self._kind_now(page) not in (_ROOT, _BTREE):
             return
@@ -122,7 +123,7 @@ class Pages:
             os.pwrite(self._descriptor, bytes(end - begin), (page - 1) * self.page_bytes + begin)
 
     def sync(self) -> None:
-        """Wait until what was zeroed is on the disk."""
+        """Sync the zeroed pages to disk."""
         os.fsync(self._descriptor)
 
     def _kind_now(self, page: int) -> int:
@@ -136,7 +137,7 @@ class Pages:
         return kind[0] if kind else 0
 
     def leaves(self, roots: frozenset[int]) -> Iterator[Leaf]:
-        """Yield the leaves of the tables with these roots that have rows, in no order."""
+        """Yield the nonempty leaves of the tables with these roots, in no particular order."""
         for page, data in self._each():
             if data[:1] == bytes([_TABLE_LEAF]) and (root := self._root(page)) in roots:
                 leaf = _leaf(root, data)
@@ -144,7 +145,7 @@ class Pages:
                     yield leaf
 
     def _root(self, page: int) -> int:
-        for _ in range(20):  # no tree is as high
+        for _ in range(20):  # no tree is higher
             if page > self.n_pages or self._kinds[page] != _BTREE:
                 break
             page = int(self._parents[page])
@@ -152,8 +153,8 @@ class Pages:
 
 
 def unallocated(page: int, data: bytes) -> tuple[int, int]:
-    """Return where the space between cell pointers and cells begins and ends in a page of a table or index; an empty
-    range if it does not look like one."""
+    """Return begin and end of the space between cell pointers and cells in a page of a table or index; an empty
+    range if the page is invalid."""
     at = _HEADER_BYTES if page == 1 else 0
     header_size = _HEADER_SIZES.get(data[at]) if len(data) > at + 12 else None
     if header_size is None:
@@ -164,7 +165,7 @@ def unallocated(page: int, data: bytes) -> tuple[int, int]:
 
 
 def _nothing_before(end: int, page: int, data: bytes) -> bool:
-    """Whether no cell and no free block begins before the space that is said to end here."""
+    """Whether no cell and no free block begins before the stated end of the unallocated space."""
     at = _HEADER_BYTES if page == 1 else 0
     pointers = at + _HEADER_SIZES[data[at]]
     n_cells = int.from_bytes(data[at + 3 : at + 5], "big")
@@ -189,7 +190,7 @@ def _leaf(root: int, data: bytes) -> Leaf | None:
 
 def _row_number(data: bytes, at: int) -> int:
     """Return the number of the row whose cell begins here."""
-    _, at = _varint(data, at)  # its size
+    _, at = _varint(data, at)  # the size of the cell
     number, _ = _varint(data, at)
     return number - (1 << 64) if number >= 1 << 63 else number
 

@@ -1,8 +1,7 @@
-"""Reading scopes, and what is known of a whole collection.
+"""Reading scopes, and the state of a whole collection.
 
-Each question runs on the calling thread's own connection, so no reader ever waits.
-
-See :mod:`scrubjay.store.rows.stored` for what the questions mean.
+Each query runs on the calling thread's own connection, so no reader waits for another thread. The methods are
+specified in :class:`scrubjay.store.seam.Store`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import (
+from scrubjay.store.rows.values import (
     Event,
     Identity,
     Look,
@@ -35,7 +34,7 @@ from scrubjay.store.sqlite.versions import last_version, scopes_since
 
 
 class ScopeReader:
-    """Reads what is known of a file's collection and of its scopes. Thread-safe.
+    """Reads the state of a file's collection and of its scopes. Thread-safe.
 
     Args:
         path: the file.
@@ -52,7 +51,7 @@ class ScopeReader:
         self._wal_index: mmap.mmap | None = None
 
     def watch_wal(self, mapped: mmap.mmap | None) -> None:
-        """Glance at the head of the wal-index, which is mapped; None: ask SQLite."""
+        """Set the mapped header of the wal-index, which `glance` reads; None: `glance` asks SQLite."""
         self._wal_index = mapped
 
     @property
@@ -60,22 +59,22 @@ class ScopeReader:
         return self._readers.get().connection
 
     def identity(self) -> Identity:
-        """Return what the index is made of, as of now."""
+        """Return the current identity of the index."""
         with translated(self.path, "reading"):
             return schema.read_identity(self._reader, self.tables)
 
     def glance(self) -> object:
-        """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
+        """Return a token that changes whenever any process may have committed: the cheap check before a search."""
         mapped = self._wal_index
         if mapped is None:
             return self._version_seen()
         try:
             return mapped[:]
-        except ValueError:  # the last index of this process that had the file open was closed just now
+        except ValueError:  # another thread just closed the last index of this process on the file
             raise ClosedError(f"the index is closed: {self.path}") from None
 
     def head(self) -> bytes | None:
-        """Return what :meth:`glance` returns, if that is the head of the wal-index."""
+        """Return the header of the wal-index, as `glance` does; None if it cannot be read."""
         mapped = self._wal_index
         try:
             return None if mapped is None else mapped[:]
@@ -89,24 +88,24 @@ class ScopeReader:
         except sqlite3.Error:
             with translated(self.path, "looking for changes"):
                 raise
-        return (id(reader), version)  # versions of two connections do not compare
+        return (id(reader), version)  # versions of different connections are not comparable
 
     def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
         """Return scopes written to after `version`, with their versions."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = scopes_since(self._reader, t, version)
+            rows = scopes_since(self._reader, t, version)
         since = []
-        for *names, at in found:
-            with suppress(CorruptIndexError):  # that scope's own searches say so; the others go on
+        for *names, at in rows:
+            with suppress(CorruptIndexError):  # searches of that scope raise it; the others are not affected
                 since.append((scope_of(*names), integer(at, "a scope's version")))
         return since
 
     def generation(self) -> int:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
-            return integer(None if found is None else found[0], "meta.generation")
+            row = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
+            return integer(None if row is None else row[0], "meta.generation")
 
     def last_version(self) -> int:
         """Return the number of the last write."""
@@ -114,10 +113,10 @@ class ScopeReader:
             return last_version(self._reader, self.tables)
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
-        """A file does not keep when a scope was used."""
+        """Do nothing: a file does not record the use of scopes."""
 
     def mark(self) -> int:
-        """Return a mark of now: the number of the last write."""
+        """Return the number of the last write, as a mark of the current state."""
         return self.last_version()
 
     def noticed(self, mark: int) -> Noticed:
@@ -127,8 +126,8 @@ class ScopeReader:
     def scope_state(self, scope: Scope) -> ScopeState | None:
         t = self.tables
         with translated(self.path, "reading"):
-            found = row_of(self._reader, t.scope, scope, _STATE)
-            return None if found is None else _state(found)
+            row = row_of(self._reader, t.scope, scope, _STATE)
+            return None if row is None else _state(row)
 
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
         return [self.scope_state(scope) for scope in scopes]
@@ -136,12 +135,12 @@ class ScopeReader:
     def look(self, scope: Scope, *, now: int) -> Look:
         t = self.tables
         with translated(self.path, "reading"):
-            # One question for most scopes, in which nothing has expired.
+            # A single query for most scopes, in which nothing has expired.
             first = f"(SELECT min(d.expires_at) FROM {t.document} d WHERE d.scope = s.key AND d.expires_at IS NOT NULL)"
-            found = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
-            if found is None:
+            row = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
+            if row is None:
                 return Look(None, [], None)
-            state, expiry = _state(found[:-1]), found[-1]
+            state, expiry = _state(row[:-1]), row[-1]
         if expiry is None:
             return Look(state, [], None)
         if expiry.__class__ is int and expiry > now:
@@ -151,13 +150,13 @@ class ScopeReader:
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent, key, version, horizon, documents, vectors, digest "
                 f"FROM {t.scope} WHERE documents > 0"
             ).fetchall()
         scopes = []
-        for row in found:
-            with suppress(CorruptIndexError):  # check() names them
+        for row in rows:
+            with suppress(CorruptIndexError):  # check() reports them
                 scopes.append((scope_of(*row[:3]), _state(row[3:])))
         return scopes
 
@@ -172,8 +171,9 @@ class ScopeReader:
     ) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with each component that `within` names.
 
-        With `users` only those whose user is at or after the first text and before the second, by code point; together
-        with a tenant that costs what is found. With a `limit` only so many, the first ones behind the scope `after`.
+        With `users` only those whose user is >= the first text and < the second, by code point; with a tenant,
+        the cost is proportional to the result. With a `limit` only so many, the first ones after the scope
+        `after`.
         """
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
@@ -189,17 +189,17 @@ class ScopeReader:
         if limit is not None:
             page, ends = " ORDER BY s.tenant, s.user, s.agent LIMIT ?", (limit,)
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND {condition} AND EXISTS("
                 f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))"
                 f"{page}",
                 (*names, now, *ends),
             ).fetchall()
-        return _scopes(found)
+        return _scopes(rows)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every read of this thread inside see one state of the file."""
+        """Let every read of this thread inside the block see one state of the file."""
         reader = self._reader
         with translated(self.path, "reading"):
             if reader.in_transaction:
@@ -209,15 +209,15 @@ class ScopeReader:
             try:
                 yield
             finally:
-                reader.rollback()  # nothing was written; harmless if the transaction is gone
+                reader.rollback()  # nothing was written; harmless if the transaction has ended
 
     def encrypted_tenants(self) -> list[str]:
         with translated(self.path, "reading"):
             reader = self._reader
             if not schema.has_data_keys(reader):
                 return []
-            found = reader.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
-            return [tenant for (tenant,) in found]
+            rows = reader.execute("SELECT tenant FROM data_key ORDER BY tenant").fetchall()
+            return [tenant for (tenant,) in rows]
 
     def tenants_without_key(self) -> set[str]:
         away: set[str] = set()
@@ -262,44 +262,44 @@ class ScopeReader:
             return integer(n, "scopes' counts of vectors")
 
     def next_expiry(self, key: int, *, now: int) -> int | None:
-        """Return when the next document of a scope expires."""
+        """Return the next time at which a document of a scope expires."""
         t = self.tables
         with translated(self.path, "reading"):
-            found: Any = self._reader.execute(
+            expiry: Any = self._reader.execute(
                 f"SELECT min(expires_at) FROM {t.document} WHERE scope = ? AND expires_at > ?", (key, now)
             ).fetchone()[0]
-        return found if found.__class__ is int else None
+        return expiry if expiry.__class__ is int else None
 
     def expired_ids(self, key: int, *, now: int) -> list[RowId]:
         """Return the ids of a scope's documents that have expired and were not swept yet."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT id FROM {t.document} WHERE scope = ? AND expires_at <= ?", (key, now)
             ).fetchall()
-        return [id for (id,) in found if is_id(id)]
+        return [id for (id,) in rows if is_id(id)]
 
     def events(self) -> list[Event]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT e.at, e.reason, s.tenant, s.user, s.agent, e.documents, e.number FROM {t.event} e "
                 f"JOIN {t.scope} s ON s.key = e.scope ORDER BY e.number"
             ).fetchall()
-            return [_event(row) for row in found]
+            return [_event(row) for row in rows]
 
     def stale_scopes(self) -> list[Scope]:
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
+            rows = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND NOT EXISTS("
                 f"SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version = s.version)"
             ).fetchall()
-        return _scopes(found)
+        return _scopes(rows)
 
     def reading_connection(self) -> StoreConnection:
-        """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
-        every call on it and on its cursors then raises ClosedError."""
+        """Return this thread's connection, for reads by other modules. Another thread may close it at any time;
+        every call on it and its cursors then raises ClosedError."""
         return self._reader
 
 
@@ -314,12 +314,12 @@ def _state(row: Sequence[Any]) -> ScopeState:
         integer(horizon, "a scope's horizon"),
         integer(documents, "a scope's count of documents"),
         integer(vectors, "a scope's count of vectors"),
-        digest if digest is None or isinstance(digest, bytes) else b"",  # which no key opens
+        digest if digest is None or isinstance(digest, bytes) else b"",  # no key opens b""
     )
 
 
 def _scopes(rows: Iterable[Sequence[Any]]) -> list[Scope]:
-    """The scopes of rows of names, without those that cannot be read; check() names them."""
+    """Return the scopes of rows of names, without invalid ones, which check() reports."""
     scopes = []
     for names in rows:
         with suppress(CorruptIndexError):
@@ -329,8 +329,8 @@ def _scopes(rows: Iterable[Sequence[Any]]) -> list[Scope]:
 
 def _event(row: Sequence[Any]) -> Event:
     at, reason, tenant, user, agent, documents, number = row
-    what = f"deletion event {number}"
+    label = f"deletion event {number}"
     if reason.__class__ is not str:
-        raise CorruptIndexError(f"{what}: its reason cannot be read")
-    moment = integer(at, f"{what}: its time")
-    return Event(moment, reason, scope_of(tenant, user, agent), integer(documents, f"{what}: its count"))
+        raise CorruptIndexError(f"{label}: its reason cannot be read")
+    moment = integer(at, f"{label}: its time")
+    return Event(moment, reason, scope_of(tenant, user, agent), integer(documents, f"{label}: its count"))

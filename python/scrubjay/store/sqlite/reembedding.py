@@ -1,8 +1,8 @@
-"""A change of the model while the old vectors go on serving.
+"""Changing the model while the old vectors keep serving.
 
-New vectors are collected in a table beside the old ones, in small transactions, so that a killed process resumes
-where it stopped. When every document has one, a single transaction swaps the two tables, and every
-partition is read again. Documents written meanwhile get vectors of the old model, and new ones before the change.
+New vectors are staged in a separate table, in small transactions, so that a killed process resumes where it
+stopped. When every document has one, a single transaction swaps the two tables, and every partition is read
+again. Documents written meanwhile get vectors of the old model, and new ones before the swap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.vectors import encode, has_passages
-from scrubjay.store.sqlite.pending import not_pending
+from scrubjay.store.sqlite.embedding_queue import not_pending
 from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
@@ -26,7 +26,7 @@ Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector |
 
 
 def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> str:
-    """Documents without a new vector; what is pending is embedded after the change."""
+    """Return the SQL of documents without a new vector; pending documents are embedded after the change."""
     return (
         f"FROM {t.document} d {join} WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq) "
         f"AND {not_pending(connection, t)}"
@@ -46,14 +46,14 @@ def reembed_rows(
 ) -> int:
     """Give every document a vector of `model`; return how many documents were embedded by this call.
 
-    `embed` returns a vector for each text and payload, or None where the model finds nothing. Whatever it
-    raises ends the call; what was embedded until then is kept for the next one with the same model. But after one
-    of `failing` what is not embedded yet becomes pending, and the model is changed.
+    `embed` returns a vector for each text and payload, or None where the model finds nothing. If it raises, the
+    call ends, and vectors staged so far are kept for the next call with the same model. If it raises one of
+    `failing` instead, the documents without a new vector become pending, and the model is changed.
     """
     t = store.tables
     with store.writing("reembedding") as transaction:
         goal = f"{model}\n{dim}"
-        if transaction.meta("reembedding") != goal:  # vectors of another model that was begun are useless
+        if transaction.meta("reembedding") != goal:  # staged vectors of another model are useless
             transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
             transaction.settle(reembedding=goal)
     n_embedded = 0
@@ -63,7 +63,7 @@ def reembed_rows(
         missing = _missing(engine, batch_size)
         if missing:
             if last is not None and missing[0][0] <= last:
-                raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
+                raise CorruptIndexError("a staged vector has disappeared", path=store.path)
             last = missing[0][0]
             try:
                 rows = [] if is_down else _embed(missing, embed, engine.dtype)
@@ -79,7 +79,7 @@ def reembed_rows(
             continue
         if _swap(engine, model, dim, goal):
             return n_embedded
-        if refused:  # once: a document was written meanwhile, and the next look finds it
+        if refused:  # a document was written meanwhile; the next query finds it
             raise CorruptIndexError("documents without a vector cannot be found", path=store.path)
         refused = True
 
@@ -90,12 +90,12 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, by
     t = store.tables
     connection = store.reading_connection()
     with store.snapshot():
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
             f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
-        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in found]
+        return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in rows]
 
 
 def _embed(
@@ -110,12 +110,12 @@ def _embed(
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
     t = transaction.tables
     if transaction.meta("reembedding") != goal:
-        raise StoreError("reembedding: another process began to change to another model")
+        raise StoreError("reembedding: another process began to change the model")
     if any(data is not None and has_passages(data) for _, data in rows):
         note_passages(transaction.connection)
     if has_data_keys(transaction.connection):
         rows = [(seq, data if data is None else transaction.sealed_vector(seq, data)) for seq, data in rows]
-    # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.
+    # A document may have been deleted or replaced while its text was embedded; then no row has this number.
     transaction.connection.executemany(
         f"INSERT OR REPLACE INTO {t.staged_vector} SELECT seq, ? FROM {t.document} WHERE seq = ?",
         [(data, seq) for seq, data in rows],
@@ -123,13 +123,13 @@ def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], g
 
 
 def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
-    """Let the new vectors take the place of the old ones, if every document has one."""
+    """Replace the old vectors by the new ones, if every document has one."""
     store = engine.file("reembed")
     t = store.tables
     with store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
-            raise StoreError("reembedding: another process began to change to another model")
+            raise StoreError("reembedding: another process began to change the model")
         if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
             return False
         _count_vectors(transaction)
@@ -147,7 +147,8 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
 
 
 def _count_vectors(transaction: Transaction) -> None:
-    """Say what the swap does to the scopes: how many vectors they will have, and of sealed rows which."""
+    """Update the counts and digests of scopes for the swap: the number of vectors, and the changed vectors of
+    sealed rows."""
     t = transaction.tables
     execute = transaction.connection.execute
     for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
@@ -168,12 +169,12 @@ def _count_vectors(transaction: Transaction) -> None:
 
 
 def _make_pending(engine: DurableEngine, seq: int) -> bool:
-    """Write a document anew, as a pending one with the vector that it has; False if it cannot be read or is gone."""
+    """Rewrite a document as pending, with its current vector; False if it cannot be read or no longer exists."""
     try:
-        found = engine.file("reembed").at(seq)
-        if found is None:
+        row_and_scope = engine.file("reembed").at(seq)
+        if row_and_scope is None:
             return False
-        document = engine.document(*found)
+        document = engine.document(*row_and_scope)
         engine.upsert_versioned(
             [document.id],
             [document.text],
@@ -186,6 +187,6 @@ def _make_pending(engine: DurableEngine, seq: int) -> bool:
     except (
         VersionConflictError,
         CorruptIndexError,
-    ):  # written anew, deleted or expired meanwhile; or damaged
+    ):  # rewritten, deleted or expired meanwhile, or damaged
         return False
     return True

@@ -1,20 +1,22 @@
-"""Tables beside the collections, and which of their columns are sealed.
+"""The registry of tables outside of the collections, and of their sealed columns.
 
-The file says it: a row of `sealed_table` for each table, written in the transaction that makes the table. So what is
-sealed does not depend on which modules a process has imported. (The tables of feedback, one a collection, are the
-store's own and have no row.) The rules are data, read with every identifier checked:
+It is stored in the file: a row of `sealed_table` for each table, written in the transaction that creates the
+table. So what is sealed does not depend on which modules a process has imported. (The tables of feedback, one per
+collection, are the store's own and have no row.) The rules are data; every identifier is checked when they are
+read:
 
-    key      the columns that name a row
+    key      the columns that identify a row
     bound    the columns that are authenticated with a sealed cell
-    form     how they are written: "list" (JSON) or "dots"
+    form     how these are written: "list" (JSON) or "dots"
     sealed   the columns that are sealed; the first is never empty in a plain row
     empty    whether empty texts are sealed, too
     hashes   the columns with hashes of contents, keyed once the tenant has a key
-    owner    how a row is a tenant's: by its column `tenant` (empty), or by other rows: [[column, table, column], ..]
+    owner    how a row belongs to a tenant: by its column `tenant` (empty), or through other rows:
+             [[column, table, column], ..]
     counted  whether the rows are in a digest (:mod:`scrubjay.store.sqlite.digests`); they have a column `tenant`
-    marker   a table in which format 2 noted the tenants whose rows it had sealed
-    grown    whether columns were added behind the last one, which was never NULL: trailing NULLs are not in the digest,
-             so rows from before have the digest that they had
+    marker   a table in which format 2 recorded the tenants whose rows it had sealed
+    grown    whether columns were appended after a last column that was never NULL: trailing NULLs are not in the
+             digest, so older rows keep theirs
 """
 
 from __future__ import annotations
@@ -34,10 +36,10 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 class Seals(Protocol):
-    """What a store's cipher does for a table."""
+    """What this module needs of a store's cipher."""
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return the bytes as they are to be stored, within a transaction."""
+        """Return the bytes in stored form, within a transaction."""
         ...
 
     def digest(self, tenant: str, data: bytes) -> bytes:
@@ -46,7 +48,7 @@ class Seals(Protocol):
 
 
 class Rules(NamedTuple):
-    """What is sealed of one table."""
+    """The sealing rules of one table."""
 
     name: str
     key: tuple[str, ...]
@@ -62,7 +64,7 @@ class Rules(NamedTuple):
 
     @property
     def owned(self) -> str:
-        """The condition that a row is the tenant's; its parameters are `asked` of the tenant."""
+        """The SQL condition that a row belongs to the tenant; its parameters are `asked(tenant)`."""
         if not self.owner:
             return "tenant = ?"
         ways = (f"SELECT {column} FROM {table} WHERE tenant = ?" for _, table, column in self.owner)
@@ -74,7 +76,7 @@ class Rules(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The condition that a row is plain."""
+        """The SQL condition that a row is plain."""
         first = self.sealed[0]
         return (
             f"{first} IS NOT NULL AND hex(substr(CAST({first} AS BLOB), 1, 2)) <> '{SEALED.hex().upper()}'"
@@ -83,20 +85,20 @@ class Rules(NamedTuple):
 
 
 def register(connection: sqlite3.Connection, rules: Rules) -> None:
-    """Say of a table what is sealed; the caller holds the transaction that makes it."""
-    said = {name: value for name, value in rules._asdict().items() if name != "name"}
+    """Register the rules of a table; the caller holds the transaction that creates it."""
+    fields = {name: value for name, value in rules._asdict().items() if name != "name"}
     connection.execute(
-        "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(said))
+        "INSERT OR REPLACE INTO sealed_table(name, rules) VALUES (?, ?)", (rules.name, json.dumps(fields))
     )
 
 
 def rules(connection: sqlite3.Connection) -> list[Rules]:
-    """Return the rules of every table that the file has.
+    """Return the rules of every existing table.
 
     Raises:
         CorruptIndexError: they were changed in the file.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT r.name, r.rules FROM sealed_table r JOIN sqlite_master m ON m.type = 'table' AND m.name = r.name "
         "ORDER BY r.name"
     ).fetchall()
@@ -109,17 +111,17 @@ def rules(connection: sqlite3.Connection) -> list[Rules]:
             Rules(name, key=("number",), bound=("number",), form="dots", sealed=("query",), empty=True)
             for (name,) in notes
         ),
-        *(_read(name, said) for name, said in found),
+        *(_read(name, stored) for name, stored in rows),
     ]
 
 
 def _read(name: Any, said: Any) -> Rules:
     try:
-        given = json.loads(said)
-        columns = {field: tuple(given[field]) for field in ("key", "bound", "sealed", "hashes")}
-        owner = tuple((str(a), str(b), str(c)) for a, b, c in given["owner"])
-        form, empty, counted, marker = given["form"], given["empty"], given["counted"], given["marker"]
-        grown = bool(given.get("grown", False))  # files of before do not say it
+        fields = json.loads(said)
+        columns = {field: tuple(fields[field]) for field in ("key", "bound", "sealed", "hashes")}
+        owner = tuple((str(a), str(b), str(c)) for a, b, c in fields["owner"])
+        form, empty, counted, marker = fields["form"], fields["empty"], fields["counted"], fields["marker"]
+        grown = bool(fields.get("grown", False))  # missing in older files
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file") from None
     identifiers = [name, *(one for way in owner for one in way)]
@@ -127,7 +129,7 @@ def _read(name: Any, said: Any) -> Rules:
         identifiers += some
     identifiers += [] if marker is None else [marker]
     if form not in ("list", "dots") or not all(
-        isinstance(one, str) and _NAME.fullmatch(one) for one in identifiers
+        isinstance(identifier, str) and _NAME.fullmatch(identifier) for identifier in identifiers
     ):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file")
     return Rules(
@@ -143,27 +145,28 @@ def _read(name: Any, said: Any) -> Rules:
 
 
 def place(table: str, column: str, form: str, bound: list[Any]) -> str:
-    """Return where a cell is, for the cipher.
+    """Return the place of a cell, its associated data.
 
     >>> place("memory_fact", "content", "list", ["fact_1", "jane", ""])
     'memory_fact.content ["fact_1", "jane", ""]'
     >>> place("memory_event", "data", "dots", [3, 1])
     'memory_event.data 3.1'
     """
-    said = json.dumps(bound) if form == "list" else ".".join(map(str, bound))
-    return f"{table}.{column} {said}"
+    values = json.dumps(bound) if form == "list" else ".".join(map(str, bound))
+    return f"{table}.{column} {values}"
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is plain, or None."""
-    for one in rules(connection):
+    """Return the name of a table that holds plaintext of a tenant, or None."""
+    for table in rules(connection):
         if (
-            one.sealed
+            table.sealed
             and connection.execute(
-                f"SELECT 1 FROM {one.name} WHERE {one.owned} AND {one.plain} LIMIT 1", one.asked(tenant)
+                f"SELECT 1 FROM {table.name} WHERE {table.owned} AND {table.plain} LIMIT 1",
+                table.asked(tenant),
             ).fetchone()
         ):
-            return one.name
+            return table.name
     return None
 
 
@@ -171,14 +174,14 @@ def has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
     """Whether any table has a row of a tenant."""
     return any(
         connection.execute(
-            f"SELECT 1 FROM {one.name} WHERE {one.owned} LIMIT 1", one.asked(tenant)
+            f"SELECT 1 FROM {table.name} WHERE {table.owned} LIMIT 1", table.asked(tenant)
         ).fetchone()
-        for one in rules(connection)
+        for table in rules(connection)
     )
 
 
 def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
-    """Whether any table has a row of a user with something that is sealed, or will be."""
+    """Whether any table has a row of a user with a value that is sealed, or will be."""
     for one in rules(connection):
         ways = [way for way in one.owner if _has_user(connection, way[1])]
         if not one.sealed or not (ways if one.owner else _has_user(connection, one.name)):
@@ -189,9 +192,9 @@ def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
                 f"SELECT {column} FROM {table} WHERE tenant = ? AND user = ?" for _, table, column in ways
             )
             owned = f"{one.owner[0][0]} IN ({' UNION ALL '.join(owners)})"
-        given = " OR ".join(f"ifnull(length({column}), 0) > 0" for column in one.sealed)
+        conditions = " OR ".join(f"ifnull(length({column}), 0) > 0" for column in one.sealed)
         if connection.execute(
-            f"SELECT 1 FROM {one.name} WHERE {owned} AND ({given}) LIMIT 1",
+            f"SELECT 1 FROM {one.name} WHERE {owned} AND ({conditions}) LIMIT 1",
             (tenant, user) * max(1, len(ways)),
         ).fetchone():
             return True
@@ -203,7 +206,7 @@ def _has_user(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _user_of(connection: sqlite3.Connection, one: Rules) -> str:
-    """Return the expression for the user whose a row of a table is."""
+    """Return the SQL expression for the user that owns a row of a table."""
     if _has_user(connection, one.name):
         return f"{one.name}.user"
     ways = (
@@ -215,21 +218,21 @@ def _user_of(connection: sqlite3.Connection, one: Rules) -> str:
 
 
 def seal_tables(connection: sqlite3.Connection, cipher: Seals, tenant: str, *, first: bool) -> None:
-    """Seal what is plain of a tenant in every table, within a transaction of the store.
+    """Seal the plain values of a tenant in every table, within a transaction of the store.
 
     Args:
         connection: of the transaction.
         cipher: of the store.
-        tenant: whose rows.
+        tenant: the owner of the rows.
         first: the hashes of the tenant are not keyed yet.
     """
     known = rules(connection)
-    with unguarded(connection, [one.name for one in known]):
-        for one in known:
-            if one.sealed:
-                _seal_table(connection, cipher, one, tenant)
-            elif first and not _is_marked(connection, one.marker, tenant):
-                _key_hashes(connection, cipher, one, tenant)
+    with unguarded(connection, [table.name for table in known]):
+        for table in known:
+            if table.sealed:
+                _seal_table(connection, cipher, table, tenant)
+            elif first and not _is_marked(connection, table.marker, tenant):
+                _key_hashes(connection, cipher, table, tenant)
 
 
 def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) -> bool:
@@ -241,15 +244,16 @@ def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) 
 
 @contextmanager
 def unguarded(connection: sqlite3.Connection, tables: list[str]) -> Iterator[None]:
-    """Set the rules aside that forbid to change rows of some tables, within a transaction of the store.
+    """Drop the triggers of some tables, which forbid changing rows, for the duration of a block, within a
+    transaction of the store.
 
-    No other writer is active meanwhile, and a transaction that fails restores the rules as well.
+    No other writer is active meanwhile, and a rollback restores the triggers as well.
     """
     marks = ", ".join("?" * len(tables))
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN ({marks})", tables
     )
-    triggers = [(name_of(name), name_of(statement)) for name, statement in found.fetchall()]
+    triggers = [(name_of(name), name_of(statement)) for name, statement in rows.fetchall()]
     for name, _ in triggers:
         connection.execute(f"DROP TRIGGER main.{_quoted(name)}")
     yield
@@ -266,11 +270,11 @@ def _seal_table(connection: sqlite3.Connection, cipher: Seals, one: Rules, tenan
     wanted = ", ".join(column for part in parts for column in part)
     assignments = ", ".join(f"{column} = ?" for column in (*one.sealed, *one.hashes))
     is_row = " AND ".join(f"{column} = ?" for column in one.key)
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {_user_of(connection, one)}, {wanted} FROM {one.name} WHERE {one.owned} AND {one.plain}",
         one.asked(tenant),
     ).fetchall()
-    for user, *values in found:
+    for user, *values in rows:
         at, split = 0, []
         for part in parts:
             split.append(list(values[at : at + len(part)]))

@@ -1,10 +1,10 @@
-"""Encrypting a tenant whose rows are in the clear, and changing a master key.
+"""Encrypting a tenant whose rows are plain, and changing a master key.
 
-The first transaction draws the data key and seals the tables beside the collections; what documents there are is then
-sealed in small transactions, in every collection. New writes are sealed from the first transaction on, so a process
-that is killed leaves a tenant with some rows sealed and some plain; the mark of the data key, authenticated
-with it, records this, and the next call resumes. When nothing plain is left the data key is marked as whole:
-from then on a plain row was written by something else, and the next call refuses it unless it is told to accept it.
+The first transaction creates the data key and seals the tables outside of the collections; existing documents are
+then sealed in small transactions, in every collection. New writes are sealed from the first transaction on, so a
+killed process leaves a tenant with some rows sealed and some plain. The mark of the data key, authenticated with
+it, records this, and the next call resumes. When no plain row is left the data key is marked as whole: from then
+on other software must have written any plain row, and the next call raises unless it is told to accept it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ from scrubjay.store.sqlite.schema import Tables, all_tables
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
 
-_BATCH = 500  # rows a transaction
+_BATCH = 500  # rows per transaction
 
 
 def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accept: bool = False) -> int:
-    """Seal whatever of a tenant is in the clear, in every collection; return how many documents that were.
+    """Seal all plain data of a tenant, in every collection; return the number of documents sealed.
 
-    With `accept` that of a tenant who was encrypted whole before, too, and whatever sealed rows are there.
+    With `accept`, also accept plain rows of a tenant that was fully encrypted before, and recompute its digests
+    from whatever sealed rows exist.
 
     Raises:
         EncryptionError: the provider gives no key.
-        CorruptIndexError: the tenant was encrypted whole, and something else changed the rows since.
+        CorruptIndexError: the tenant was fully encrypted, and other software changed its rows since.
     """
     n_sealed = 0
     with _encrypting(store, tenant) as (transaction, box):
@@ -57,7 +58,7 @@ def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accep
             connection = transaction.connection
             collections = all_tables(connection)
             if any(_clear_seqs(connection, tables, tenant, limit=1) for tables in collections):
-                continue  # an index that was open before there were keys wrote meanwhile
+                continue  # an index opened before there were keys wrote meanwhile
             seal_tables(connection, store.cipher, tenant, first=False)
             for tables in collections:
                 _drop_clear_images(connection, tables, tenant)
@@ -72,7 +73,7 @@ def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress, *, accep
 
 @contextmanager
 def _encrypting(store: SqliteStore, tenant: str) -> Iterator[tuple[Transaction, Box]]:
-    store.cipher.ring_or_error(tenant)  # before the writer's turn
+    store.cipher.ring_or_error(tenant)  # before the write lock is taken
     with store.writing("encrypting") as transaction:
         store.cipher.accept_plain_rows(tenant)
         yield transaction, _box(transaction, tenant)
@@ -87,13 +88,13 @@ def _refuse_changes(transaction: Transaction, tenant: str, box: Box) -> None:
         problems = scope_problems(connection, box, tenant) + table_problems(connection, box, tenant)
     if problems:
         raise CorruptIndexError(
-            f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
+            f"tenant {tenant!r} was fully encrypted before, and other software has changed its rows since "
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) accepts them"
         )
 
 
 def _accept(transaction: Transaction, tenant: str) -> None:
-    """Make the present rows the state of a tenant's scopes: their counts; images are made again."""
+    """Make the existing rows the valid state of a tenant's scopes: recompute counts and hashes, and drop images."""
     t = transaction.tables
     for key, documents in transaction.connection.execute(
         f"SELECT s.key, (SELECT count(*) FROM {t.document} d WHERE d.scope = s.key) FROM {t.scope} s WHERE tenant = ?",
@@ -132,30 +133,30 @@ def _box(transaction: Transaction, tenant: str) -> Box:
 
 
 def _in_the_clear(store: SqliteStore, tenant: str) -> list[tuple[Tables, list[int]]]:
-    """Return the numbers of a tenant's rows that are not sealed, of each collection."""
+    """Return the numbers of a tenant's plain rows, by collection."""
     connection = store.reading_connection()
     with store.snapshot():
         return [(tables, _clear_seqs(connection, tables, tenant)) for tables in all_tables(connection)]
 
 
 def _clear_seqs(connection: sqlite3.Connection, t: Tables, tenant: str, *, limit: int = -1) -> list[int]:
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT d.seq FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "
         "WHERE s.tenant = ? AND typeof(d.text) = 'text' LIMIT ?",
         (tenant, limit),
     ).fetchall()
-    return [seq for (seq,) in found]
+    return [seq for (seq,) in rows]
 
 
 def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs: Sequence[int]) -> int:
-    """Seal those of the rows that are there and in the clear; how many."""
+    """Seal the given rows that still exist and are plain; return their number."""
     connection = transaction.connection
     if t.suffix not in [tables.suffix for tables in all_tables(connection)]:
         return 0  # the collection was dropped
     boxes: dict[tuple[str, str], RowBox] = {}
     n = 0
     for seq in seqs:
-        found = connection.execute(
+        stored = connection.execute(
             f"SELECT d.scope, d.expires_at, d.id, d.text, d.payload, v.data, n.data, s.user, s.agent "
             f"FROM {t.document} d "
             f"JOIN {t.scope} s ON s.key = d.scope "
@@ -163,9 +164,9 @@ def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs:
             "WHERE d.seq = ? AND typeof(d.text) = 'text'",
             (seq,),
         ).fetchone()
-        if found is None:
+        if stored is None:
             continue
-        key, expires_at, *row, user, agent = found
+        key, expires_at, *row, user, agent = stored
         names = (user, agent)
         if names not in boxes:
             scope = scope_of(tenant, *names)
@@ -178,7 +179,7 @@ def _seal_some(transaction: Transaction, t: Tables, tenant: str, box: Box, seqs:
 
 
 def _boxed(transaction: Transaction, box: RowBox, tenant: str, value: Any) -> RowBox:
-    """Return what opens a value that may be sealed with another key than `box`."""
+    """Return the opener of a value that may be sealed with another key than `box`."""
     if transaction.cipher is None or not is_sealed(value) or sealed_by(value) == box.box.id:
         return box
     try:
@@ -192,7 +193,7 @@ def _seal_row(
 ) -> tuple[bytes, bytes | None, bytes | None]:
     connection = transaction.connection
     id, clear_text, *values = row
-    # Of a row that was sealed before, and is plain now because something else wrote its text, some may still be sealed.
+    # If other software replaced the text of a sealed row by plaintext, its other values may still be sealed.
     columns = ("payload", "vector", "vector")
     clear_payload, clear_vector, staged = (
         _boxed(transaction, box, tenant, value).opened_or(column, seq, id, value)
@@ -214,7 +215,7 @@ def _seal_row(
 
 
 def _drop_clear_images(connection: sqlite3.Connection, t: Tables, tenant: str) -> None:
-    """Delete images in the clear: they are made again from the rows."""
+    """Delete plain images; they are written again from the rows."""
     for (key,) in connection.execute(f"SELECT key FROM {t.scope} WHERE tenant = ?", (tenant,)).fetchall():
         heads = connection.execute(
             f"SELECT substr(data, 1, 2) FROM {t.image} WHERE scope = ?", (key,)
@@ -232,7 +233,7 @@ def _mark_whole(store: SqliteStore, connection: sqlite3.Connection, tenant: str)
 
 
 def rotate_key(store: SqliteStore, tenant: str, old: bytes) -> None:
-    """Wrap a tenant's data key by the master key that the provider gives now, in place of `old`.
+    """Wrap a tenant's data key with the provider's current master key, which replaces `old`.
 
     Raises:
         EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives no key.

@@ -1,9 +1,9 @@
-"""The tables of the file, and how its format is recognised.
+"""The tables of the file, and the recognition of its format.
 
-`application_id` identifies the file as ours, `user_version` is its format; an older format is migrated
-(:mod:`scrubjay.store.sqlite.migration`), a newer one is refused. A file that has data keys of encrypted tenants carries
-a flag beside the format, so that versions of Scrubjay without encryption refuse it, and so does one whose documents
-have a context or passages with vectors of their own; other files are unchanged.
+`application_id` identifies the file as ours and `user_version` is its format. An older format is migrated
+(:mod:`scrubjay.store.sqlite.migration`), a newer one is rejected. Flags beside the format make versions of
+Scrubjay without a feature reject a file that uses it: data keys of encrypted tenants, keys of users, documents
+with a context, or with a vector per passage.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.identity import IDENTITY, is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES
-from scrubjay.store.rows.stored import Identity
+from scrubjay.store.rows.values import Identity
 from scrubjay.store.rows.vectors import fits
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
 FORMAT = 5
-# Flags beside the format, of files that versions of Scrubjay without the feature must not open.
-ENCRYPTED = 0x100  # it has data keys
-CONTEXTS = 0x200  # documents have a context, whose words belong to their terms
-PASSAGES = 0x400  # documents have several vectors, one for each passage of their text
+# Flags beside the format. Versions of Scrubjay without the feature must not open such files.
+ENCRYPTED = 0x100  # the file has data keys
+CONTEXTS = 0x200  # documents have a context, whose words are indexed as their terms
+PASSAGES = 0x400  # documents have several vectors, one per passage of their text
 USER_KEYS = 0x800  # users of encrypted tenants have keys of their own
 FLAGS = ENCRYPTED | CONTEXTS | PASSAGES | USER_KEYS
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
-# The tables of one collection; {s} is "" for the one without a name, "_" and its number for the others.
+# The tables of one collection; {s} is "" for the unnamed one, "_" and its number for the others.
 _TABLES = """
 CREATE TABLE meta{s}(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -76,10 +76,10 @@ CREATE TABLE image{s}(
   data BLOB NOT NULL, UNIQUE(scope, ordinal));
 """
 
-# The collections that have a name. A number is never reused, so none is mistaken for a dropped one.
+# The named collections. Numbers are not reused, so a new collection is never mistaken for a dropped one.
 COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
 
-# One data key for each encrypted tenant, for all collections: store/keys/encryption.py.
+# One data key per encrypted tenant, shared by all collections: store/keys/encryption.py.
 _DATA_KEYS = """
 CREATE TABLE IF NOT EXISTS data_key(
   tenant TEXT PRIMARY KEY, id BLOB NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS data_key(
   wrapped BLOB NOT NULL) WITHOUT ROWID;
 """
 
-# Halves of the keys of users, for all collections: store/keys/user_keys.py.
+# Halves of the keys of users, shared by all collections: store/keys/user_keys.py.
 _USER_KEYS = """
 CREATE TABLE IF NOT EXISTS user_key(
   id BLOB PRIMARY KEY, tenant TEXT NOT NULL,
@@ -106,7 +106,7 @@ CREATE INDEX IF NOT EXISTS user_key_whose ON user_key(tenant, whose) WHERE dead 
 
 @cache
 def _columns() -> dict[str, list[str]]:
-    """Table -> the names of its columns, by a database of its own."""
+    """Return table -> the names of its columns, computed in a temporary database."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(_TABLES.replace("{s}", ""))
@@ -118,7 +118,8 @@ def _columns() -> dict[str, list[str]]:
         connection.close()
 
 
-# Tables beside the collections that hold sealed values (store/sqlite/registry.py), and the digests of their rows.
+# Tables outside of the collections that hold sealed values (store/sqlite/registry.py), and the digests of their
+# rows.
 SEALED_TABLES = """
 CREATE TABLE sealed_table(name TEXT PRIMARY KEY, rules TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
@@ -127,14 +128,15 @@ CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB 
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
-    """Return whether the file is an index (False: it is empty, and can become one).
+    """Return whether the file is an index (False: it is empty and can become one).
 
     Raises:
-        StoreFormatError: it is something else, or newer than this version of Scrubjay.
+        StoreFormatError: the file is another database, or newer than this version of Scrubjay.
     """
     alone = not connection.in_transaction
     if alone:
-        connection.execute("BEGIN")  # or another process could make the tables between one look and the next
+        # one snapshot, since another process may create the tables between two reads
+        connection.execute("BEGIN")
     try:
         (application_id,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -166,7 +168,7 @@ class Tables:
             setattr(self, name, name + self.suffix)
 
     def all(self) -> list[str]:
-        """Return the names of all of them."""
+        """Return the names of all the tables."""
         return [name + self.suffix for name in _NAMES]
 
     meta: str
@@ -197,13 +199,13 @@ def create_collection(connection: sqlite3.Connection, name: str, identity: Ident
 
 
 def find_collection(connection: sqlite3.Connection, name: str) -> Tables | None:
-    """Return the tables of the collection with this name, or None."""
-    found = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
-    return None if found is None else _tables(found[0])
+    """Return the tables of a named collection, or None if it does not exist."""
+    row = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
+    return None if row is None else _tables(row[0])
 
 
 def collection_names(connection: sqlite3.Connection) -> list[str]:
-    """Return the names of the collections that have one, in alphabetical order."""
+    """Return the names of the named collections, in alphabetical order."""
     names = [name for (name,) in connection.execute("SELECT name FROM collection ORDER BY name").fetchall()]
     for name in names:
         if not is_collection_name(name):
@@ -214,7 +216,7 @@ def collection_names(connection: sqlite3.Connection) -> list[str]:
 
 
 def all_tables(connection: sqlite3.Connection) -> list[Tables]:
-    """Return the tables of every collection, the one without a name first."""
+    """Return the tables of every collection, the unnamed one first."""
     numbers = connection.execute("SELECT number FROM collection ORDER BY number").fetchall()
     return [Tables(), *(_tables(number) for (number,) in numbers)]
 
@@ -226,12 +228,12 @@ def _tables(number: object) -> Tables:
 
 
 def missing_tables(connection: sqlite3.Connection, tables: Tables) -> list[str]:
-    """Return the tables of a collection that are not in the file; a column that is missing counts."""
+    """Return the tables of a collection that are missing from the file, or have other columns."""
     missing = []
     for name, columns in _columns().items():
         table = name + tables.suffix
-        found = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
-        if found != columns:
+        present = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+        if present != columns:
             missing.append(table)
     return missing
 
@@ -242,7 +244,10 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
-        for table in ("feedback", "pending"):  # made by the first note, see feedback.py and pending.py
+        for table in (
+            "feedback",
+            "pending",
+        ):  # created by their first row, see feedback.py and embedding_queue.py
             connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
         connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
@@ -265,17 +270,17 @@ def create_tables(connection: sqlite3.Connection, tables: Tables, identity: Iden
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
-    """Whether the file has this format."""
+    """Whether the file has the current format."""
     return bool(version_of(connection) & ~FLAGS == FORMAT)
 
 
 def has_data_keys(connection: sqlite3.Connection) -> bool:
-    """Whether any tenant of the file ever was encrypted."""
+    """Whether any tenant of the file was ever encrypted."""
     return bool(version_of(connection) & ENCRYPTED)
 
 
 def create_data_keys(connection: sqlite3.Connection) -> None:
-    """Let the file have data keys; the caller holds the write transaction."""
+    """Create the table of data keys if necessary; the caller holds the write transaction."""
     version = version_of(connection)
     if not version & ENCRYPTED:
         run_script(connection, _DATA_KEYS)
@@ -288,7 +293,7 @@ def has_user_keys(connection: sqlite3.Connection) -> bool:
 
 
 def create_user_keys(connection: sqlite3.Connection) -> None:
-    """Let the file have keys of users; the caller holds the write transaction."""
+    """Create the table of user keys if necessary; the caller holds the write transaction."""
     version = version_of(connection)
     if not version & USER_KEYS:
         run_script(connection, _USER_KEYS)
@@ -296,12 +301,12 @@ def create_user_keys(connection: sqlite3.Connection) -> None:
 
 
 def note_contexts(connection: sqlite3.Connection) -> None:
-    """Say that documents have a context; the caller holds the write transaction."""
+    """Flag the file as having documents with a context; the caller holds the write transaction."""
     _note(connection, CONTEXTS)
 
 
 def note_passages(connection: sqlite3.Connection) -> None:
-    """Say that documents have vectors of passages; the caller holds the write transaction."""
+    """Flag the file as having vectors of passages; the caller holds the write transaction."""
     _note(connection, PASSAGES)
 
 
@@ -312,44 +317,44 @@ def _note(connection: sqlite3.Connection, flag: int) -> None:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the format of a file with its flags."""
+    """Return the format of a file, including its flags."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def run_script(connection: sqlite3.Connection, script: str) -> None:
-    """Execute statements inside the transaction (executescript would commit it first)."""
+    """Execute the statements of a script inside the transaction (executescript would commit it first)."""
     for statement in re.sub("--.*", "", script).split(";"):
         if statement.strip():
             connection.execute(statement)
 
 
 def set_meta(connection: sqlite3.Connection, tables: Tables, **values: object) -> None:
-    """Write named values."""
+    """Write named values of the identity or state."""
     connection.executemany(
         f"INSERT OR REPLACE INTO {tables.meta}(name, value) VALUES (?, ?)", list(values.items())
     )
 
 
 def read_identity(connection: sqlite3.Connection, tables: Tables) -> Identity:
-    """Read what a collection is made of."""
+    """Read the identity of a collection."""
     meta = dict(connection.execute(f"SELECT name, value FROM {tables.meta}").fetchall())
     for name, is_right in IDENTITY.items():
         if name not in meta or not is_right(meta[name]):
-            given = repr(meta[name])[:60] if name in meta else "nothing"
-            raise CorruptIndexError(f"{tables.meta}.{name}: expected what an index is made of, got {given}")
+            value = repr(meta[name])[:60] if name in meta else "nothing"
+            raise CorruptIndexError(f"{tables.meta}.{name}: expected a valid value, got {value}")
     return Identity(**{name: meta[name] for name in IDENTITY})
 
 
 def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
-    """Hold what a collection is said to be made of to some of its documents and vectors.
+    """Check the identity of a collection against a sample of its documents and vectors.
 
     Raises:
         CorruptIndexError: they contradict each other.
     """
     identity = read_identity(connection, tables)
     kinds = {"text": "str", "integer": "int"}
-    found = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
-    seen = {kinds[kind] for (kind,) in found if kind in kinds}
+    rows = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
+    seen = {kinds[kind] for (kind,) in rows if kind in kinds}
     if seen and identity.id_kind not in seen:
         raise CorruptIndexError(f"{tables.meta}.id_kind is {identity.id_kind!r}, and ids are {seen.pop()}")
     sizes = connection.execute(
@@ -364,4 +369,4 @@ def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
         raise CorruptIndexError(f"{tables.meta}.dim is {identity.dim}, and vectors have {sizes[0][0]} bytes")
 
 
-_SAMPLE = 5  # one row that is damaged itself shall not stop the others
+_SAMPLE = 5  # rows; with one row a damaged one would reject a sound file

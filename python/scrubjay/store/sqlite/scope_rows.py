@@ -1,4 +1,4 @@
-"""The row of a scope, and that it is that scope's."""
+"""Looking up the row of a scope, verified against its names."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from scrubjay.store.sqlite.connections import first_row
 
 
 def row_of(connection: sqlite3.Connection, table: str, scope: Scope, columns: str) -> tuple[Any, ...] | None:
-    """Return columns of the row of exactly this scope in a collection's table of scopes; None: there is none.
+    """Return columns of the row of exactly this scope in a collection's table of scopes; None if it does not
+    exist.
 
-    The index over the names finds the row, and the row itself says whose it is: a page of the index that is not what
-    was written must not lead to what another scope has.
+    The index finds the row by its names, and the names in the row itself are compared: a damaged page of the
+    index must not lead to the data of another scope.
 
     Raises:
         CorruptIndexError: the index leads to the row of another scope.
     """
     names = names_of(scope)
-    found = first_row(
+    row = first_row(
         connection,
         f"SELECT s.tenant, s.user, s.agent, {columns} FROM {table} AS named CROSS JOIN {table} AS s "
         "ON s.key = named.key WHERE named.tenant = ? AND named.user = ? AND named.agent = ?",
         names,
     )
-    if found is None:
+    if row is None:
         return None
-    if found[:3] != names:
+    if row[:3] != names:
         raise CorruptIndexError(f"the index of {table} leads to another scope", scope=scope)
-    return tuple(found[3:])
+    return tuple(row[3:])

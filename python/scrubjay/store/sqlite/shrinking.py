@@ -1,21 +1,21 @@
-"""Compaction of a file while others use it: sparse pages are filled, free ones given back, and what was deleted zeroed.
+"""Compaction of a file in use: fills sparse pages, returns free ones, and zeroes what was deleted.
 
-All of it in steps, each a transaction of its own that holds the writer's turn for about two milliseconds, and a rest
-of twice as long follows. A step leaves a file that is whole and means the same, so a compaction that was interrupted or
-killed is begun anew and finds less to do:
+It works in steps, each a transaction that holds the write lock for about two milliseconds, followed by a pause of
+twice that time. A step leaves the file valid and its contents unchanged, so a compaction that was interrupted or
+killed is restarted and finds less to do:
 
-1. Rows of sparse leaves are written again in their order, which fills the pages anew: SQLite itself merges pages only
-   when two thirds of one are free.
+1. Rows of sparse leaves are rewritten in their order, which fills the pages: SQLite itself merges pages only when
+   two thirds of one are free.
 2. Pages from the end of the file move into free ones (`incremental_vacuum`).
-3. Bytes of rows that are gone, which are left between the cells of pages (see :mod:`scrubjay.store.sqlite.pages`), are
-   zeroed in the file itself. SQLite has no statement for that but VACUUM. It is safe while no page of the file can
-   change and none is read from the log: we hold the writer's turn, and the log was brought into the file as a whole.
-   Those bytes mean nothing to a reader. Every connection has to forget the pages that it keeps, or it would write the
-   old bytes again: it does when it sees a commit, so each step is one.
-4. The log is emptied.
+3. Bytes of deleted rows between the cells of pages (see :mod:`scrubjay.store.sqlite.pages`) are zeroed in the
+   file itself. SQLite has no statement for that but VACUUM. It is safe while no page of the file can change and
+   none is read from the log: we hold the write lock, and the whole log was checkpointed. Readers never interpret
+   those bytes. Every connection has to drop its cached pages, or it would write the old bytes again: it does so
+   when it sees a commit, so each step commits.
+4. The log is truncated.
 
-A file that was made before files had pointer maps is rewritten as a whole, once, while writers wait; then it has them.
-Images are written and dropped by :mod:`scrubjay.store.residency.compacting`, each partition's in one transaction.
+A file created by a version without pointer maps is rewritten as a whole once, while writers wait, which adds
+them. :mod:`scrubjay.store.residency.compacting` writes and drops images, each partition's in one transaction.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ _DOING = "compacting"
 _STEP_SECONDS = 0.002
 _LOG_SECONDS = 0.1  # between two checkpoints
 _FIRST_ROWS, _MAX_ROWS = 16, 1000
-_MAX_BYTES = 1 << 20  # of the rows of a step, but for the last one
-_MAX_PASSES = 8  # over pages to be zeroed, while others write
-_WINDOW_LEAVES = 4  # that are looked at together: filled anew if their rows fit into fewer
-_COUNTER = "compacted"  # in meta: what a step that zeroes bytes commits
+_MAX_BYTES = 1 << 20  # bytes of rows per step; the last row may exceed it
+_MAX_PASSES = 8  # over pages to be zeroed, while other processes write
+_WINDOW_LEAVES = 4  # leaves examined together: rewritten if their rows fit into fewer
+_COUNTER = "compacted"  # key in meta that a zeroing step increments, so that it commits
 _INCREMENTAL = 2
 _HAS_PLACES = hasattr(os, "pread") and hasattr(
     os, "pwrite"
-)  # not on Windows: there files are rewritten as a whole
+)  # not on Windows, where files are rewritten as a whole
 
 
 class Shrinkable(Protocol):
-    """The store of a file."""
+    """What compaction needs of the store of a file."""
 
     path: Path
     tables: Tables
@@ -64,27 +64,27 @@ class Shrinkable(Protocol):
         ...
 
     def stepping(self, doing: str) -> AbstractContextManager[StoreConnection]:
-        """Take the writer's turn and a transaction for a step of upkeep."""
+        """Acquire the write lock and begin a transaction for a maintenance step."""
         ...
 
     def exclusively(
         self, doing: str, *, in_background: bool = False
     ) -> AbstractContextManager[StoreConnection]:
-        """Take the writer's turn without a transaction."""
+        """Acquire the write lock without a transaction."""
         ...
 
 
 class _Pace:
-    """Steps of a compaction, each followed by a rest, so that others have their turns."""
+    """Steps of a compaction, each followed by a pause for other writers."""
 
     def __init__(self, store: Shrinkable) -> None:
         self._store = store
         self.n_rows = _FIRST_ROWS
-        """How many rows the next step should take."""
+        """The number of rows for the next step."""
 
     @contextmanager
     def step(self) -> Iterator[StoreConnection]:
-        """Take the writer's turn and a transaction."""
+        """Acquire the write lock and begin a transaction."""
         with self._store.stepping(_DOING) as connection:
             begun = time.monotonic()
             yield connection
@@ -97,15 +97,15 @@ class _Pace:
 
 
 def rest(seconds: float) -> None:
-    """Rest after a step that took so long, twice as long: writers of other processes look from time to time only."""
+    """Pause for twice the duration of a step: writers of other processes poll for the lock."""
     time.sleep(min(max(2 * seconds, 0.0005), 0.02))
 
 
 def forget_deleted(store: Shrinkable) -> None:
-    """Drop the ids of deleted documents of every collection, and every image that needs them, in steps.
+    """Delete the ids of deleted documents of every collection, and every image that needs them, in steps.
 
-    Images of the store's own collection are then written anew. One of another collection that a write is missing in is
-    dropped, since it may have texts that were replaced.
+    Images of the store's own collection are then written again. An outdated image of another collection is
+    dropped, since it may contain texts that were replaced.
     """
     connection = store.reading_connection()
     for t in schema.all_tables(connection):
@@ -124,7 +124,7 @@ def _forget_deleted_of(pace: _Pace, t: Tables, key: object, needed: str) -> None
             return
         query = f"SELECT max(seq) FROM {t.tombstone} WHERE scope = ?"
         (last,) = connection.execute(query, (key,)).fetchone()
-        if last is not None:  # what is older than the last one cannot be caught up once it is gone
+        if last is not None:  # without the tombstones older versions cannot be caught up
             connection.execute(f"UPDATE {t.scope} SET horizon = max(horizon, ?) WHERE key = ?", (last, key))
         connection.execute(
             f"DELETE FROM {t.image} WHERE scope = ? AND version < "
@@ -143,11 +143,11 @@ def _forget_deleted_of(pace: _Pace, t: Tables, key: object, needed: str) -> None
 
 
 def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
-    """Give back the space of what was deleted, and let nothing of it be left in the file or its log.
+    """Return the space of deleted rows, and leave none of their bytes in the file or its log.
 
     Raises:
-        StoreBusyError: another process is reading, or keeps writing, so that the log cannot be emptied. What was done
-            is done.
+        StoreBusyError: another process is reading, or keeps writing, so the log cannot be truncated. Completed
+            steps are kept.
     """
     with store.exclusively(_DOING) as connection:
         if not _HAS_PLACES or connection.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
@@ -164,8 +164,8 @@ def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[StoreConnection]:
-    """A connection beside the store's: it brings the log into the file without the writer's turn."""
-    looking = looking_at(path)  # the files' descriptors stay open until this connection is closed as well
+    """Open a second connection, which checkpoints the log without the write lock."""
+    looking = looking_at(path)  # keeps the files' descriptors open until this connection is closed as well
     try:
         with translated(path, _DOING):
             connection = connect(path, durability="normal", busy_seconds=0)
@@ -191,7 +191,7 @@ class _Shrinking:
     # ------------------------------------------------------------------ sparse leaves
 
     def fill_leaves(self) -> None:
-        """Write rows of sparse leaves again, so that they take fewer."""
+        """Rewrite the rows of sparse leaves, so that they occupy fewer pages."""
         pace = _Pace(self._store)
         for table, first, last in self._sparse():
             begin: int | None = first
@@ -201,17 +201,17 @@ class _Shrinking:
                 self._bring_log()
 
     def _sparse(self) -> list[tuple[str, int, int]]:
-        """Return (table, first, last): row numbers between which leaves are sparse."""
+        """Return (table, first, last): ranges of row numbers whose leaves are sparse."""
         with self._store.stepping(_DOING) as connection:
             names = [name for t in schema.all_tables(connection) for name in (t.document, t.vector)]
-            found = connection.execute(
+            roots = connection.execute(
                 "SELECT rootpage, name FROM sqlite_master WHERE type = 'table'"
             ).fetchall()
             fired = {
                 row[0]
                 for row in connection.execute("SELECT tbl_name FROM sqlite_master WHERE type = 'trigger'")
             }
-        tables = {root: name for root, name in found if name in names and name not in fired}
+        tables = {root: name for root, name in roots if name in names and name not in fired}
         pages = self._pages()
         leaves = sorted(pages.leaves(frozenset(tables)))
         return [
@@ -226,7 +226,7 @@ class _Shrinking:
     # ------------------------------------------------------------------ free pages
 
     def give_back(self) -> None:
-        """Move pages from the end of the file into free ones, and cut the file."""
+        """Move pages from the end of the file into free ones, and truncate the file."""
         (n_free,) = self._beside.execute("PRAGMA freelist_count").fetchone()
         pace = _Pace(self._store)
         while n_free > 0:
@@ -236,18 +236,18 @@ class _Shrinking:
                     0,
                 ):
                     connection.execute("PRAGMA incremental_vacuum(1)").fetchall()
-                    n_free -= 1  # no further than what was free: writers free pages as well
+                    n_free -= 1  # stop at the initial count: writers free pages as well
                 if connection.execute("PRAGMA freelist_count").fetchone() == (0,):
                     n_free = 0
             self._bring_log()
 
-    # ------------------------------------------------------------------ what is left in pages
+    # ------------------------------------------------------------------ bytes of deleted rows
 
     def zero(self) -> None:
         """Zero the bytes between the cells of pages, in the file itself.
 
         Raises:
-            StoreBusyError: a reader keeps the log from being brought into the file.
+            StoreBusyError: a reader prevents a full checkpoint.
         """
         patience = _Patience(self._store.path, self._busy_seconds)
         for _ in range(_MAX_PASSES):
@@ -257,7 +257,9 @@ class _Shrinking:
             pages = self._pages()
             self._zero_all(pages, list(pages.unclean()), patience)
             if self._beside.execute("PRAGMA data_version").fetchone() == (version,):
-                return  # what others commit may move a page as it is, past us: SQLite does so when it balances a tree
+                # otherwise another commit may have moved an unclean page past us: SQLite does so when it balances
+                # a tree
+                return
 
     def _zero_all(self, pages: Pages, left: list[int], patience: _Patience) -> None:
         if not left:
@@ -274,17 +276,17 @@ class _Shrinking:
         pages.sync()
 
     def _zero_some(self, pages: Pages, left: Sequence[int]) -> list[int]:
-        """Zero what is left in some pages; return the others."""
+        """Zero the unallocated space of some pages; return the remaining pages."""
         beside = self._beside
         done = 0
         with self._store.exclusively(_DOING, in_background=True) as writer:
-            beside.execute("PRAGMA shrink_memory")  # what this one keeps may be what is zeroed
+            beside.execute("PRAGMA shrink_memory")  # its cached pages may be those that are zeroed
             try:
                 beside.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
-                return list(left)  # another process writes
+                return list(left)  # another process is writing
             try:
                 if not _checkpoint(writer):
                     return list(left)
@@ -303,23 +305,23 @@ class _Shrinking:
     # ------------------------------------------------------------------ the log
 
     def _bring_log(self, *, now: bool = False) -> bool:
-        """Bring the log into the file as far as readers let it, from time to time, without the writer's turn; whether
-        all of it was brought."""
+        """Checkpoint the log as far as readers permit, at intervals, without the write lock; return whether it
+        was complete."""
         if not now and time.monotonic() - self._checkpointed < _LOG_SECONDS:
             return False
-        found = _checkpoint(self._beside)
+        is_complete = _checkpoint(self._beside)
         self._checkpointed = time.monotonic()
-        return found
+        return is_complete
 
     def empty_log(self) -> None:
-        """Cut the log to nothing.
+        """Truncate the log.
 
         Raises:
             StoreBusyError: it is in use.
         """
         patience = _Patience(self._store.path, self._busy_seconds)
         while True:
-            self._bring_log(now=True)  # most of it, without the writer's turn
+            self._bring_log(now=True)  # checkpoint most of it without the write lock
             with self._store.exclusively(_DOING, in_background=True):
                 (busy, _, _) = self._beside.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if not busy:
@@ -329,7 +331,7 @@ class _Shrinking:
 
 
 class _Patience:
-    """For how long what another process does is waited for."""
+    """The timeout for waiting for other processes."""
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._path = path
@@ -337,14 +339,14 @@ class _Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Wait as long again: there was progress."""
+        """Restart the timeout after progress."""
         self._last = time.monotonic() + self._seconds
 
     def wait(self) -> None:
-        """Wait a little.
+        """Wait briefly.
 
         Raises:
-            StoreBusyError: it took too long.
+            StoreBusyError: the timeout has passed.
         """
         if time.monotonic() >= self._last:
             raise _in_use(self._path)
@@ -352,22 +354,22 @@ class _Patience:
 
 
 def _checkpoint(connection: StoreConnection) -> bool:
-    """Bring the log into the file as far as readers let it; whether all of it was brought."""
+    """Checkpoint the log as far as readers permit; return whether it was complete."""
     busy, n_log, n_brought = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
     return not busy and n_log == n_brought
 
 
 def _write_again(connection: StoreConnection, table: str, first: int, last: int, n: int) -> int | None:
-    """Write up to `n` rows anew, in their order; return the number at which the next begin, None after the last."""
+    """Rewrite up to `n` rows in order; return the number at which the next ones begin, None after the last."""
     chosen = "WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?"
     try:
         rows = _rows(connection, f"SELECT * FROM {table} {chosen}", (first, last, n))
-    except sqlite3.OperationalError:  # a text that is not UTF-8: they stay where they are
+    except sqlite3.OperationalError:  # a text is not UTF-8: leave the rows where they are
         numbers = connection.execute(f"SELECT seq FROM {table} {chosen}", (first, last, n)).fetchall()
         return int(numbers[-1][0]) + 1 if len(numbers) == n else None
     if not rows:
         return None
-    # What fails from here on ends the step, which is taken back.
+    # A failure from here on rolls the step back.
     values = ", ".join("?" * len(rows[0]))
     connection.execute(f"DELETE FROM {table} WHERE seq BETWEEN ? AND ?", (rows[0][0], rows[-1][0]))
     connection.executemany(f"INSERT INTO {table} VALUES ({values})", rows)
@@ -375,9 +377,9 @@ def _write_again(connection: StoreConnection, table: str, first: int, last: int,
 
 
 def _rows(connection: StoreConnection, statement: str, values: tuple[int, ...]) -> list[tuple[Any, ...]]:
-    """Return rows up to the one with which they have so many bytes that a step would take long."""
+    """Return rows, at least one, until they reach the bytes of a step."""
     cautious = connection.text_factory
-    connection.text_factory = str  # what is not UTF-8 is refused
+    connection.text_factory = str  # raises for text that is not UTF-8
     rows, n_bytes = [], 0
     try:
         cursor = connection.execute(statement, values)
@@ -393,7 +395,7 @@ def _rows(connection: StoreConnection, statement: str, values: tuple[int, ...]) 
 
 
 def _ranges(leaves: Sequence[Leaf], usable_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the row numbers of runs of leaves whose rows would take fewer."""
+    """Yield the ranges of row numbers of consecutive leaves whose rows would fit into fewer pages."""
     first: int | None = None
     last = 0
     for start in range(0, len(leaves), _WINDOW_LEAVES):
@@ -412,7 +414,7 @@ def _ranges(leaves: Sequence[Leaf], usable_bytes: int) -> Iterator[tuple[int, in
 
 
 def _rewrite_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Rewrite a file without pointer maps as a whole, so that it has them, while writers wait."""
+    """Rewrite a file without pointer maps as a whole, which adds them, while writers wait."""
     _empty_log(connection, path)
     connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
     connection.execute("VACUUM")
@@ -420,7 +422,7 @@ def _rewrite_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _sync_log(store: Shrinkable) -> None:
-    """Wait until the log is cut on the disk: after a loss of power SQLite would write again what was in it."""
+    """Sync the truncation of the log to disk: after a loss of power SQLite would replay its old contents."""
     os.fsync(store.looking.descriptor(log_of(store.path), for_writing=True))
 
 

@@ -1,9 +1,9 @@
 """The store in one SQLite file: rows, deletion events and chunk images in one transaction domain.
 
-Write-ahead log; with durability "full" (the default) an acknowledged write survives loss of power, with "normal" it
-survives the death of the process, and a loss of power may take the last writes but never the file's integrity. Writers
-of several threads wait for the disk together (:mod:`scrubjay.store.sqlite.syncing`); others may see a write before
-that.
+The file is in WAL mode. With durability "full" (the default) an acknowledged write survives a loss of power; with
+"normal" it survives the death of the process, and a loss of power may lose the last writes but never corrupts the
+file. Writers of several threads share one fsync (:mod:`scrubjay.store.sqlite.syncing`); other threads may see a
+write before it is synced.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from scrubjay.errors import (
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.rows.decoding import integer, scope_of
-from scrubjay.store.rows.erased import ErasureReport, search_files
+from scrubjay.store.rows.erasure_search import ErasureReport, search_files
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
-from scrubjay.store.rows.stored import Identity, RowId, StoredRow
-from scrubjay.store.sqlite import pending, schema, shrinking, user_keys
+from scrubjay.store.rows.values import Identity, RowId, StoredRow
+from scrubjay.store.sqlite import embedding_queue, schema, shrinking, user_keys
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import (
     Readers,
@@ -48,34 +48,34 @@ from scrubjay.store.sqlite.connections import (
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.feedback import read_notes, write_note
-from scrubjay.store.sqlite.foreign import check_place, recognised
+from scrubjay.store.sqlite.file_detection import check_place, recognised
+from scrubjay.store.sqlite.file_identity import name_of, place_of
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.image_reading import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.list_reading import ListReader
 from scrubjay.store.sqlite.migration import migrate
-from scrubjay.store.sqlite.place import name_of, place_of
 from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
 
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
-_STEP_BUSY_SECONDS = 0.005  # for which the turn is kept while another process writes
+_STEP_BUSY_SECONDS = 0.005  # for which a step holds the write lock while another process writes
 
 
 class SqliteStore:
-    """One collection of one index file. Any thread may use it; see :mod:`scrubjay.store.rows.stored` for the questions.
+    """One collection of an index file. Thread-safe. The methods are those of :class:`scrubjay.store.seam.Store`.
 
     Args:
         path: the file; created if it does not exist.
-        identity: of a collection that is made.
+        identity: of a collection that is created.
         durability: "full" or "normal".
         busy_seconds: how long to wait for another writer.
-        collection: its name; "" for the collection that every file has.
+        collection: its name; "" for the unnamed collection of every file.
         ring: the keys of encrypted tenants; None: no keys.
-        read_only: nothing is made or written, not even by housekeeping; what would write raises StoreError.
+        read_only: nothing is created or written, not even by housekeeping; writes raise StoreError.
     """
 
     def __init__(
@@ -98,15 +98,15 @@ class SqliteStore:
         self._holds = HoldTable()
         self._busy_seconds = busy_seconds
         self.write_lock = threading.RLock()
-        """The writer's turn."""
-        self._in_background = False  # whose holder will finish soon
-        self._n_changes = 0  # that this store began or ended; odd while it writes
+        """The write lock (the writer's turn)."""
+        self._in_background = False  # the lock holder is background work, which ends soon
+        self._n_changes = 0  # transactions begun plus transactions ended by this store; odd during a write
         self._closed = False
         check_place(path)
         with recognised(path), translated(path, "opening"):
             hold_to_size(path)
-            # The last connection that closes the file removes its log, if it may write; so a reader is given that
-            # right as well.
+            # The last connection to close removes the log if it may write, so the read-only store's connection
+            # gets that right where the file permits it.
             self._writer = connect(
                 path,
                 durability=durability,
@@ -151,16 +151,17 @@ class SqliteStore:
         real = path.resolve()  # SQLite follows links
         self._files = tuple(real.with_name(real.name + end) for end in ("", "-wal", "-shm", "-journal"))
         self.sync: SharedSync | None = None
-        """What waits for the disk; None: nothing does."""
+        """Batches the fsyncs of commits; None: commits are not synced."""
         if durability == "full" and not read_only:
-            self._writer.execute("PRAGMA synchronous = NORMAL")  # commits do not wait, those who made them do
+            # the committing threads call fsync, not SQLite
+            self._writer.execute("PRAGMA synchronous = NORMAL")
             self.sync = SharedSync(lambda: self.looking.descriptor(self._files[1], for_writing=True))
         holds = None if collection == OWNED else self._holds
         self.group = GroupCommit(self, self._writer, self.tables, holds)
-        """Commits writes of one document together."""
+        """Commits single-document writes of several threads together."""
         scopes.watch_wal(self.looking.wal_index(self.files()[2]))
         if not read_only:
-            # Of erasures that a crash cut short; what cannot be done now the next opening does.
+            # Finish erasures that a crash interrupted; what fails now is retried at the next opening.
             with suppress(CorruptIndexError, EncryptionError, StoreError):
                 self._destroy_user_keys()
 
@@ -168,19 +169,22 @@ class SqliteStore:
         known = schema.recognise(self._writer, str(self.path))
         if self._read_only:
             if not known or not schema.is_current(self._writer):
-                found = (
+                description = (
                     "an older format, which opening it once for writing changes" if known else "an empty file"
                 )
-                raise StoreFormatError(f"path: expected an index of this format, got {found}: {self.path}")
+                raise StoreFormatError(
+                    f"path: expected an index of this format, got {description}: {self.path}"
+                )
             return
         if known:
-            self._write_ahead()  # a backup has none yet
+            self._write_ahead()  # a backup is not in WAL mode yet
         else:
-            self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
-            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction gives pages back in steps
+            self._writer.execute("PRAGMA page_size = 8192")  # reading images takes half the time of 4096
+            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction releases pages in steps
             self._write_ahead()
             self._writer.execute("BEGIN IMMEDIATE")
-            if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
+            # another process may have created the tables
+            if not schema.recognise(self._writer, str(self.path)):
                 schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
             self._writer.execute("COMMIT")
         if not schema.is_current(self._writer):
@@ -189,7 +193,8 @@ class SqliteStore:
             self._writer.execute("COMMIT")
 
     def _write_ahead(self) -> None:
-        """Switch the file to a write-ahead log. SQLite does not wait here for another process that does the same."""
+        """Switch the file to WAL mode, retrying while another process does the same: SQLite's busy timeout does
+        not apply here."""
         last = time.monotonic() + self._busy_seconds
         while True:
             try:
@@ -205,13 +210,13 @@ class SqliteStore:
     def _prepare_collection(self, identity: Identity) -> Tables:
         while True:
             tables = self._find_or_create(identity)
-            self._writer.execute("BEGIN")  # one state of the file: other processes may write meanwhile
+            self._writer.execute("BEGIN")  # one snapshot of the file: other processes may write meanwhile
             try:
                 if self.collection:
-                    found = schema.find_collection(self._writer, self.collection)
-                    if found is None:
+                    collection_tables = schema.find_collection(self._writer, self.collection)
+                    if collection_tables is None:
                         continue  # another process dropped it
-                    tables = found
+                    tables = collection_tables
                 if missing := schema.missing_tables(self._writer, tables):
                     raise CorruptIndexError(
                         f"tables that are missing or not as they were made: {', '.join(missing)}"
@@ -236,8 +241,8 @@ class SqliteStore:
         return tables
 
     def reading_connection(self) -> StoreConnection:
-        """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
-        every call on it and on its cursors then raises ClosedError."""
+        """Return this thread's connection, for reads by other modules. Another thread may close it at any time;
+        every call on it and its cursors then raises ClosedError."""
         return self._readers.get().connection
 
     # ------------------------------------------------------------------ writing
@@ -253,27 +258,28 @@ class SqliteStore:
         is_log: bool = False,
         ids: Sequence[RowId] = (),
     ) -> Iterator[Transaction]:
-        """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
+        """Acquire the write lock and begin a transaction: committed at the end of the block, rolled back on an
+        exception.
 
         Args:
-            doing: what is being done, for the message of an error.
-            scopes, ids: of no effect: a file has one writer, whatever it writes, and asks nobody.
-            wait: for another writer, as long as the index waits.
-            in_background: this is not the caller's write; foreground writers wait for its end even past
-                their busy timeout.
-            is_log: nothing is written but what nobody keeps by :meth:`rows_version`.
+            doing: what is being done, for error messages.
+            scopes, ids: ignored: a file has one writer, whatever it writes, and there is no server to ask.
+            wait: wait for another writer up to the busy timeout.
+            in_background: not a write of the caller; foreground writers wait for its end even past their busy
+                timeout.
+            is_log: only rows are written that :meth:`rows_version` does not cover.
 
         Raises:
-            StoreBusyError: another thread or process wrote for longer than the index waits.
-            StoreError: the transaction could not be written; nothing of it was. Or the disk failed afterwards: then it
-                is written, and may not survive a loss of power.
+            StoreBusyError: another thread or process held the write lock for longer than the busy timeout.
+            StoreError: the transaction could not be written; nothing of it was. Or the fsync failed afterwards:
+                then it is written, and may not survive a loss of power.
         """
-        sync = None if in_background else self.sync  # upkeep may be lost: it is done again
+        sync = None if in_background else self.sync  # lost maintenance is repeated, so it is not synced
         try:
             with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
                 if sync is not None:
                     sync.enter()
-                if self._is_writing():  # this thread itself: its turn may be taken again
+                if self._is_writing():  # the lock is reentrant: this thread itself holds it
                     raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
                 self.group.forget()
                 try:
@@ -292,7 +298,7 @@ class SqliteStore:
                     if not transaction.committed:
                         transaction.commit()
                 finally:
-                    # At both ends: what was read meanwhile may be of either side.
+                    # Count begin and end: a read in between may have seen either state.
                     self._n_changes += not is_log
                     self.cipher.end(committed=not self._is_writing())
                     if self._is_writing():
@@ -302,30 +308,31 @@ class SqliteStore:
         finally:
             if sync is not None:
                 sync.leave()
-        if transaction.released and self.cipher.ring is not None:  # without the turn: it may take long
+        # after the lock is released: this may take long
+        if transaction.released and self.cipher.ring is not None:
             self.cipher.ring.destroy(transaction.released)
         if transaction.dying:
             self._destroy_user_keys()
 
     def await_disk(self, doing: str) -> None:
-        """Wait until what this thread has committed is on the disk, if the store promises that.
+        """Wait until everything that this thread has committed is synced to disk, if the store promises that.
 
         Raises:
-            StoreError: it cannot be known whether it is.
+            StoreError: the sync failed, so it is unknown whether it is.
         """
         if self.sync is not None:
             with translated(self.path, doing):
                 self.sync.wait()
 
     def count_change(self) -> None:
-        """A write of this store begins, or has ended, for :meth:`rows_version`."""
+        """Count the begin or end of a write, for :meth:`rows_version`."""
         self._n_changes += 1
 
     def _destroy_user_keys(self) -> None:
-        """Destroy the halves of dead keys that are in the key store, and note that it was done.
+        """Destroy the halves of dead keys in the key store, and record that they were destroyed.
 
         Raises:
-            EncryptionError: the key store is not available; the next erasure or opening does it.
+            EncryptionError: the key store is not available; the next erasure or opening retries.
         """
         ring = self.cipher.ring
         if ring is None or ring.users is None:
@@ -343,17 +350,18 @@ class SqliteStore:
 
     @contextmanager
     def stepping(self, doing: str) -> Iterator[StoreConnection]:
-        """Take the writer's turn and a transaction for a step of upkeep: what is committed means the same as before.
+        """Acquire the write lock and begin a transaction for a maintenance step, which does not change what the
+        file means.
 
-        The commit does not wait for the disk and brings no log into the file.
+        The commit is not synced to disk and does not checkpoint the log.
 
         Raises:
-            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreBusyError: another thread or process held the write lock for longer than the busy timeout.
         """
         last = time.monotonic() + self._busy_seconds
         while True:
             with self._turn(doing, in_background=True), translated(self.path, doing):
-                if self._is_writing():  # this thread itself: its turn may be taken again
+                if self._is_writing():  # the lock is reentrant: this thread itself holds it
                     raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
                 self.group.forget()
                 settings = {
@@ -377,10 +385,10 @@ class SqliteStore:
                 raise StoreBusyError(
                     f"{doing}: another writer held the index for longer than busy_timeout: {self.path}"
                 )
-            time.sleep(0.002)  # without the turn: writers of this process need not wait for those of others
+            time.sleep(0.002)  # unlocked: writers of this process need not wait for other processes
 
     def _begun(self) -> bool:
-        """Begin a transaction, unless another process has one."""
+        """Begin a transaction; False if another process has one."""
         try:
             self._writer.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -391,7 +399,7 @@ class SqliteStore:
 
     @contextmanager
     def exclusively(self, doing: str, *, in_background: bool = False) -> Iterator[StoreConnection]:
-        """Take the writer's turn without a transaction, for checkpoints and the like."""
+        """Acquire the write lock without a transaction, for checkpoints and the like."""
         with self._turn(doing, in_background=in_background), translated(self.path, doing):
             yield self._writer
 
@@ -405,15 +413,15 @@ class SqliteStore:
             self.end_turn()
 
     def take_turn(self, doing: str, *, wait: bool = True) -> None:
-        """Take the writer's turn, which :meth:`end_turn` ends.
+        """Acquire the write lock; :meth:`end_turn` releases it.
 
         Raises:
-            StoreBusyError: another thread wrote for longer than the index waits.
-            ClosedError, StoreError: nothing can be written.
+            StoreBusyError: another thread held the lock for longer than the busy timeout.
+            ClosedError, StoreError: the store is closed or read-only.
         """
-        if self._closed:  # first: after a fork the lock may be held by a thread of the parent
+        if self._closed:  # checked first: after a fork a thread of the parent may hold the lock
             self.check_open()
-        taken = self.write_lock.acquire(blocking=False)  # as most often; asking with a limit takes longer
+        taken = self.write_lock.acquire(blocking=False)  # usually free; an acquire with a timeout is slower
         if not taken and wait:
             taken = self.write_lock.acquire(timeout=self._busy_seconds)
         while not taken and wait and self._in_background:
@@ -428,7 +436,7 @@ class SqliteStore:
             raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
 
     def end_turn(self) -> None:
-        """Let others write."""
+        """Release the write lock."""
         self._in_background = False
         self.write_lock.release()
 
@@ -440,7 +448,7 @@ class SqliteStore:
         inspect_file(self._scopes, report)
 
     def search(self, needles: Sequence[bytes], names: Sequence[str]) -> ErasureReport:
-        """Search the bytes of the files; see :func:`scrubjay.store.rows.erased.search_files`."""
+        """Search the bytes of the files; see :func:`scrubjay.store.rows.erasure_search.search_files`."""
         return search_files(self.files(), self.looking, needles, names)
 
     def forget_deleted(self) -> None:
@@ -448,12 +456,12 @@ class SqliteStore:
             shrinking.forget_deleted(self)
 
     def rewrite(self) -> None:
-        """Give back the space of what was deleted, and let nothing of it be left in the file or its log, in short steps
-        between which others write; see :mod:`scrubjay.store.sqlite.shrinking`.
+        """Return the space of deleted rows, and leave none of their bytes in the file or its log, in short steps
+        between which other writers proceed; see :mod:`scrubjay.store.sqlite.shrinking`.
 
         Raises:
-            StoreBusyError: another process is reading or writing for longer than the index waits; what was deleted is
-                zeroed, but the log may hold copies.
+            StoreBusyError: another process read or wrote for longer than the busy timeout; deleted data is zeroed
+                in the file, but the log may hold copies.
         """
         with translated(self.path, "compacting"):
             shrinking.shrink(self, busy_seconds=self._busy_seconds)
@@ -467,73 +475,73 @@ class SqliteStore:
 
     @property
     def asks_each_time(self) -> bool:
-        """A glance is a look at shared memory."""
+        """False: a glance reads shared memory."""
         return False
 
     def freshness(self) -> tuple[float, bool]:
-        """A glance shows every commit."""
+        """Never stale: a glance shows every commit."""
         return 0.0, False
 
     def lineage(self) -> str | None:
-        """Return a name of this collection of this file; see :func:`scrubjay.store.sqlite.place.name_of`."""
+        """Return the name of this collection of this file; see :func:`scrubjay.store.sqlite.file_identity.name_of`."""
         return name_of(self)
 
     def shared_name(self) -> str | None:
-        """Return what is equal in all processes that have this file open:
-        :func:`scrubjay.store.sqlite.place.place_of`.
-        """
+        """Return a name that is equal in all processes that have this file open; see
+        :func:`scrubjay.store.sqlite.file_identity.place_of`."""
         return place_of(self)
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return how many documents wait for their vectors; see :mod:`scrubjay.store.sqlite.pending`."""
-        return pending.count(self._scopes, now=now, scopes=scopes)
+        """Return the number of documents in the embedding queue (:mod:`scrubjay.store.sqlite.embedding_queue`)."""
+        return embedding_queue.count(self._scopes, now=now, scopes=scopes)
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
         """Yield these documents, `size` at a time."""
-        return pending.pages(self._scopes, self._documents, size, now=now)
+        return embedding_queue.pages(self._scopes, self._documents, size, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
+        """Write a feedback note on a document; see :mod:`scrubjay.store.sqlite.feedback`."""
         return write_note(self, note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
         return read_notes(self._scopes, scope, now=now)
 
     def rows_version(self) -> object | None:
-        """Return what differs whenever anything but logs (`is_log` of :meth:`writing`) may have been committed; None:
-        that cannot be said now, as this process is writing.
+        """Return a value that changes whenever anything but logs (`is_log` of :meth:`writing`) may have been
+        committed; None while this process is writing.
 
-        SQLite's `data_version` of the writer's connection tells of the commits of all other connections alone.
+        SQLite's `data_version` of the writer's connection covers commits of all other connections only, so
+        commits of this store are counted separately.
         """
         n_changes = self._n_changes
         version = None if n_changes % 2 else self._writer.row_now("PRAGMA data_version")
         return None if version is None else (n_changes, *version)
 
     def has_layer(self, table: str) -> bool:
-        """Whether a layer above has this table in the file."""
+        """Whether the file has this table of a layer above."""
         with translated(self.path, "looking for the owner of a collection"):
-            found = self.reading_connection().execute(
+            cursor = self.reading_connection().execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
             )
-            return found.fetchone() is not None
+            return cursor.fetchone() is not None
 
     def stats(self) -> dict[str, int | str]:
-        """Return nothing: a file has no counts beside those that every store has."""
+        """Return no counts: a file has none beyond those of every store."""
         return {}
 
     def size_bytes(self) -> int:
-        """Return how many bytes the files have together."""
+        """Return the total size of the files, in bytes."""
         return sum(size_of(path) for path in self.files())
 
     # ------------------------------------------------------------------ collections
 
     def collection_names(self) -> list[str]:
-        """Return the names of the file's collections that have one, in alphabetical order."""
+        """Return the names of the file's named collections, in alphabetical order."""
         with translated(self.path, "reading"):
             return schema.collection_names(self.reading_connection())
 
     def all_tables(self) -> list[Tables]:
-        """Return the tables of every collection of the file; to be asked for within a transaction."""
+        """Return the tables of every collection of the file; call within a transaction."""
         return schema.all_tables(self._writer)
 
     def drop_collection(self, name: str, *, now: int) -> int:
@@ -542,12 +550,12 @@ class SqliteStore:
             tables = schema.find_collection(connection, name)
             if tables is None:
                 return 0
-            found = connection.execute(
+            rows = connection.execute(
                 f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
             ).fetchall()
             events, holds = Transaction(connection, Tables()), Holds(connection)
             n_dropped = 0
-            for *names, documents in found:
+            for *names, documents in rows:
                 scope, n_documents = scope_of(*names), integer(documents, "a scope's count of documents")
                 holds.check(scope)
                 events.add_event(scope, f"drop_collection {name}", n_documents, now=now)
@@ -556,22 +564,22 @@ class SqliteStore:
         return n_dropped
 
     def files(self) -> list[Path]:
-        """Return the files that the index consists of (not all of them need exist)."""
+        """Return the files of the index (not all of them need exist)."""
         return list(self._files)
 
     def check_open(self) -> None:
-        """Raise ClosedError if the store was closed, or belongs to the process that this one was forked from."""
+        """Raise ClosedError if the store was closed, or was opened by the parent process of a fork."""
         if self._closed:
             raise ClosedError(f"the index is closed, or was opened before this process forked: {self.path}")
 
     def close(self) -> None:
-        """Close every connection, once what each is doing has been interrupted. Safe to call twice, and from anywhere.
+        """Interrupt and close every connection. Idempotent, and safe from any thread.
 
-        A write under way is waited for. If this thread itself is inside of SQLite (in a finalizer that Python runs
+        A write in progress is waited for. If this thread itself is inside SQLite (in a finalizer that Python runs
         there), the files are released when that call returns.
         """
         if not self.write_lock.acquire(timeout=0 if sys.is_finalizing() else -1):
-            return  # a thread that was stopped at exit holds it for ever
+            return  # a thread stopped at exit holds it forever
         try:
             if self._closed:
                 return
@@ -584,9 +592,10 @@ class SqliteStore:
 
             def one_less() -> (
                 None
-            ):  # of several threads at once, and in finalizers: no lock, and pop() is atomic
+            ):  # called by several threads and in finalizers: takes no lock, since pop() is atomic
                 if left.pop() == 0:
-                    self.looking.close()  # only now: closing a descriptor takes away SQLite's locks
+                    # last, because closing a descriptor drops SQLite's POSIX locks on the file
+                    self.looking.close()
 
             for connection in connections:
                 connection.shut(one_less)
@@ -601,17 +610,18 @@ class SqliteStore:
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
-    """Hold an index to what its opener asked for; None and "" ask for nothing.
+    """Compare the identity of an index with what its opener requires; None and "" require nothing.
 
     Raises:
         StoreFormatError: the index has another dimension, metric, dtype or analyzer.
     """
     for name in ("dim", "metric", "dtype", "analyzer"):
-        has, asked = getattr(stored, name), getattr(wanted, name)
-        if has is not None and asked and has != asked:
-            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {place}")
+        has, required = getattr(stored, name), getattr(wanted, name)
+        if has is not None and required and has != required:
+            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {required!r}: {place}")
 
 
 def unsettled(identity: Identity) -> Identity:
-    """Return the identity of an unnamed collection that is made along with a named one: its dimension is open."""
+    """Return the identity of the unnamed collection that is created along with a named one: its dimension and
+    model are open."""
     return replace(identity, dim=None, model=None)

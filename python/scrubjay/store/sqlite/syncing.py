@@ -1,12 +1,12 @@
-"""Waiting for the disk, which writers of several threads share.
+"""Syncing the log to disk, shared by writers of several threads.
 
-With durability "full" a write is acknowledged when its commit is on the disk. SQLite would wait for that inside of the
-commit, one writer after the other. So the commit alone is made in the writer's turn, and the wait follows without it:
-one call brings to the disk what all threads have committed before it began. The log is written from its beginning to
-its end, so what is on the disk is always a prefix of the commits; a checkpoint waits for the log by itself.
+With durability "full" a write is acknowledged when its commit is on disk. SQLite would sync inside the commit,
+one writer after the other. Instead only the commit is made under the write lock, and the sync follows without it:
+one fdatasync covers everything that any thread committed before it began. The log is written sequentially, so
+what is on disk is always a prefix of the commits; a checkpoint syncs the log itself.
 
-After a wait that failed none succeeds: the system may call pages clean that it did not write, so a later success would
-say nothing of what came before it. Opening the index anew brings the log into the file, which is waited for.
+After a failed sync all later ones fail: the system may have marked unwritten pages as clean, so a later success
+would not cover earlier commits. Opening the index again checkpoints the log, which is synced.
 """
 
 from __future__ import annotations
@@ -16,47 +16,48 @@ import threading
 import time
 from collections.abc import Callable
 
-_CLOSING_SECONDS = 30.0  # a thread that waits may itself close the index, in a finalizer
+_CLOSING_SECONDS = 30.0  # a waiting thread may itself close the index, in a finalizer
 
 
 class SharedSync:
-    """Brings a log to the disk for all who wait for it. Any thread may use it.
+    """Syncs a log on behalf of all waiting threads. Thread-safe.
 
     Args:
-        descriptor: returns that of the log; called for each wait, since the log may be another file than before.
+        descriptor: returns the descriptor of the log; called for each sync, since the log may be another file
+            than before.
     """
 
     def __init__(self, descriptor: Callable[[], int]) -> None:
         self._descriptor = descriptor
-        # Without renew_in_children: an index cannot be used in a child process, so nobody waits there.
+        # Not in renew_in_children: an index cannot be used in a child process, so nothing waits there.
         self._changed = threading.Condition()
         self._n_begun = self._n_ended = 0
-        self._is_waiting = False  # one of the threads, for all
+        self._is_waiting = False  # one thread is syncing for all
         self._has_failed = False
-        self._inside: set[int] = set()  # threads; changed without a lock, as each changes itself
+        self._inside: set[int] = set()  # thread ids; needs no lock, as each thread changes only its own entry
 
     def enter(self) -> None:
-        """Let :meth:`settle` wait for this thread until it leaves; to be called before anything can close the log."""
+        """Make :meth:`settle` wait for this thread until it leaves; call before anything can close the log."""
         self._inside.add(threading.get_ident())
 
     def leave(self) -> None:
-        """This thread waits no longer."""
+        """End what :meth:`enter` began."""
         self._inside.discard(threading.get_ident())
 
     def settle(self) -> None:
-        """Before the log is closed: wait until the threads that committed to it have waited for the disk."""
+        """Before the log is closed: wait until the threads that committed to it have synced."""
         last = time.monotonic() + _CLOSING_SECONDS
         while self._inside - {threading.get_ident()} and time.monotonic() < last:
             time.sleep(0.001)
 
     def wait(self) -> None:
-        """Wait until what this thread has committed is on the disk.
+        """Wait until everything that this thread has committed is on disk.
 
         Raises:
-            OSError: it cannot be known whether it is.
+            OSError: the sync failed, so it is unknown whether it is.
         """
         with self._changed:
-            needed = self._n_begun + 1  # the one under way may have begun before our commit
+            needed = self._n_begun + 1  # a sync in progress may have begun before our commit
             while self._n_ended < needed and not self._has_failed:
                 if self._is_waiting:
                     self._changed.wait()
@@ -82,7 +83,7 @@ class SharedSync:
             if is_done:
                 self._n_ended = self._n_begun
             self._has_failed = self._has_failed or has_failed
-            self._changed.notify_all()  # after an interruption another thread begins anew
+            self._changed.notify_all()  # after an interrupt another thread syncs again
 
 
 def _sync(descriptor: int) -> None:

@@ -1,4 +1,4 @@
-"""What can be written inside one transaction."""
+"""The writes of one transaction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import agreeing, names_of
-from scrubjay.store.rows.stored import Identity, NewRow, RowId, Written
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash, has_passages
-from scrubjay.store.sqlite import feedback, pending, schema
+from scrubjay.store.sqlite import embedding_queue, feedback, schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
@@ -25,12 +25,12 @@ from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version
 
-_AT_ONCE = 10_000  # rows that are deleted in one call of SQLite
+_AT_ONCE = 10_000  # rows deleted in one call of SQLite
 
 
 @dataclass
 class _Touched:
-    """A scope that rows are written to."""
+    """The state of a scope that rows are written to."""
 
     key: int
     version: int
@@ -42,10 +42,11 @@ class _Touched:
 
 
 class Transaction:
-    """What can be written inside one transaction, on the writer's connection. Without a cipher no document is.
+    """The writes of one transaction, on the writer's connection. Without a cipher documents are not encrypted.
 
-    Another collection's tables are changed in the same transaction with the first one's `digests`, which the first one
-    settles when it is committed. `holds` are the legal holds on its documents; None: it is not this that holds them.
+    The tables of another collection are changed in the same transaction, with the `digests` of the first
+    collection, which settles them at the commit. `holds` are the legal holds on the documents; None: they are not
+    checked.
     """
 
     def __init__(
@@ -64,14 +65,15 @@ class Transaction:
         self._counts = self.digests is not None and self.digests.active
         self.committed = False
         self.released: list[str] = []
-        """Tenants of whom nothing is left that needs a key."""
+        """Tenants whose keys are no longer needed, because nothing of them is left."""
         self.dying: list[bytes] = []
         """Keys of users of whom nothing is left."""
-        self._last: int | None = None  # version of the collection; asked for by what writes documents
+        self._last: int | None = None  # version of the collection; read when documents are first written
 
     @property
     def _version(self) -> int:
-        """The number of the last write to the collection; asked for before a row goes, which may be the last."""
+        """The number of the last write to the collection; must be read before rows are deleted, since the last
+        write may be among them."""
         if self._last is None:
             self._last = last_version(self.connection, self.tables)
         return self._last
@@ -81,17 +83,17 @@ class Transaction:
         return self._last
 
     def lock(self, whose: Iterable[str | Scope]) -> None:
-        """A file has one writer."""
+        """Do nothing: a file has one writer, which already holds the write lock."""
 
     def commit(self) -> None:
-        """Commit now; what follows in the block runs with the writer's turn but outside of the transaction."""
+        """Commit now; the rest of the block holds the write lock but runs outside of the transaction."""
         if self._counts and self.digests is not None:
             self.digests.settle()
         rows_of(self.connection, "COMMIT")
         self.committed = True
 
     def notice_tables(self) -> None:
-        """Say that the transaction made tables with rows of tenants."""
+        """Report that the transaction created tables with rows of tenants."""
         if self._counts and self.digests is not None:
             self.digests.watch()
 
@@ -99,16 +101,16 @@ class Transaction:
         return schema.read_identity(self.connection, self.tables)
 
     def meta(self, name: str) -> Any:
-        """Return one value of the identity or of the state; None if it is not set."""
+        """Return a value of the identity or state; None if it is not set."""
         t = self.tables
-        found = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
-        return None if found is None else found[0]
+        row = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
 
     def settle(self, **values: object) -> None:
         schema.set_meta(self.connection, self.tables, **values)
 
     def is_newer(self, generation: int) -> bool:
-        """Another model is noticed by the next search, and by a write with it."""
+        """False: the next search, or a write with a vector, notices another model."""
         return False
 
     def has_vectors(self) -> bool:
@@ -116,17 +118,17 @@ class Transaction:
         return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` it says the
-        same, and has the vector that was to come.
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
+        contents are unchanged and the row receives its pending vector.
 
         Raises:
             EncryptionError: a tenant's key is not available.
             HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: a row is to replace another version than the one that is there (expired: none is).
+            VersionConflictError: the stored version is not the expected one (an expired row counts as missing).
         """
         t = self.tables
         execute = self.connection.execute
-        boxes: dict[Scope, RowBox | None] = {}  # that seal what is written
+        boxes: dict[Scope, RowBox | None] = {}  # seal the rows of a scope
         checksums: dict[Scope, Checksum] = {}
         touched: dict[Scope, _Touched] = {}
         documents: list[tuple[object, ...]] = []
@@ -183,7 +185,7 @@ class Transaction:
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
         if to_embed:
-            pending.note(self.connection, t, to_embed)
+            embedding_queue.note(self.connection, t, to_embed)
         if any(has_context(row.payload) for row in rows):
             schema.note_contexts(self.connection)
         if any(row.vector is not None and has_passages(row.vector) for row in rows):
@@ -198,35 +200,35 @@ class Transaction:
         return written
 
     def _check_version(self, id: RowId, expected: int, seq: int, now: int) -> None:
-        """Hold a condition to the row with this number (0: there is none)."""
+        """Check the expected version against the row with number `seq` (0: no row)."""
         t = self.tables
         expired = self.connection.execute(
             f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
         ).fetchone()
-        found = 0 if expired is not None else seq
-        if found != expected:
-            raise VersionConflictError(id, expected, found)
+        current = 0 if expired is not None else seq
+        if current != expected:
+            raise VersionConflictError(id, expected, current)
 
     def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
-        """Return a vector of a document as its row keeps it, or None if there is no such document."""
+        """Return a document's vector in its stored form, sealed if the row is; None if there is no such document."""
         t = self.tables
-        found = self.connection.execute(
+        row = self.connection.execute(
             f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
             f"JOIN {t.scope} s ON s.key = d.scope WHERE d.seq = ?",
             (seq,),
         ).fetchone()
-        if found is None or found[1] != "blob" or self.cipher is None:
-            return None if found is None else vector
-        box = self.cipher.row_box(t.document, scope_of(*found[2:]))
+        if row is None or row[1] != "blob" or self.cipher is None:
+            return None if row is None else vector
+        box = self.cipher.row_box(t.document, scope_of(*row[2:]))
         if box is None:
-            raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
-        return box.seal_vector(seq, found[0], vector)
+            raise CorruptIndexError(f"document {row[0]!r} is sealed, and its tenant has no data key")
+        return box.seal_vector(seq, row[0], vector)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has no documents.
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
 
         Raises:
-            HeldError: one that is there is under a legal hold.
+            HeldError: an existing document is under a legal hold.
         """
         t = self.tables
         execute = self.connection.execute
@@ -243,17 +245,17 @@ class Transaction:
         return self._delete(scope, state, gone, reason, now=now) if gone else None
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those of
-        the tenants in `leaving` and what is under a legal hold."""
+        """Delete the expired documents of scopes that agree with `within` (None: of all), except those of the
+        tenants in `leaving` and those under a legal hold."""
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT d.scope, d.seq, d.id, s.tenant FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope "
             f"WHERE d.expires_at <= ? AND {condition}",
             (now, *names),
         ).fetchall()
         by_scope: dict[int, list[tuple[int, RowId]]] = {}
-        for key, seq, id, tenant in found:
+        for key, seq, id, tenant in rows:
             if tenant not in leaving:
                 by_scope.setdefault(key, []).append((seq, id))
         written = []
@@ -267,7 +269,7 @@ class Transaction:
     def _delete(
         self, scope: Scope, state: Sequence[Any], gone: Sequence[tuple[int, RowId]], reason: str, *, now: int
     ) -> Written:
-        """Delete rows (seq, id) of a scope in a state (key, version, documents), and leave tombstones and an event."""
+        """Delete rows (seq, id) of a scope in a state (key, version, documents), leaving tombstones and an event."""
         t = self.tables
         key = integer(state[0], "a scope's key", -(1 << 62))
         before = integer(state[1], "a scope's version")
@@ -289,31 +291,31 @@ class Transaction:
         return Written(scope, before, self._version, n_before, [id for _, id in gone])
 
     def _scope_row(self, key: int) -> tuple[Any, ...]:
-        """Return names, version and count of a scope, as they stand in the file."""
+        """Return names, version and document count of a scope, as stored."""
         t = self.tables
-        found: tuple[Any, ...] | None = self.connection.execute(
+        row: tuple[Any, ...] | None = self.connection.execute(
             f"SELECT tenant, user, agent, version, documents FROM {t.scope} WHERE key = ?", (key,)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise CorruptIndexError(f"scope {key!r} is not in the file")
-        return found
+        return row
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
-        """Write that documents of a scope were deleted."""
+        """Write a deletion event for a scope."""
         self._event(now, reason, self._state(scope)[0], n_documents)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them.
+        """Delete every document whose scope agrees with `scope`, with images, tombstones and notes.
 
         Raises:
-            HeldError: some of it is under a legal hold.
+            HeldError: a document is under a legal hold.
         """
         if self.holds is not None:
             self.holds.check(scope, within=not exact)
         t = self.tables
         feedback.forget_scope(self.connection, t, scope, exact=exact)
         condition, names = agreeing(scope, exact=exact)
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT key, tenant, user, agent, version, documents FROM {t.scope} WHERE {condition} "
             "AND (documents > 0 OR "
             f"EXISTS(SELECT 1 FROM {t.image} image WHERE image.scope = key) OR "
@@ -321,7 +323,7 @@ class Transaction:
             names,
         ).fetchall()
         written = []
-        for key, tenant, user, agent, stored_before, stored_count in found:
+        for key, tenant, user, agent, stored_before, stored_count in rows:
             before = integer(stored_before, "a scope's version")
             n_documents = integer(stored_count, "a scope's count of documents")
             seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
@@ -342,8 +344,8 @@ class Transaction:
     def erase_elsewhere(
         self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
     ) -> int:
-        """Erase in all other collections of the file; return how many documents they had. Who has them in memory sees
-        the commit."""
+        """Erase in all other collections of the file; return how many documents they had. Processes with those
+        partitions in memory notice the commit."""
         n_gone = 0
         for tables in schema.all_tables(self.connection):
             if tables.suffix != self.tables.suffix:
@@ -351,33 +353,33 @@ class Transaction:
                     self.connection, tables, digests=self.digests, holds=Holds(self.connection)
                 )
                 n_gone += sum(
-                    one.documents_before for one in other.erase(scope, reason, exact=exact, now=now)
+                    written.documents_before for written in other.erase(scope, reason, exact=exact, now=now)
                 )
                 if words is not None:
                     other.forget_names(scope, words)
         return n_gone
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
-        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms.
+        """Replace the names of every empty scope that agrees with `scope` by pseudonyms.
 
-        Every process that has a partition of the collection in memory reads everything again: after this, the names no
-        longer show that the scope was erased.
+        Every process that has partitions of the collection in memory reads all of them again, because the names
+        no longer show that the scope was erased.
         """
         t = self.tables
         condition, names = agreeing(scope)
-        found = self.connection.execute(
+        rows = self.connection.execute(
             f"SELECT key, tenant, user, agent FROM {t.scope} WHERE {condition} AND documents = 0", names
         ).fetchall()
-        for key, *own in found:
+        for key, *own in rows:
             self.renew(key, documents=0)
             self.connection.execute(
                 f"UPDATE {t.scope} SET tenant = ?, user = ?, agent = ? WHERE key = ?", (*words.of(*own), key)
             )
-        if found:
+        if rows:
             self.settle(generation=self.identity().generation + 1)
 
     def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
-        """Make every process that has the scope in memory read it again; return its version."""
+        """Make every process that has the scope in memory read it again; return its new version."""
         t = self.tables
         self._next_version()
         if documents == 0:
@@ -398,13 +400,14 @@ class Transaction:
         return self._version
 
     def change(self, key: int) -> None:
-        """Say that a scope is about to change, before it does."""
+        """Report to the digests that a scope is about to change."""
         self._open(key)
         if self._counts and self.digests is not None:
             self.digests.change(self.tables, key)
 
     def exchange_vector(self, key: int, sign: int, seq: int, tag: bytes) -> None:
-        """Say that the vector of a sealed row that stays goes (-1) or comes (1); `tag` is its end."""
+        """Report to the digests that the vector of an unchanged sealed row is removed (-1) or added (1); `tag` is
+        the end of its bytes."""
         if self._counts and self.digests is not None:
             self.digests.exchange(self.tables, key, sign, seq, tag)
 
@@ -417,7 +420,7 @@ class Transaction:
         payload: bytes | None,
         vector: bytes | None,
     ) -> None:
-        """Say that a row of a scope that was plain is sealed now."""
+        """Report to the digests that a row that was plaintext is now sealed."""
         self._open(key)
         if self._counts and self.digests is not None:
             self.digests.add(self.tables, key, seq, expires_at, text, payload, vector)
@@ -425,9 +428,10 @@ class Transaction:
     def write_image(
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> None:
-        """Replace a scope's images by those of `version`, unless they are of no use any more, or it has newer ones.
+        """Replace a scope's images by those of `version`, unless these are older than the horizon or the stored
+        images.
 
-        With `replace` those of the same version are replaced, too.
+        With `replace` images of the same version are replaced, too.
         """
         t = self.tables
         key, _, _ = self._state(scope)
@@ -435,7 +439,7 @@ class Transaction:
             f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
             (key,),
         ).fetchone()
-        newest = newest if newest.__class__ is int else None  # an image without a version is replaced
+        newest = newest if newest.__class__ is int else None  # an image with an invalid version is replaced
         if version < integer(horizon, "a scope's horizon") or (
             newest is not None and newest + (not replace) > version
         ):
@@ -452,7 +456,7 @@ class Transaction:
         )
 
     def forget_stale_pending(self) -> None:
-        pending.forget_stale(self.connection, self.tables)
+        embedding_queue.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:
         """Delete a scope's images."""
@@ -474,7 +478,7 @@ class Transaction:
         n_vectors = 0
         for table in (t.document, t.vector, t.staged_vector):
             n = 0
-            for first in range(0, len(seqs), _AT_ONCE):  # in between Python acts on a signal
+            for first in range(0, len(seqs), _AT_ONCE):  # between two calls Python can handle signals
                 some = [(seq,) for seq in seqs[first : first + _AT_ONCE]]
                 n += self.connection.executemany(f"DELETE FROM {table} WHERE seq = ?", some).rowcount
             if table == t.vector:
@@ -482,7 +486,7 @@ class Transaction:
         return n_vectors
 
     def _open(self, key: int) -> None:
-        """Let the digests know a scope as it is."""
+        """Load the current state of a scope into the digests."""
         if self._counts and self.digests is not None:
             names_and_state = self.connection.execute(
                 f"SELECT tenant, user, agent, version, documents, vectors, digest FROM {self.tables.scope} "
@@ -492,24 +496,24 @@ class Transaction:
             self.digests.open(self.tables, key, names_and_state[:3], names_and_state[3:])
 
     def _state(self, scope: Scope) -> tuple[int, int, int]:
-        """Return (key, version, documents) of a scope, which is made if it is new."""
+        """Return (key, version, documents) of a scope, creating it if it is new."""
         t = self.tables
         names = names_of(scope)
-        found = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
-        if found is None:
+        row = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
+        if row is None:
             cursor = self.connection.execute(
                 f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
             )
-            found = (int(cursor.lastrowid or 0), 0, 0, 0, None)
+            row = (int(cursor.lastrowid or 0), 0, 0, 0, None)
         if self._counts and self.digests is not None:
-            self.digests.open(t, found[0], names, found[1:])
-        version = integer(found[1], "a scope's version")
-        if version > self._version:  # whatever was taken out of the tables, it never goes back
+            self.digests.open(t, row[0], names, row[1:])
+        version = integer(row[1], "a scope's version")
+        if version > self._version:  # the version never decreases, even if rows were removed from the tables
             self._last = version
         return (
-            integer(found[0], "a scope's key", -(1 << 62)),
+            integer(row[0], "a scope's key", -(1 << 62)),
             version,
-            integer(found[2], "a scope's count of documents"),
+            integer(row[2], "a scope's count of documents"),
         )
 
     def _event(self, now: int, reason: str, key: int, n_documents: int) -> None:

@@ -1,7 +1,7 @@
-"""The keys of users in a file: the table `user_key`, and what of a file is a user's.
+"""The keys of users in a file: the table `user_key`, and the data that a user owns in the file.
 
-:mod:`scrubjay.store.keys.user_keys` says what they are for. The table is made with the first key, and a flag beside the
-format lets versions that do not know it refuse the file.
+:mod:`scrubjay.store.keys.user_keys` describes their purpose. The table is created with the first key; a flag
+beside the format makes versions that do not know it reject the file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.sqlite import registry, schema
 
 ALIVE, DYING, DESTROYED = 0, 1, 2
-"""What `user_key.dead` says: the other half is in the key store; it is to be destroyed; it was."""
+"""Values of `user_key.dead`: the other half is in the key store; it is to be destroyed; it was destroyed."""
 
 
 class FileUserKeys:
-    """The keys of users, as the asking thread sees them.
+    """The keys of users, as visible to the calling thread.
 
     Args:
-        reader: gives the asking thread's connection.
+        reader: returns the calling thread's connection.
     """
 
     def __init__(self, reader: Callable[[], sqlite3.Connection]) -> None:
@@ -45,18 +45,18 @@ class FileUserKeys:
         try:
             if not schema.has_user_keys(connection):
                 return None
-            found = connection.execute(
+            row = connection.execute(
                 f"SELECT id, user, half FROM user_key WHERE {condition}", values
             ).fetchone()
         except sqlite3.DatabaseError as error:
             if "locked" in str(error) or "busy" in str(error):
                 raise
             raise CorruptIndexError(f"the keys of users cannot be read: {error}") from None
-        if found is None:
+        if row is None:
             return None
-        if [type(value) for value in found] != [bytes, str, bytes]:
+        if [type(value) for value in row] != [bytes, str, bytes]:
             raise CorruptIndexError(f"the key of a user of tenant {values[0]!r} was changed in the file")
-        return StoredUserKey(*found)
+        return StoredUserKey(*row)
 
     def buried(self, tenant: str, whose: bytes) -> list[tuple[bytes, int, bool]]:
         return self._told("tenant = ? AND whose = ? AND dead > 0", (tenant, whose))
@@ -68,10 +68,10 @@ class FileUserKeys:
         connection = self._reader()
         if not schema.has_user_keys(connection):
             return []
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT id, made_at, whole FROM user_key WHERE {condition} ORDER BY made_at, id", values
         )
-        return [(bytes(id), int(at), bool(whole)) for id, at, whole in found.fetchall()]
+        return [(bytes(id), int(at), bool(whole)) for id, at, whole in rows.fetchall()]
 
 
 def add_key(
@@ -86,16 +86,16 @@ def add_key(
 
 
 def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: bytes | None) -> list[bytes]:
-    """Mark the key of a user as dead, with this in the place of the name; return the ids.
+    """Mark the key of a user as dead, with `whose` in place of the name; return the ids.
 
-    Without a user those of all users of a tenant, of which nothing is left: not even its name.
+    Without a user, mark the keys of all users of a tenant, and erase all names from them.
     """
     if not schema.has_user_keys(connection):
         return []
     condition, values = "tenant = ? AND dead = 0", [tenant]
     if user is not None:
         condition, values = f"{condition} AND user = ?", [tenant, user]
-    found = connection.execute(f"SELECT id FROM user_key WHERE {condition}", values).fetchall()
+    rows = connection.execute(f"SELECT id FROM user_key WHERE {condition}", values).fetchall()
     connection.execute(
         f"UPDATE user_key SET user = '', half = NULL, dead = {DYING}, whose = ? WHERE {condition}",
         (whose, *values),
@@ -103,26 +103,26 @@ def bury(connection: sqlite3.Connection, tenant: str, user: str | None, whose: b
     if user is None:
         connection.execute(f"DELETE FROM user_key WHERE tenant = ? AND dead = {DESTROYED}", (tenant,))
         connection.execute("UPDATE user_key SET tenant = '', whose = NULL WHERE tenant = ?", (tenant,))
-    return [id for (id,) in found]
+    return [id for (id,) in rows]
 
 
 def dying(connection: sqlite3.Connection) -> list[bytes]:
-    """Return the keys whose other halves are to be destroyed."""
+    """Return the ids of keys whose other halves are to be destroyed."""
     if not schema.has_user_keys(connection):
         return []
-    found = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
-    return [id for (id,) in found]
+    rows = connection.execute(f"SELECT id FROM user_key WHERE dead = {DYING} ORDER BY id").fetchall()
+    return [id for (id,) in rows]
 
 
 def settle(connection: sqlite3.Connection, ids: Sequence[bytes]) -> None:
-    """Note that the other halves of keys were destroyed; the caller holds the write transaction."""
+    """Record that the other halves of keys were destroyed; the caller holds the write transaction."""
     for id in ids:
         connection.execute("DELETE FROM user_key WHERE id = ? AND tenant = ''", (id,))
         connection.execute(f"UPDATE user_key SET dead = {DESTROYED} WHERE id = ? AND dead = {DYING}", (id,))
 
 
 def has_content(connection: sqlite3.Connection, tenant: str, user: str) -> bool:
-    """Whether the file has anything of a user that a key seals, or will: documents, questions, rows of layers above."""
+    """Whether the file has data of a user that a key seals, or will: documents, queries, rows of layers above."""
     for t in schema.all_tables(connection):
         if connection.execute(
             f"SELECT 1 FROM {t.scope} WHERE tenant = ? AND user = ? AND documents > 0 LIMIT 1", (tenant, user)

@@ -1,6 +1,6 @@
-// The service's HTTP interface. The token lives in this module alone: in no storage, no URL, no cookie.
+// The service's HTTP interface. The token is kept only in this module: in no storage, no URL, no cookie.
 
-// An answer that is not 2xx, or none at all (status 0). `code` is for programs, `message` for people.
+// An answer other than 2xx, or no answer (status 0). `code` is for programs, `message` for people.
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -14,12 +14,12 @@ let token = "";
 
 export const api = {
   get: (path, query) => send("GET", path + asked(query)),
-  // `signal` of an AbortController gives a request up; the promise then rejects with an AbortError.
+  // `signal` of an AbortController cancels a request; the promise then rejects with an AbortError.
   post: (path, body, { signal } = {}) => send("POST", path, body, signal),
   put: (path, body) => send("PUT", path, body),
   patch: (path, body) => send("PATCH", path, body),
   delete: (path, query) => send("DELETE", path + asked(query)),
-  // A path with an id in it: api.path`v1/memories/${id}`.
+  // A path with encoded ids: api.path`v1/memories/${id}`.
   path: (parts, ...ids) => parts.reduce((path, part, i) => path + encodeURIComponent(ids[i - 1]) + part),
   hasToken: () => token !== "",
   setToken: (given) => { token = given.trim(); },

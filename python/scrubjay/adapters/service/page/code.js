@@ -1,9 +1,9 @@
-// A search as code, for a program that asks the same.
+// A search as code, for a program that runs the same search.
 
-// JSON's texts are Python's, too.
+// JSON strings are valid Python strings.
 const text = (value) => JSON.stringify(value);
 
-// `asked`: {text, scope, k, weight}; weight is the share of the words from 0 to 1, null where the engine chooses.
+// `asked`: {text, scope, k, weight}; weight is the weight of the words from 0 to 1, null if the engine chooses.
 export function asPython({ text: question, scope, k, weight }) {
   const parts = [text(scope.tenant), ...["user", "agent"].flatMap((part) => (scope[part] ? [`${part}=${text(scope[part])}`] : []))];
   const query = weight === null ? "" : `    query=scrubjay.Query(scrubjay.Weighted(weights=(${weight}, ${rest(weight)}))),\n`;
@@ -27,7 +27,7 @@ export function asCurl({ text: question, scope, k, weight }, hasToken) {
   return `curl -sS ${quoted(url)} \\\n  -H 'content-type: application/json'${token} \\\n  -d ${quoted(JSON.stringify(body))}\n`;
 }
 
-// How the two rankings are weighed, as requests have it.
+// The weights of the two rankings, as in requests.
 export const fusion = (weight) => (weight === null ? {} : { fusion: { method: "weighted", weights: [weight, rest(weight)] } });
 
 const rest = (weight) => Math.round((1 - weight) * 100) / 100;

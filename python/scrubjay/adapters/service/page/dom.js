@@ -1,22 +1,22 @@
-// Elements, safely: whatever comes from a memory is text here, never markup. No other module makes elements.
+// Safe construction of elements: memory content becomes text, never markup. No other module creates elements.
 
 const SVG = "http://www.w3.org/2000/svg";
 
 // h("button", {class: "small", onclick: f, disabled: true}, "Save", icon): an HTML element.
 //
 // Properties: `class`, `dataset` (an object), `style` (an object of CSS properties, custom ones too), `on...` listeners;
-// everything else is an attribute, left out when it is null, undefined or false. Children: texts, numbers, nodes, lists of these;
-// null and false are passed over.
+// everything else is an attribute, omitted if null, undefined or false. Children: texts, numbers, nodes, lists of these;
+// null and false are skipped.
 export function h(name, properties = {}, ...children) {
   return fill(document.createElement(name), properties, children);
 }
 
-// svg("path", {d: "..."}): an element of SVG, with the same rules.
+// svg("path", {d: "..."}): an SVG element, with the same rules.
 export function svg(name, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, name), properties, children);
 }
 
-// Gives an element these children in place of those that it has.
+// Replaces the children of an element.
 export function show(element, ...children) {
   element.replaceChildren(...flat(children));
   return element;

@@ -5,11 +5,11 @@ import { h } from "./dom.js";
 import { given } from "./scopes.js";
 import { announce, confirm, scopeText } from "./widgets.js";
 
-// Whether the token lets its holder change a memory: it may write, and exactly in the memory's scope.
+// Whether the token permits changing a memory: it may write, and exactly in the memory's scope.
 export const mayChange = (who, memory) =>
   who.can.includes("write") && ["tenant", "user", "agent"].every((part) => who[part] === null || who[part] === memory.scope[part]);
 
-// Asks, then deletes; resolves to whether it is gone.
+// Asks, then deletes; resolves to whether the memory was deleted.
 export async function remove(memory) {
   const go = await confirm({
     title: "Delete this memory?",
@@ -37,10 +37,10 @@ export const edit = (memory) => form({
   }),
 });
 
-// Metadata is merged into what is there: a key that was taken out of the form is null.
+// Metadata is merged on the server, so a key that was removed in the form is sent as null.
 const without = (metadata) => Object.fromEntries(Object.keys(metadata ?? {}).map((key) => [key, null]));
 
-// A form for a new memory of a scope.
+// A form for a new memory in a scope.
 export const add = (scope) => form({
   title: "Add a memory", action: "Add", note: `For ${scopeText(scope)}`, text: "", metadata: {},
   save: (text, metadata) => api.post("v1/memories", { memories: [{ text, metadata }], scope }),

@@ -1,8 +1,8 @@
-// The shell: tabs, scope, theme, token, and the view that the URL names.
+// The shell: tabs, scope, theme, token, and the view named by the URL.
 //
-// A view is a module in views/ with mount(root, context) and unmount(). It is mounted into an empty element once the caller is
-// known and a tenant is chosen; context = {api, state, dom, widgets, announce, who, about}. It follows state.subscribe() by
-// itself, and is mounted anew only for another view or token.
+// A view is a module in views/ with mount(root, context) and unmount(). It is mounted into an empty element when the caller is
+// known and a tenant is chosen; context = {api, state, dom, widgets, announce, who, about}. It subscribes to state itself, and is
+// mounted again only for another view or token.
 
 import { api } from "./api.js";
 import * as dom from "./dom.js";
@@ -47,7 +47,7 @@ const scopeButton = h("button", { type: "button", class: "scope", hidden: true, 
 
 let countedScope = null;
 
-// The scope in words, and how many memories a search from it looks at.
+// Shows the scope and the number of memories visible to a search from it.
 async function showScope() {
   const scope = state.scope();
   scopeButton.hidden = !who || !scope.tenant;
@@ -60,7 +60,7 @@ async function showScope() {
     const { count } = await api.post("v1/count", { scope });
     if (same(scope, state.scope())) counted.textContent = count.toLocaleString();
   } catch {
-    // The view says what is wrong.
+    // The view shows the error.
   }
 }
 
@@ -72,7 +72,7 @@ function themeButton() {
     try {
       localStorage.setItem("scrubjay-theme", root.dataset.theme);
     } catch {
-      // It holds until the page is closed.
+      // The theme then lasts until the page is closed.
     }
     label();
   } });
@@ -117,7 +117,7 @@ function showEmptyIndex() {
     h("pre", { class: "code" }, "scrubjay add memories.scrubjay notes/ --tenant acme --user jane\nscrubjay serve --demo   # 351 memories to look at"), addFirst));
 }
 
-// The tenant that the URL does not name: of an example, or of the first scope that there is.
+// The scope to use if the URL names no tenant: that of an example, or the first scope.
 function proposedScope(scopes) {
   const votes = (example) => about.examples.filter(({ scope }) => same(scope, example.scope)).length;
   const best = [...about.examples].sort((one, other) => votes(other) - votes(one))[0];
@@ -127,7 +127,7 @@ function proposedScope(scopes) {
 
 // ---------------------------------------------------------------- routing
 
-// Shows the view that the URL names, if it is not there already.
+// Shows the view named by the URL, if it is not shown already.
 function route() {
   tabs();
   showScope();
@@ -156,14 +156,14 @@ async function start() {
     else show(main, widgets.failed(error, start));
     return;
   }
-  // What the token is bound to needs no choosing.
+  // Parts that the token is bound to need no choice.
   state.set(given(who));
   if (!state.scope().tenant) {
     const proposed = proposedScope(known.scopes);
     if (proposed) state.set(proposed);
     else return showEmptyIndex();
   }
-  // A file that was written by a Memory alone has nothing to search in: it opens on what is known.
+  // A file written only through Memory has nothing to search: open it on the memory view.
   const here = known.scopes.find((scope) => same(given(scope), state.scope()));
   if (isFresh && here?.memory && here.visible === 0) location.hash = state.href("memory");
   show(document.getElementById("foot"), `Scrubjay ${about.version} · ${about.embedder ?? "no embedder, words only"} · `, h("a", { href: "openapi.json" }, "OpenAPI"));
@@ -172,8 +172,8 @@ async function start() {
 
 show(document.getElementById("tools"), scopeButton, themeButton());
 state.subscribe(route);
-// A dialog asks about what was shown: Back, or a link that is followed, takes its question back. That of a record is part of
-// the URL, and its view opens and closes it.
+// Dialogs belong to what was shown: following a link or going back closes them. The dialog of a record is part of the URL, and is
+// opened and closed by its view.
 addEventListener("hashchange", () => document.querySelectorAll("dialog[open]:not(.record)").forEach((dialog) => dialog.close()));
 tabs();
 start();

@@ -1,4 +1,4 @@
-// Whose memories: the scopes that the token may name, with their counts, and the dialog that chooses one.
+// The scopes that the token may name, with their counts, and the dialog that chooses one.
 
 import { api } from "./api.js";
 import { h, show } from "./dom.js";
@@ -7,15 +7,15 @@ import { scopeText } from "./widgets.js";
 const PARTS = ["tenant", "user", "agent"];
 const MOST = 200;
 
-// {scopes: [{tenant, user, agent, own, visible, memory}], more}: those with `contains` in a part of them.
+// {scopes: [{tenant, user, agent, own, visible, memory}], more}: scopes with `contains` in one of their parts.
 export const listScopes = (contains) => api.get("v1/scopes", { limit: MOST, contains: contains || null });
 
-// A scope as requests have it: without what is null.
+// A scope as in requests: without null parts.
 export const given = (scope) => Object.fromEntries(PARTS.flatMap((part) => (scope[part] ? [[part, scope[part]]] : [])));
 
 export const same = (one, other) => PARTS.every((part) => (one[part] ?? null) === (other[part] ?? null));
 
-// "acme/jane", for a parameter of the URL; parts are percent-encoded, so a slash in a name is none.
+// "acme/jane", for a URL parameter; parts are percent-encoded, so a slash within a name is unambiguous.
 export const packed = (scope) => PARTS.map((part) => encodeURIComponent(scope[part] ?? "")).join("/").replace(/\/+$/, "");
 export function unpacked(text) {
   const parts = text.split("/");
@@ -26,7 +26,7 @@ export function unpacked(text) {
   }
 }
 
-// Asks for a scope; resolves to one, or to null. `who`: what the token is bound to.
+// Asks for a scope; resolves to one, or to null. `who`: the grant of the token.
 export function chooseScope({ title, hint, current, who }) {
   return new Promise((resolve) => {
     let chosen = null;
@@ -75,7 +75,7 @@ export function chooseScope({ title, hint, current, who }) {
   });
 }
 
-// The scopes of each tenant under its name.
+// Groups the scopes by tenant, with its name as the heading.
 function groups(scopes, current, pick) {
   const tenants = new Map();
   for (const scope of scopes) tenants.set(scope.tenant, [...(tenants.get(scope.tenant) ?? []), scope]);

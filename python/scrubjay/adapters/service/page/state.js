@@ -1,9 +1,9 @@
-// What is shown, in the URL: #/search?tenant=acme&user=jane&q=... . A link to it shows the same to a colleague, who needs a token
-// of their own. Tenant, user, agent and q are common to all views; every other name is of one view.
+// The state of the page, kept in the URL: #/search?tenant=acme&user=jane&q=... . A link shows the same to a colleague with a
+// token of their own. Tenant, user, agent and q are common to all views; every other name belongs to one view.
 
 const SHARED = ["tenant", "user", "agent", "q"];
 const listeners = new Set();
-const left = new Map(); // the parameters of a view that was left
+const left = new Map(); // the parameters of inactive views
 
 let view = "";
 let values = new URLSearchParams();
@@ -25,13 +25,13 @@ function written(name, parameters) {
 }
 
 export const state = {
-  // The name of the view: "search".
+  // The name of the current view, such as "search".
   view: () => view,
   // A parameter, or `otherwise`.
   get: (name, otherwise = null) => values.get(name) ?? otherwise,
-  // {tenant, user, agent}: what is not chosen is left out, as requests want it.
+  // {tenant, user, agent}, without missing parts, as in requests.
   scope: () => Object.fromEntries(SHARED.slice(0, 3).flatMap((part) => (values.get(part) ? [[part, values.get(part)]] : []))),
-  // Changes parameters (null or "" removes one) and tells the listeners; `push` makes an entry in the history.
+  // Changes parameters (null or "" removes one) and notifies the listeners; `push` adds a history entry.
   set(changes, { push = false } = {}) {
     const changed = new URLSearchParams(values);
     for (const [name, value] of Object.entries(changes)) {
@@ -39,18 +39,18 @@ export const state = {
       else changed.set(name, value);
     }
     if (changed.toString() === values.toString()) return;
-    if (push) flush(); // what was shown until now belongs to the entry that is left
+    if (push) flush(); // earlier changes belong to the previous history entry
     values = changed;
     if (push) {
       history.pushState(null, "", written(view, values));
       seen = location.hash;
     } else {
-      // Browsers refuse to have the address changed with every keystroke.
+      // Browsers throttle changes of the address, so it does not follow every keystroke.
       timer ??= setTimeout(flush, 200);
     }
     tell();
   },
-  // The link to a view: with what is common, and what that view had when it was left.
+  // The link to a view: common parameters, and those that the view had last.
   href(name, changes = {}) {
     const own = name === view ? values : left.get(name);
     const made = new URLSearchParams(own ?? "");
@@ -64,12 +64,12 @@ export const state = {
     }
     return written(name, made);
   },
-  // The whole link to what is shown now.
+  // The full link to the current state.
   link() {
     flush();
     return location.href;
   },
-  // Calls `listener` after each change; returns what ends that.
+  // Calls `listener` after each change; returns a function that unsubscribes it.
   subscribe(listener) {
     listeners.add(listener);
     return () => listeners.delete(listener);
@@ -77,7 +77,7 @@ export const state = {
 };
 
 let timer = null;
-let seen = location.hash; // by this module; any other is a link that was followed, of which hashchange has yet to tell
+let seen = location.hash; // last hash set here; another value means a followed link whose hashchange is pending
 
 function flush() {
   if (timer === null) return;

@@ -1,8 +1,8 @@
-// Before anything is painted, so that a chosen theme does not flash. Only the theme is kept by the browser: no token, no query.
+// Runs before the first paint, so that a chosen theme does not flash. The browser stores only the theme: no token, no query.
 "use strict";
 try {
   const theme = localStorage.getItem("scrubjay-theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // Storage may be refused: then the system's theme it is.
+  // Storage may be denied: use the system's theme.
 }

@@ -1,24 +1,24 @@
-// What several views are made of: empty and error states, confirmation, copying, dates.
+// Components of several views: empty and error states, confirmation, copying, dates.
 
 import { h, show } from "./dom.js";
 
-// Says something to screen readers, and shows it for a while with `visible`. `urgent` interrupts.
+// Announces a text to screen readers, and shows it for a while if `visible`. `urgent` interrupts.
 export function announce(text, { urgent = false, visible = false } = {}) {
   const place = document.getElementById(urgent ? "warned" : "said");
   place.textContent = "";
-  setTimeout(() => { place.textContent = text; }, 30); // the same text twice is news, too
+  setTimeout(() => { place.textContent = text; }, 30); // cleared first, so that a repeated text is announced again
   if (!visible) return;
   const toast = h("div", { class: urgent ? "toast bad" : "toast", "aria-hidden": "true" }, text);
   document.getElementById("toasts").append(toast);
   setTimeout(() => toast.remove(), 5000);
 }
 
-// A place where nothing is to be shown, and what to do about it.
+// A placeholder for an empty state, with actions.
 export function empty(title, text, ...actions) {
   return h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, text), actions.length > 0 && h("div", { class: "actions" }, actions));
 }
 
-// What failed, in words that say what to do.
+// An error with advice.
 export function failed(error, retry) {
   const again = retry && h("button", { type: "button", onclick: retry }, "Try again");
   return h("div", { class: "empty bad" }, h("h2", {}, titleOf(error)), h("p", {}, error.message), again && h("div", { class: "actions" }, again));
@@ -36,7 +36,7 @@ function titleOf(error) {
   }
 }
 
-// Asks before something is done; resolves to whether it may be done. `body`: texts or nodes.
+// Asks for confirmation; resolves to the answer. `body`: texts or nodes.
 export function confirm({ title, body, action, danger = false }) {
   return new Promise((resolve) => {
     const go = h("button", { type: "submit", value: "go", class: danger ? "danger" : "primary" }, action);
@@ -68,14 +68,14 @@ export function copyButton(label, text, properties = {}) {
 
 const DAY = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric" });
 
-// An ISO time as the day that it names, with the whole time on hover; nothing for null.
+// An ISO time as its day, with the full time on hover; nothing for null.
 export function day(iso) {
   if (!iso) return null;
   const moment = new Date(iso);
   return h("time", { datetime: iso, title: iso }, Number.isNaN(moment.getTime()) ? iso : DAY.format(moment));
 }
 
-// "acme / jane": a scope in words.
+// "acme / jane": a scope as text.
 export function scopeText(scope) {
   const agent = scope.agent ? `agent ${scope.agent}` : null;
   return [scope.tenant, scope.user, agent].filter(Boolean).join(" / ");

@@ -1,6 +1,6 @@
-// The view #/map: where the memories of the scope lie on the two axes along which their vectors differ most.
+// The view #/map: the memories of the scope on the two axes along which their vectors differ most.
 //
-// Parameters: q. What is found for the question is lit, and the question stands among the memories as a ring.
+// Parameters: q. Hits of the question are highlighted, and the question is a ring among the memories.
 
 import { given } from "../scopes.js";
 import { keyOf } from "./search-cards.js";
@@ -51,7 +51,7 @@ export function mount(root, context) {
       h("a", { href: state.href("search", { q: memory.text.slice(0, 160) }) }, "Search for what is like it"));
   }
 
-  // The nearest point in a direction; what lies to the side counts double.
+  // The nearest point in a direction; sideways distance counts double.
   function step(dx, dy) {
     const from = points[current];
     let best = null;
@@ -113,7 +113,7 @@ export function mount(root, context) {
     const lit = points.filter(({ dot }) => dot.classList.contains("hit"));
     numbers.replaceChildren(...lit.map(({ memory, x, y }) => svg("text", { x, y }, places.get(keyOf(memory)) + 1)));
     rays.replaceChildren(...(query ? lit.map(({ x, y }) => svg("line", { x1: toX(query.x), y1: toY(query.y), x2: x, y2: y })) : []));
-    for (const { dot } of lit) dots.append(dot); // above the others
+    for (const { dot } of lit) dots.append(dot); // paint above the others
     if (query) ring.setAttribute("transform", `translate(${toX(query.x)} ${toY(query.y)})`);
     ring.toggleAttribute("hidden", !query);
     show(list, hits.map((hit, i) => h("li", { class: "hit slim" }, h("button", { type: "button", class: "rank", "aria-label": `Point at ${hit.id}`, onclick: () => {
@@ -124,7 +124,7 @@ export function mount(root, context) {
 
   // ------------------------------------------------------------ asking
 
-  // What is found is asked with every keystroke; the map, which costs more, when the scope changes and when typing pauses.
+  // Hits are requested with every keystroke; the map, which costs more, when the scope changes or typing pauses.
   const asked = () => ({ scope: state.scope(), text: (state.get("q") ?? "").trim() });
   let waiting = null;
   let n = 0;
@@ -217,7 +217,7 @@ export function unmount() {
 
 const kindOf = (memory) => memory.category ?? memory.scope.user ?? memory.scope.agent ?? "shared";
 
-// The most frequent kinds, which get colours of their own.
+// The most frequent kinds, which get distinct colours.
 function kindsOf(memories) {
   const counts = new Map();
   for (const memory of memories) counts.set(kindOf(memory), (counts.get(kindOf(memory)) ?? 0) + 1);

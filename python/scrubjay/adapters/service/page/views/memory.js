@@ -1,7 +1,7 @@
-// The view #/memory: what is known of a scope as of a day, the prompts that it makes, recorded runs, what waits and what is past.
+// The view #/memory: what is known of a scope as of a day, its prompts, recorded runs, and records to review.
 //
-// Parameters: part (known, prompt, runs or review), as_of and known_at (days), record (the id of one that is shown), run, budget,
-// floor. What is common to the parts is in `view`: the context, and the scope's overview.
+// Parameters: part (known, prompt, runs or review), as_of and known_at (days), record (the id of the open record), run, budget,
+// floor. `view` is shared by the parts: the context, and the scope's overview.
 
 import { makeKnown } from "./memory/known.js";
 import { makePrompt } from "./memory/prompt.js";
@@ -27,7 +27,7 @@ export function mount(root, context) {
   const place = h("div", { class: "part" });
   const head = h("header", { class: "memory-head" }, h("div", {}, title, summary), tools);
 
-  let shown = null; // {name, scope, part}: what is in `place`
+  let shown = null; // {name, scope, part}: the part in `place`
   let alive = true;
   let asked = 0;
 
@@ -37,7 +37,7 @@ export function mount(root, context) {
   const scopeKey = () => JSON.stringify(state.scope());
   const partName = () => (state.get("part") in PARTS ? state.get("part") : "known");
 
-  // Follows the URL: another scope is looked at anew, another part is put in place, else the part itself follows.
+  // Follows the URL: reloads for another scope, mounts another part, or lets the current part follow.
   function follow() {
     if (state.view() !== "memory" || !state.scope().tenant) return;
     if (shown?.scope !== scopeKey()) return void reload();
@@ -48,7 +48,7 @@ export function mount(root, context) {
     record.follow();
   }
 
-  // Looks at the memory again: after a change, or of another scope.
+  // Reads the memory again, after a change or for another scope.
   async function reload() {
     const mine = ++asked;
     if (shown?.scope !== scopeKey()) {

@@ -1,4 +1,4 @@
-// A memory as a card: its place, what of its text matched, why it is there, and what can be done with it.
+// A memory as a card: its rank, its matching parts, why it was found, and its actions.
 
 import { edit, mayChange, remove } from "../editing.js";
 import { same } from "../scopes.js";
@@ -10,7 +10,7 @@ const TIERS = { high: "clearly fits", standard: "fits", low: "fits little", none
 // `changed()` is called after a memory was edited or deleted; `light(key)` when one is hovered, focused or pinned.
 export function makeCards(context, { changed, light }) {
   const { dom: { h, show }, widgets, who, state } = context;
-  const open = new Set(); // the cards whose details are open, so that they stay so with the next answer
+  const open = new Set(); // cards with open details, kept open in the next answer
 
   const marked = ({ snippet }) => [
     snippet.before && "… ",
@@ -18,7 +18,7 @@ export function makeCards(context, { changed, light }) {
     snippet.after && " …",
   ];
 
-  // The frame of a card that is lit together with its like in other columns.
+  // The frame of a card, highlighted together with the cards of the same memory in other columns.
   function frame(memory, className, ...children) {
     const key = keyOf(memory);
     const item = h("li", { class: `hit ${className}`, dataset: { key } }, children);
@@ -35,10 +35,10 @@ export function makeCards(context, { changed, light }) {
     ? h("button", { type: "button", class: "rank", "aria-label": `${of} ${place}: show ${memory.id} in all rankings`, onclick: () => light(keyOf(memory), true) }, place)
     : h("span", { class: "rank" }, place));
 
-  // One entry of a ranking by words or by meaning.
+  // An entry of the ranking by words or by meaning.
   const slim = (hit, place, of, figure) => frame(hit, "slim", rank(place, hit, of), h("div", { class: "text" }, marked(hit)), h("span", { class: "score number" }, figure));
 
-  // One of the fused.
+  // An entry of the fused ranking.
   function full(hit, place) {
     const body = h("div", { class: "body" },
       h("div", { class: "text" }, marked(hit)),
@@ -46,7 +46,7 @@ export function makeCards(context, { changed, light }) {
     return frame(hit, "full", rank(place, hit, "Fused"), body);
   }
 
-  // A memory that was listed, not found.
+  // A memory of a listing.
   const plain = (memory) => frame(memory, "full listed", h("div", { class: "body" },
     h("div", { class: "text" }, memory.text.length > 400 ? `${memory.text.slice(0, 400)} …` : memory.text),
     h("div", { class: "meta" }, facts(memory), more(memory))));
@@ -59,7 +59,7 @@ export function makeCards(context, { changed, light }) {
 
   function facts(memory) {
     const { scope } = memory;
-    // Whose it is goes without saying where it is of the very scope that is looked at.
+    // The owner is omitted if it is exactly the current scope.
     const whose = same(scope, state.scope()) ? null : scope.user || scope.agent ? widgets.scopeText({ ...scope, tenant: null }) : `all of ${scope.tenant}`;
     return [
       whose && h("span", { class: "badge plain" }, whose),

@@ -1,4 +1,4 @@
-// Three rankings side by side, with a line from each fused memory to its place among the words and among the meanings.
+// Three rankings side by side, with a line from each fused memory to its ranks by words and by meaning.
 
 import { keyOf, makeCards } from "./search-cards.js";
 import { drawLines } from "./search-lines.js";
@@ -17,11 +17,11 @@ export function makeColumns(context, { changed }) {
   const lines = svg("svg", { class: "lines", "aria-hidden": "true" });
   const column = (className, title, sub, { list, beyond, note }) => h("section", { class: `column ${className}`, "aria-label": title },
     h("header", {}, h("h2", {}, title), h("span", { class: "hint" }, sub)), note, list, beyond);
-  // The fused first: that is the answer, and on a phone it comes first.
+  // The fused ranking first: it is the answer, and on a phone it is on top.
   const element = h("div", { class: "columns" }, lines,
     column("fused", "Fused", "both, as one ranking", fused), column("words", "Words", "BM25", words), column("meaning", "Meaning", "similarity of vectors", meaning));
 
-  // Lights a memory in all columns; a pinned one stays lit until another is pinned or it is pinned again.
+  // Highlights a memory in all columns; a pinned one stays highlighted until it is unpinned or another is pinned.
   function light(key, pin = false) {
     if (pin) pinned = pinned === key ? null : key;
     else hovered = key;
@@ -54,7 +54,7 @@ export function makeColumns(context, { changed }) {
     context.announce(`${found.hits.length} found${found.hits.length ? `, first: ${found.hits[0].text.slice(0, 120)}` : ""}`);
   }
 
-  // Below a column: the places of what is fused, but stands further down in it.
+  // Below a column: the ranks of fused memories that are further down in it.
   function beyond({ beyond: row, list: shown }, hits, ranked, rankOf) {
     const there = new Set(ranked.map(keyOf));
     const further = hits.filter((hit) => rankOf(hit) !== null && !there.has(keyOf(hit))).sort((one, other) => rankOf(one) - rankOf(other));

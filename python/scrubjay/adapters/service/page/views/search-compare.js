@@ -1,4 +1,4 @@
-// The same question from two scopes, side by side: what is shared stands in both, what is private in one.
+// The same question from two scopes, side by side: shared memories appear in both, private ones in one.
 
 import { scopeText } from "../widgets.js";
 import { keyOf, makeCards } from "./search-cards.js";

@@ -1,11 +1,11 @@
-// The field, the counter of microseconds, the slider from words to meaning, and what can be taken along.
+// The search field, the timing, the slider from words to meaning, and the search as code.
 
 import { asCurl, asPython } from "../code.js";
 import { chooseScope, packed } from "../scopes.js";
 
 const N_TIMES = 200;
 
-// `ask()` has the question asked again, `asked()` returns it.
+// `asked()` returns the current question.
 export function makeControls(context, { asked }) {
   const { api, state, dom: { h, show }, widgets, who, about } = context;
   const times = [];
@@ -42,7 +42,7 @@ export function makeControls(context, { asked }) {
     widgets.copyButton("Copy Python", () => asPython(taken()), { class: "small" }),
     widgets.copyButton("Copy curl", () => asCurl(taken(), api.hasToken()), { class: "small" }));
 
-  // On a phone the answer comes first, and this is opened when it is wanted.
+  // On a phone the answer comes first, and this is collapsed.
   const more = h("details", { class: "more", open: matchMedia("(min-width: 40.01rem)").matches }, h("summary", {}, "More"),
     h("div", { class: "tools" }, h("label", { class: "hits" }, "Hits", k), compare, take));
 
@@ -53,7 +53,7 @@ export function makeControls(context, { asked }) {
       h("div", { class: "mix" }, h("span", { class: "end words", "aria-hidden": "true" }, "words"), slider, h("span", { class: "end meaning", "aria-hidden": "true" }, "meaning"), auto, share),
       more));
 
-  // "/" goes to the field, as on many sites, unless something is being typed.
+  // "/" focuses the field, as on many sites, unless something is being typed.
   const slash = (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input, textarea, select")) return;
@@ -62,7 +62,7 @@ export function makeControls(context, { asked }) {
     input.select();
   };
   document.addEventListener("keydown", slash);
-  if (matchMedia("(hover: hover)").matches) setTimeout(() => input.focus(), 0); // on a phone it would raise the keyboard
+  if (matchMedia("(hover: hover)").matches) setTimeout(() => input.focus(), 0); // on a phone focus would open the keyboard
 
   function place(words, chosen) {
     if (document.activeElement !== slider || !chosen) slider.value = String(Math.round((1 - words) * 100));
@@ -74,7 +74,7 @@ export function makeControls(context, { asked }) {
 
   return {
     element,
-    // Shows what is asked, if it came from elsewhere than these controls.
+    // Shows a question that did not come from these controls.
     follow({ text, k: hits, weight, other }) {
       if (input.value.trim() !== text) input.value = text;
       if (document.activeElement !== k) k.value = hits;
@@ -84,7 +84,7 @@ export function makeControls(context, { asked }) {
       compare.classList.toggle("primary", Boolean(other));
       for (const button of take.children) button.disabled = !text;
     },
-    // Shows how long an answer took; `roundTripMs` with HTTP, as the browser saw it.
+    // Shows the time of an answer; `roundTripMs` includes HTTP, as measured by the browser.
     answered(found, roundTripMs) {
       times.push(found.took_us);
       if (times.length > N_TIMES) times.shift();
@@ -99,7 +99,7 @@ export function makeControls(context, { asked }) {
         else place(found.lexical_share, false);
       }
     },
-    // Nothing was asked.
+    // Resets the timing before a question.
     rest() {
       number.textContent = "–";
       unit.textContent = "";

@@ -1,6 +1,6 @@
-// Lines between columns: from a memory's place in one ranking to its place in another.
+// Lines between columns: from a memory's rank in one ranking to its rank in another.
 
-// Draws a line for every memory that stands in the column `.fused` and in one beside it. Coordinates are those of `element`.
+// Draws a line for every memory that is in the column `.fused` and in a neighbour. Coordinates are relative to `element`.
 export function drawLines(lines, element, svg, middle = ".fused") {
   const box = element.getBoundingClientRect();
   const places = (selector) => new Map([...element.querySelectorAll(`${selector} [data-key]`)].map((item) => [item.dataset.key, item.getBoundingClientRect()]));
@@ -12,7 +12,7 @@ export function drawLines(lines, element, svg, middle = ".fused") {
       const to = centre.get(item.dataset.key);
       if (!to) continue;
       const from = item.getBoundingClientRect();
-      if (from.right > to.left && from.left < to.right) continue; // one above the other: a narrow window
+      if (from.right > to.left && from.left < to.right) continue; // stacked columns in a narrow window
       const leftwards = from.left > to.right;
       const [x1, x2] = leftwards ? [from.left, to.right] : [from.right, to.left];
       const [y1, y2] = [anchor(from), anchor(to)];
@@ -24,6 +24,6 @@ export function drawLines(lines, element, svg, middle = ".fused") {
   lines.replaceChildren(...paths);
 }
 
-// The height of the number of a card.
+// The height of the rank on a card.
 const anchor = (box) => box.top + Math.min(box.height / 2, 24);
 const f = (number) => number.toFixed(1);

@@ -1,15 +1,15 @@
-// Cards glide to their new places, so that the eye can follow what a slider or a letter does.
+// Animates cards to their new places, so that the eye can follow a change.
 
 const MILLISECONDS = 220;
 
-// Where each card stands: by column and key.
+// The position of each card, by column and key.
 export function placesOf(element) {
   const places = new Map();
   for (const item of element.querySelectorAll("li[data-key]")) places.set(nameOf(item), item.getBoundingClientRect().top);
   return places;
 }
 
-// Moves the cards from where they stood to where they stand; `drawn` is called for every frame.
+// Moves the cards from their old to their new positions; `drawn` is called for every frame.
 export function moveFrom(before, element, drawn) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches || before.size === 0) return;
   const moves = [];

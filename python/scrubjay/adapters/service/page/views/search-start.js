@@ -1,4 +1,4 @@
-// Before anything is asked: questions worth asking, and what was written last.
+// Before the first question: proposed questions, and the latest memories.
 
 import { given, listScopes, same } from "../scopes.js";
 import { makeCards } from "./search-cards.js";
@@ -44,7 +44,7 @@ export function makeStart(context) {
       h("span", { class: "title" }, title), h("span", { class: "question" }, text), h("span", { class: "hint" }, shows), h("span", { class: "badge" }, widgets.scopeText(scope)));
   }
 
-  // Scopes that may have been meant: those whose names begin alike come first.
+  // Similar scopes: those whose names begin alike come first.
   function nearby(others, scope) {
     const sought = (scope.user ?? scope.agent ?? scope.tenant)[0].toLowerCase();
     const near = (one) => Number(one.tenant === scope.tenant) + 2 * Number((one.user ?? one.agent ?? one.tenant).toLowerCase().startsWith(sought));

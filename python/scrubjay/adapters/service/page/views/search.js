@@ -1,6 +1,6 @@
-// The view #/search: a search with every keystroke, both rankings and their fusion.
+// The view #/search: a search with every keystroke, with both rankings and their fusion.
 //
-// Parameters: q, k, w (the share of the words in percent; absent: the engine chooses) and vs (a second scope, to compare with).
+// Parameters: q, k, w (the weight of the words in percent; absent: the engine chooses) and vs (a second scope to compare with).
 
 import { fusion } from "../code.js";
 import { unpacked } from "../scopes.js";
@@ -31,7 +31,7 @@ export function mount(root, context) {
   let slow = false;
   let shown = null; // the part in `place`
 
-  // What the URL asks for.
+  // The question in the URL.
   function asked() {
     const weight = state.get("w");
     const share = Math.min(100, Math.max(0, Number(weight)));
@@ -45,7 +45,7 @@ export function mount(root, context) {
     };
   }
 
-  // One request runs at a time; what was typed meanwhile is asked when it is answered, so answers come in order.
+  // One request runs at a time; changes meanwhile start another one after it, so answers arrive in order.
   async function ask() {
     if (running) {
       again = true;
@@ -54,7 +54,7 @@ export function mount(root, context) {
     running = true;
     place.setAttribute("aria-busy", "true");
     do {
-      // An embedder that is asked over a network is not asked with every keystroke.
+      // A slow embedder (over a network) is not called with every keystroke.
       if (slow) await new Promise((resolve) => { setTimeout(resolve, PAUSE_MS); });
       again = false;
       await once(asked());
@@ -94,7 +94,7 @@ export function mount(root, context) {
     }
   }
 
-  // Shows an answer in a part of the view, which stays there for the next answer.
+  // Shows an answer in a part of the view, which is reused for the next answer.
   function part(wanted, found, question) {
     if (wanted === start) show(notices);
     if (shown !== wanted) {
@@ -120,7 +120,7 @@ export function unmount() {
   ended = null;
 }
 
-// What a reader should know about an answer: that less ran than was asked for, what was read otherwise, that nothing fits.
+// Remarks on an answer: degraded searches, corrected words, no relevant hits.
 function remarks({ dom: { h }, about }, question, found) {
   const said = [];
   if (question.k > about.max_k) said.push(["bad", `This service gives ${about.max_k} hits at most; ${question.k} were asked for.`]);

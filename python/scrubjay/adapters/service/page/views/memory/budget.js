@@ -1,10 +1,10 @@
-// A prompt as it was made: the bar of its tokens by part, its text, what was recalled for it and what was left out.
+// An assembled prompt: the bar of its tokens by part, its text, its recalled records, and what was left out.
 
 import { BLOCKS, DROPPED, short } from "./words.js";
 
 const PARTS = ["policies", "preferences", "memories", "turns"];
 
-// The bar: what each part takes of the budget, and what is left.
+// The bar: the share of the budget of each part, and the rest.
 export function budgetBar({ dom: { h } }, blocks, trace) {
   const { tokens, budget_tokens: budget } = trace;
   const total = tokens.total ?? 0;
@@ -19,12 +19,12 @@ export function budgetBar({ dom: { h } }, blocks, trace) {
       h("span", { class: "part" }, h("i", { class: "free", "aria-hidden": "true" }), `Free ${Math.max(0, budget - total)}`)));
 }
 
-// The text, each part in its colour.
+// The text, with one colour for each part.
 export function promptText({ dom: { h } }, blocks) {
   return h("div", { class: "prompt-text", tabindex: "0", role: "group", "aria-label": "The text of the prompt" }, blocks.map((block) => h("pre", { class: block.name }, block.text.trimEnd())));
 }
 
-// What was recalled, best first, with what became of each; and by reason what was left out. `texts`: by id.
+// The recalled records, best first, with the outcome of each, and what was left out by reason. `texts`: by id.
 export function recalledTable(view, trace, texts) {
   const { dom: { h }, state } = view;
   if (trace.retrieved.length === 0) return h("p", { class: "muted" }, "Nothing was recalled.");

@@ -1,11 +1,11 @@
-// Times as places: strips in which each step is a change, and timelines that are to scale.
+// Drawings of times: strips with one step for each change, and timelines to scale.
 
 import { dayText, endOf, spanText, statusBadge, textOf } from "./words.js";
 
 const DAY_MS = 86_400_000;
 const MOST_LANES = 40;
 
-// A scale on which the times between two changes take equal room, so that last week is not lost beside ten years: 0 to 1.
+// A scale from 0 to 1 with equal room between consecutive changes, so that last week remains visible beside ten years.
 export function stepScale(times) {
   const edges = [...new Set([...times.map((time) => Date.parse(time)), Date.now()])].sort((one, other) => one - other);
   const n = Math.max(1, edges.length - 1);
@@ -17,15 +17,15 @@ export function stepScale(times) {
   };
 }
 
-// The statements of a slot as bars in one strip: those of `own` are strong. Decoration: the words beside it say the same.
+// The statements of a slot as bars in one strip, that of `own` highlighted. Decorative: the text beside it says the same.
 export function strip({ h }, facts, own, scale, moment) {
   const isOwn = (fact) => fact.id === own;
-  const ordered = [...facts.filter((fact) => !isOwn(fact)), ...facts.filter(isOwn)]; // the last is painted on top
+  const ordered = [...facts.filter((fact) => !isOwn(fact)), ...facts.filter(isOwn)]; // the last one is painted on top
   const bars = ordered.flatMap((fact) => spansOf(fact).map(([from, until, look]) => bar(h, isOwn(fact), scale(Date.parse(from)), until ? scale(Date.parse(until)) : 1, look)));
   return h("span", { class: "strip", "aria-hidden": "true" }, bars, moment && h("i", { class: "line chosen", style: { "--at": percent(scale(moment)) } }));
 }
 
-// When a fact holds, the time in which a plan is but a plan by itself: [from, until or null, look].
+// The spans in which a fact holds, with the time before a plan begins as a span of its own: [from, until or null, look].
 export function spansOf(fact) {
   const begins = fact.relation === "plans" && fact.valid_from ? Date.parse(fact.valid_from) : null;
   return fact.holds.flatMap(([from, until]) => {
@@ -40,7 +40,7 @@ const bar = (h, strong, from, until, look) =>
 
 const percent = (share) => `${(100 * Math.min(1, Math.max(0, share))).toFixed(2)}%`;
 
-// Lanes to scale, one a statement: {record, spans: [[from, until or null]], told, by: the record that took its place}.
+// Lanes to scale, one for each statement: {record, spans: [[from, until or null]], told, by: the record that superseded it}.
 export function timeline(view, lanes, own, days) {
   const { dom: { h } } = view;
   const marks = [[Date.now(), "now", "now"]];
@@ -79,7 +79,7 @@ function whenText(lane) {
   return `${held}${taken} · told ${dayText(lane.told)}`;
 }
 
-// At most about six days, months or years to write below a timeline: [time, label].
+// Up to about six days, months or years as ticks of a timeline: [time, label].
 function ticks(first, last) {
   const days = (last - first) / DAY_MS;
   const from = new Date(first);

@@ -1,4 +1,4 @@
-// The part "Known": policies, preferences, facts and episodes that are in force at the chosen time.
+// The part "Known": policies, preferences, facts and episodes in force at the chosen time.
 
 import { stepScale, strip } from "./drawing.js";
 import { dayText, endOf, short, spanText, statusBadge, textOf } from "./words.js";
@@ -15,8 +15,8 @@ export function makeKnown(view, time) {
   const element = h("div", {}, h("div", { class: "filter" }, filter), answer);
   const more = h("div", { class: "actions" });
   const scale = stepScale(view.overview.changed);
-  const statements = []; // all facts, whatever their status: what the strips are drawn of
-  let drawn = []; // [fact, the place of its strip]
+  const statements = []; // all facts of any status, for the strips
+  let drawn = []; // [fact, the element of its strip]
   let asked = 0;
   let last = null; // the key of what is shown
   let timer = null;
@@ -37,7 +37,7 @@ export function makeKnown(view, time) {
     }
   }
 
-  // In the background, page by page: the strips grow.
+  // Reads all statements in the background, page by page; the strips grow.
   async function readStatements() {
     try {
       for await (const records of pages(view, { kinds: ["fact"], hidden: true })) {
@@ -46,7 +46,7 @@ export function makeKnown(view, time) {
         drawStrips();
       }
     } catch {
-      // Without them each strip has its own fact only.
+      // Without them each strip shows only its own fact.
     }
   }
 
@@ -56,12 +56,12 @@ export function makeKnown(view, time) {
     for (const [fact, place] of drawn) {
       const some = slots.get(slotOf(fact)) ?? [];
       show(place, strip(dom, some.includes(fact) || some.some((other) => other.id === fact.id) ? some : [...some, fact], fact.id, scale, so && Date.parse(endOf(so))));
-      place.hidden = Boolean(then); // the strips are by all that is known
+      place.hidden = Boolean(then); // the strips show everything known now
     }
   }
 
   function render(known, records, cursor) {
-    const of = (kind) => records.filter((record) => record.kind === kind && record.status !== "provisional"); // those wait in "Review"
+    const of = (kind) => records.filter((record) => record.kind === kind && record.status !== "provisional"); // provisional records are shown in "Review"
     const groups = grouped(of("fact"), (fact) => fact.subject);
     drawn = [];
     show(more, cursor !== null && h("button", { type: "button", onclick: async () => {
@@ -104,7 +104,7 @@ export function makeKnown(view, time) {
       drawn));
   }
 
-  // Leaves out the rows without the words of the filter.
+  // Hides the rows that lack a word of the filter.
   function sift() {
     const words = filter.value.toLocaleLowerCase().split(/\s+/).filter(Boolean);
     for (const item of answer.querySelectorAll(".rows > li")) {
@@ -122,7 +122,7 @@ export function makeKnown(view, time) {
       const key = JSON.stringify(time.days());
       if (key === last?.key) return;
       clearTimeout(timer);
-      timer = setTimeout(load, last === null ? 0 : 60); // a slider on its way asks less often
+      timer = setTimeout(load, last === null ? 0 : 60); // debounces a moving slider
       last = { key, isFirst: last?.isFirst ?? true };
     },
     leave() {
@@ -133,7 +133,7 @@ export function makeKnown(view, time) {
   };
 }
 
-// When a record holds, whose it is, and what else a reader should see at once.
+// When a record holds, its owner, and other important properties.
 function about({ dom, state }, record) {
   const { h } = dom;
   const scope = record.kind === "policy" ? { tenant: record.tenant } : record.scope;

@@ -1,4 +1,4 @@
-// The part "Prompt": the prompt that would be assembled for a question, its budget, and what stayed out.
+// The part "Prompt": the prompt that would be assembled for a question, its budget, and what was left out.
 
 import { budgetBar, promptText, recalledTable } from "./budget.js";
 

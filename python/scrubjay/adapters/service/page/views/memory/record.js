@@ -1,4 +1,4 @@
-// The dialog of one record: its timeline, why it is known, and what may be done to it. The parameter `record` opens it.
+// The dialog of one record: its timeline, its provenance, and its actions. The parameter `record` opens it.
 
 import { spansOf, timeline } from "./drawing.js";
 import { pages } from "./known.js";
@@ -6,7 +6,7 @@ import { mayChange, mayConfirm } from "./rights.js";
 import { confirmRecord, editRecord, removeRecord, revoke } from "./writing.js";
 import { EVENTS, KINDS, dayIn, dayText, endOf, statusBadge, textOf } from "./words.js";
 
-// {follow(), close()}: opens, changes and closes the dialog as the URL says.
+// {follow(), close()}: opens, changes and closes the dialog according to the URL.
 export function followRecord(view) {
   const { state } = view;
   let dialog = null;
@@ -79,7 +79,7 @@ function content(view, why, lanes, changed) {
   ];
 }
 
-// Where it comes from, in a sentence.
+// The provenance in a sentence.
 function provenance(view, { record, observed_in }) {
   const { dom: { h }, state } = view;
   const source = record.provenance;
@@ -127,7 +127,7 @@ function actions(view, record, changed) {
   reasons.length > 0 && h("p", { class: "hint", id: "why-not" }, reasons.join(" ")));
 }
 
-// What was said of the same: the slot of a fact, the versions of a policy, the wishes of a key.
+// The related records: the slot of a fact, the versions of a policy, the preferences of a key.
 async function lanesOf(view, record) {
   if (record.kind === "episode") return [];
   if (record.kind === "fact") {
@@ -145,7 +145,7 @@ async function lanesOf(view, record) {
 
 const factLane = (fact, byId) => ({ record: fact, spans: spansOf(fact), told: fact.recorded_at ?? fact.created_at, by: byId.get(fact.superseded_by) });
 
-// A confirmed version holds until the next one begins.
+// A confirmed version holds until the next confirmed one begins.
 function policyLanes(versions) {
   return versions.map((version, i) => {
     const next = versions.slice(i + 1).find((later) => later.status === "active");

@@ -1,4 +1,4 @@
-// The part "Review": what waits for a confirmation, what is past, and what the gate refused.
+// The part "Review": records that wait for confirmation, past records, and rejected candidates.
 
 import { mayChange, mayConfirm } from "./rights.js";
 import { confirmRecord, revoke } from "./writing.js";
@@ -35,7 +35,7 @@ export function makeReview(view) {
       section("Past", "Superseded by what was said later, over, or revoked. It stays, with its time.", past, PAST, "Nothing was superseded or revoked yet.", pastItem));
   }
 
-  // A list that grows by its cursor.
+  // A list that is extended by its cursor.
   function section(title, hint, first, statuses, otherwise, item) {
     const rows = h("ul", { class: "rows" });
     const more = h("div", { class: "actions" });

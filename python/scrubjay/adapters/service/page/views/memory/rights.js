@@ -1,4 +1,4 @@
-// What the token lets its holder do: null, or the reason why not, in a sentence. The service checks all of it again.
+// The rights of the token: null, or a sentence with the reason for refusal. The service checks all rights itself.
 
 const PARTS = ["tenant", "user", "agent"];
 
@@ -9,13 +9,13 @@ export function mayWrite(who, scope) {
   return `It is shared by all of ${scope.tenant}; this token may change only what is ${who.user ?? who.agent}'s own.`;
 }
 
-// Records are changed in their own scope; global policies by nobody here.
+// Records are changed in their own scope; global policies cannot be changed here.
 export function mayChange(who, record) {
   if (record.kind === "policy" && record.tenant === null) return "A policy of all tenants: only who runs the service changes it.";
   return mayWrite(who, scopeOf(record));
 }
 
-// Tenants confirm, not users.
+// Only tenants confirm, not users.
 export function mayConfirm(who, record) {
   const reason = mayChange(who, record);
   if (reason !== null) return reason;
@@ -24,7 +24,7 @@ export function mayConfirm(who, record) {
 
 export const mayErase = (who) => (who.can.includes("erase") ? null : "This token may not erase a whole scope.");
 
-// The exact scope of a record, as requests have it: without what is null.
+// The exact scope of a record as in requests: without null parts.
 export function scopeOf(record) {
   const scope = record.kind === "policy" ? { tenant: record.tenant } : record.scope;
   return Object.fromEntries(PARTS.flatMap((part) => (scope[part] ? [[part, scope[part]]] : [])));

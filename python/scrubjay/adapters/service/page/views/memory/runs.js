@@ -1,4 +1,4 @@
-// The part "Runs": recorded runs, their turns, and their prompts made again from the trace.
+// The part "Runs": recorded runs, their turns, and their prompts rebuilt from the trace.
 
 import { budgetBar, promptText, recalledTable } from "./budget.js";
 import { dayText, short, textOf } from "./words.js";
@@ -48,7 +48,7 @@ export function makeRuns(view) {
     const more = h("div", { class: "actions" });
     const retracted = new Set(events.filter((event) => event.kind === "retraction").map((event) => event.data.retracts));
     const nPrompts = events.filter((event) => event.kind === "prompt").length;
-    // Takes a page of prompts that were made again.
+    // Adds a page of rebuilt prompts.
     const take = ({ prompts: some, next_after: next }) => {
       for (const prompt of some) prompts.set(prompt.seq, prompt);
       const same = [...prompts.values()].filter((prompt) => prompt.faithful).length;
@@ -88,7 +88,7 @@ export function makeRuns(view) {
     return h("li", { class: "turn prompt-made" }, details);
   }
 
-  // The trace keeps the texts that were in a prompt; of what was left out, the records are read as they are now.
+  // The trace has the texts of a prompt; records that were left out are read in their current state.
   async function readTexts(trace, texts) {
     await Promise.all(trace.retrieved.filter((hit) => !texts.has(hit.id)).map(async (hit) => {
       try {

@@ -1,5 +1,5 @@
-// The two times of a memory: when something was so (as_of), and what was believed of it when (known_at). Both are days in the
-// URL; a day stands for its end in UTC, so that what was told on it counts.
+// The two times of a memory: when something was so (as_of), and when it was believed (known_at). Both are days in the URL; a day
+// means its end in UTC, so that it includes what was told on it.
 
 import { dayIn, dayOf, dayText, endOf, today } from "./words.js";
 
@@ -8,7 +8,7 @@ const AXES = [
   ["known_at", "What was believed", "learned", "When it was believed"],
 ];
 
-// {element, follow(), asked(), days()}: `asked` is what requests take of the chosen days.
+// {element, follow(), asked(), days()}: `asked` returns the chosen days as request parameters.
 export function makeTime(view) {
   const { state, dom: { h, show }, overview } = view;
   const sentence = h("p", { class: "sentence", "aria-live": "polite" });
@@ -34,7 +34,7 @@ export function makeTime(view) {
   };
 }
 
-// The days at which something changed, and now (null), in order. Nobody can have believed anything tomorrow.
+// The days of changes, and now (null), sorted. Days in the future are excluded for known_at.
 function stops(times, name) {
   const days = [...new Set(times.map(dayOf))].sort();
   const past = days.filter((day) => day < today());
@@ -66,7 +66,7 @@ function row({ state, dom: { h } }, name, label, said, stops) {
   };
 }
 
-// The last stop that is not after a day.
+// The last stop on or before a day.
 function placeOf(stops, day) {
   const order = stops.map((stop) => stop ?? today());
   let place = 0;

@@ -1,9 +1,9 @@
-// How the memory's terms read: kinds, statuses, events, days.
+// The display texts of kinds, statuses, events and days.
 
 export const KINDS = { policy: "policy", preference: "preference", fact: "fact", episode: "episode" };
 const PLURAL = { policy: "policies", preference: "preferences", fact: "facts", episode: "episodes" };
 
-// What a status says of a record, in a word or two, and how it looks.
+// The text of a status, and its look.
 export const STATUS = {
   active: ["in force", "good"],
   provisional: ["waits for confirmation", "words"],
@@ -48,34 +48,34 @@ export const dayOf = (iso) => {
 
 const DAY = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "short", day: "numeric", timeZone: "UTC" });
 
-// "2 Oct 2025": a day, or a time, in the reader's order.
+// "2 Oct 2025": a day or a time in the reader's format.
 export function dayText(iso) {
   const moment = new Date(iso);
   return Number.isNaN(moment.getTime()) ? String(iso) : DAY.format(moment);
 }
 
-// A day that a parameter of the URL names, or null.
+// The day in a URL parameter, or null.
 export function dayIn(state, name) {
   const text = state.get(name) ?? "";
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : null;
 }
 
-// The end of a day, as requests take it: what was told on that day counts.
+// The end of a day, as in requests, to include what was told on it.
 export const endOf = (day) => `${day}T23:59:59Z`;
 
 export const today = () => new Date().toISOString().slice(0, 10);
 
-// "since 2 Oct 2025", "1 May 2018 to 1 Mar 2021": when a record holds; "" if it does at no time.
+// "since 2 Oct 2025", "1 May 2018 to 1 Mar 2021": when a record holds; "" if never.
 export function spanText(holds) {
   return holds.map(([from, until]) => (until ? `${dayText(from)} to ${dayText(until)}` : `since ${dayText(from)}`)).join(", ");
 }
 
-// The text of a record, and its headline.
+// The text of a record of any kind.
 export const textOf = (record) => record.content ?? record.summary ?? record.text ?? "";
 
 export const short = (text, most = 120) => (text.length > most ? `${text.slice(0, most).trimEnd()} ...` : text);
 
-// A badge with a status, unless it is in force.
+// A badge with the status, except for records in force.
 export function statusBadge({ h }, status) {
   const [text, look] = STATUS[status] ?? [status, ""];
   return h("span", { class: `badge ${look}` }, text);

@@ -1,10 +1,10 @@
-// Dialogs that change the memory: each says what will happen, asks, and tells what went wrong where it was asked. A dialog resolves
-// to "done", to "gone" (the record is not there any more) or to null.
+// Dialogs that change the memory: each describes the change, asks, and shows errors in place. A dialog resolves to "done", to
+// "gone" (the record does not exist any more) or to null.
 
 import { scopeOf } from "./rights.js";
 import { KINDS, short, textOf } from "./words.js";
 
-// Tells the memory something: a fact, through the gate.
+// Proposes a fact to the memory, through the gate.
 export const tell = (view) => ask(view, {
   title: "Tell it something", note: `A fact of ${view.widgets.scopeText(view.scope())}. It passes the gate: what it contradicts is superseded, what is known already is not written twice.`,
   fields: [
@@ -66,7 +66,7 @@ export const removeRecord = (view, record) => ask(view, {
   },
 });
 
-// Erases a whole scope, once its name was typed.
+// Erases a whole scope, after its name was typed.
 export function forget(view) {
   const scope = view.scope();
   const name = view.widgets.scopeText(scope);
