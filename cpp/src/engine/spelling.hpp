@@ -9,18 +9,18 @@
 // but may be a correction.
 //
 // A term with other forms that have other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers
-// named for other languages, text/script_forms.hpp for Arabic), or with another way of writing (text/digraphs.hpp), is searched in all forms
-// that the scope knows. If the term itself is unknown, the form that most visible documents contain replaces
-// it; in English, so does the known American or British spelling with s or z. The worth of a further form is
-// the lesser of its own idf and the term's: "gone" is rarer than "go" but no more informative. Forms count
-// neither towards coverage nor as corrections.
+// named for other languages, text/script_forms.hpp for Arabic), or with another way of writing
+// (text/digraphs.hpp), is searched in all forms that the scope knows. If the term itself is unknown, the form
+// that most visible documents contain replaces it; in English, so does the known American or British spelling
+// with s or z. The worth of a further form is the lesser of its own idf and the term's: "gone" is rarer than
+// "go" but no more informative. Forms count neither towards coverage nor as corrections.
 //
 // Compounds with a term, and the parts of a term that is a compound (text/compounds.hpp), are searched in
 // addition if the scope has them, at most kMostParts for each term: in languages with compounds for every
 // term, with the English analyzer for terms that no visible document contains. Each is worth half the lesser
 // of its own idf and the term's. A word of the text whose stem is shorter is compared as it is written, too:
-// "Steuer", not only "steu", begins "Steuererklärung". "can not" is also searched as "cannot", and an unknown "cannot" as the two
-// words, which then weigh as function words.
+// "Steuer", not only "steu", begins "Steuererklärung". "can not" is also searched as "cannot", and an unknown
+// "cannot" as the two words, which then weigh as function words.
 //
 // Frequencies are those of all visible partitions, so results do not depend on chunks. Cost: nothing if every
 // word is known; otherwise, for each of at most kMostWords words, all words at edit distance one are tried

@@ -8,8 +8,8 @@
 // that may mean something else ("may 2"). "On Monday" is the last Monday before today, unless the question is
 // about the future. What follows "not" is excluded ("not in May but in March"). Ambiguous dates such as
 // 5/8/2023 are ignored. Month names are recognised in English, German, French, Spanish, Italian, Portuguese
-// and Dutch; other words are English only, except for "yesterday", the day before yesterday and holidays. Days are UTC
-// days. Reference: tests/reference/dates.py.
+// and Dutch; other words are English only, except for "yesterday", the day before yesterday and holidays.
+// Days are UTC days. Reference: tests/reference/dates.py.
 #pragma once
 
 #include <cstdint>

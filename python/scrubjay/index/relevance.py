@@ -7,8 +7,8 @@ static embedders of this package, the cosine, whose range is known; for others, 
 deviations by which the similarity exceeds the mean of all similarities in the scope, which means little in a scope of a
 few documents. The best of many documents is near by chance, so the number of documents counts against it. Identifiers:
 a hit that holds a rare identifier of the question is probably meant; if the question names some and the hit holds none,
-it is about another one, and "low" at most, however near TS-998 is to TS-999. A hit that holds a longer one counts: sk-stg-0041
-for stg-0041.
+it is about another one, and "low" at most, however near TS-998 is to TS-999. A hit that
+holds a longer one counts: sk-stg-0041 for stg-0041.
 
 The weights were fitted by logistic regression on judged questions, with questions of other scopes and random words as
 negatives (benchmarks/quality/relevance.py, which also reports precision and recall of each tier).
