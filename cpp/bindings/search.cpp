@@ -29,7 +29,8 @@ void check_inputs(const engine::SearchRequest& request, std::optional<size_t> ro
   const auto vector_name = [row] { return row ? at("vectors", *row) : std::string("vector"); };
   const bool walks = request.links && !request.links->centres.empty();
   if (!request.text && request.vector.empty() && request.rankings.empty() && !walks)
-    throw py::value_error(text_name() + ", " + vector_name() + ": expected at least one of them, got neither");
+    throw py::value_error(text_name() + ", " + vector_name() +
+                          ": expected at least one of them, got neither");
   if (!request.semantic && !request.text)
     throw py::value_error(text_name() + ": expected a text in mode 'lexical', got None");
   if (!request.lexical && request.vector.empty() && !(request.embedder && request.text))
