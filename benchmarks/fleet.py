@@ -18,13 +18,15 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -166,7 +168,7 @@ def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, flo
         _warm(indexes, data, figures)
         _writes(url, indexes, data, figures)
         _elsewhere(opened[0], served, data, figures)
-    figures["24 writers, hints beside none"] = (writers(url), None)
+    figures["24 writers, hints beside none"] = (writers(url)[0], None)
     return figures
 
 
@@ -293,9 +295,9 @@ def _elsewhere(
 
 
 @contextmanager
-def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[Any, float], int]]:
+def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[Any, float], list[Any]]]:
     """Start `n` processes of `target(given, number, barrier, commands, counts)`; yield a function that has all of them
-    write in a way (`commands["way"]`) for a number of seconds and returns the number of writes."""
+    write in a way (`commands["way"]`) for a number of seconds and returns what each put into `counts`."""
     context = get_context("spawn")
     with context.Manager() as manager:
         barrier, commands = manager.Barrier(n + 1), manager.dict()
@@ -307,10 +309,10 @@ def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[
         for process in processes:
             process.start()
 
-        def written(way: Any, seconds: float) -> int:
+        def written(way: Any, seconds: float) -> list[Any]:
             commands["way"], commands["seconds"] = way, seconds
             barrier.wait()
-            return sum(counts.get() for _ in processes)
+            return [counts.get() for _ in processes]
 
         yield written
         commands["seconds"] = 0
@@ -319,16 +321,85 @@ def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[
             process.join()
 
 
-def writers(url: str, seconds: float = 3.0, n: int = 24, rounds: int = 3) -> float:
-    """Return the writes a second of `n` processes with a tenant each that send and receive hints, over those without
-    hints; alternating, summed over all rounds."""
-    totals = {True: 0, False: 0}
-    with processes_that_write(_write, url, n) as written:
+class Written(NamedTuple):
+    """What a round cost: writes, seconds of processors of those who wrote, and of the server (0: it is elsewhere)."""
+
+    n: int
+    client_seconds: float
+    server_seconds: float
+
+    @property
+    def cost_ms(self) -> float:
+        """Milliseconds of processors for each write."""
+        return (self.client_seconds + self.server_seconds) / max(self.n, 1) * 1e3
+
+
+def writers(
+    url: str, *, is_heard: bool = False, seconds: float = 1.5, n: int = 24, rounds: int = 12
+) -> tuple[float, str]:
+    """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
+    without, and a sentence; turn and turn about, the middle of the rounds' ratios.
+
+    Args:
+        url: of the database.
+        is_heard: another machine has all tenants in memory, so that each hint is wanted; else no hint is.
+        seconds: of a round.
+        n: how many processes.
+        rounds: with hints, and as many without.
+    """
+    found: dict[bool, list[Written]] = {True: [], False: []}
+    listener = Index.open(url, dim=DIM, shared_feed=False) if is_heard else nullcontext()
+    with listener as heard, processes_that_write(_write, url, n) as written:
+        written(False, 0.5)  # warms up
+        if is_heard:
+            heard.admin.warm([_tenant(number) for number in range(n)])
+        written(True, 1.0)
         for i in range(2 * rounds):
-            totals[i % 2 == 0] += written(i % 2 == 0, seconds)
-    rates = {hints: total / seconds / rounds for hints, total in totals.items()}
-    print(f"{n} writers: {rates[True]:.0f}/s with hints, {rates[False]:.0f}/s without")
-    return totals[True] / totals[False]
+            with_hints = i % 4 in (0, 3)  # ABBA: what grows with time is shared
+            before, server = time.process_time(), _server_seconds(url)
+            reports = written(with_hints, seconds)
+            own, server = time.process_time() - before, _server_seconds(url) - server
+            n_writes = sum(count for count, _ in reports)
+            found[with_hints].append(
+                Written(n_writes, sum(each for _, each in reports) + own * is_heard, server)
+            )
+    ratios = [one.n / other.n for one, other in zip(found[True], found[False], strict=True)]
+    costs = [one.cost_ms / other.cost_ms for one, other in zip(found[True], found[False], strict=True)]
+    rates = {way: sum(one.n for one in of_way) / seconds / rounds for way, of_way in found.items()}
+    ratio = median(ratios)
+    return ratio, (
+        f"{n} writers, {'another machine wants every hint' if is_heard else 'no hint is wanted'}: "
+        f"{rates[True]:.0f}/s with hints, {rates[False]:.0f}/s without, {ratio:.3f} times "
+        f"(rounds: {', '.join(f'{one:.2f}' for one in sorted(ratios))}); processors a write "
+        f"{median(one.cost_ms for one in found[True]):.3f} ms beside "
+        f"{median(one.cost_ms for one in found[False]):.3f}, "
+        f"{median(costs):.3f} times"
+    )
+
+
+def _server_seconds(url: str) -> float:
+    """Return for how long the processors have worked for the processes that the server has now; 0 if it is not here."""
+    with psycopg.connect(url) as connection:
+        backend = connection.info.backend_pid
+        try:
+            first = _of_process(backend)[1]
+            everyone = [_of_process(int(path.name)) for path in Path("/proc").glob("[0-9]*") if path.is_dir()]
+        except (OSError, IndexError):
+            return 0.0
+    ticks = sum(int(one[11]) + int(one[12]) for one in everyone if one[1:2] == [first])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _of_process(process: int) -> list[str]:
+    """Return what the system says of a process from its state on; nothing if it has just ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return []
+
+
+def _tenant(number: int) -> Scope:
+    return Scope(f"tenant {number}", user="u")
 
 
 def writers_of_a_tenant(
@@ -355,7 +426,7 @@ def writers_of_a_tenant(
         for place in (0, 1):
             written(place, 0.5)  # warms up
         for i in range(2 * rounds):
-            rates[i % 2].append(written(i % 2, seconds) / seconds)
+            rates[i % 2].append(sum(written(i % 2, seconds)) / seconds)
     ratios = sorted(one / other for one, other in zip(*rates, strict=True))
     first, second = (sum(of_place) / rounds for of_place in rates)
     return (
@@ -398,24 +469,20 @@ def _propose_as_user(urls: tuple[str, str], number: int, barrier: Any, commands:
 
 def _write(url: str, number: int, barrier: Any, commands: Any, counts: Any) -> None:
     vectors = np.random.default_rng(number).normal(size=(100, DIM)).astype(np.float32)
-    scope = Scope(f"tenant {number}", user="u")
-    with Index.open(url, dim=DIM) as with_hints, Index.open(url, dim=DIM, shared_feed=False) as without:
-        hints = Backend.of(without).engine.store._feed.hints  # type: ignore[union-attr]
-        with (
-            patch.object(hints, "add", lambda hints: None),
-            patch.object(hints, "_send", lambda relayed: None),
-            patch.object(hints, "meet", lambda home: None, create=True),
-        ):
-            while True:
-                barrier.wait()
-                if not commands["seconds"]:
-                    return
-                index = with_hints if commands["way"] else without
-                end, n = time.monotonic() + commands["seconds"], 0
+    scope = _tenant(number)
+    with Index.open(url, dim=DIM) as index:
+        hints = Backend.of(index).engine.store._feed.hints  # type: ignore[union-attr]
+        while True:
+            barrier.wait()
+            if not commands["seconds"]:
+                return
+            with nullcontext() if commands["way"] else patch.object(hints, "add", lambda hints: None):
+                before, n = time.process_time(), 0
+                end = time.monotonic() + commands["seconds"]
                 while time.monotonic() < end:
                     index.upsert(n % 500, "an oak and a jay", scope=scope, vector=vectors[n % 100])
                     n += 1
-                counts.put(n)
+                counts.put((n, time.process_time() - before))
 
 
 def _until_found(reader: Index, writer: Index, data: Data, scope: Scope, first: int) -> float:
@@ -459,7 +526,9 @@ def main() -> None:
             parser.error(server)
     try:
         if arguments.writers:
-            print(f"{writers(new_url(arguments.url or server.url)):.2f}")  # type: ignore[union-attr]
+            base = arguments.url or server.url  # type: ignore[union-attr]
+            for is_heard in (False, True):
+                print(writers(new_url(base), is_heard=is_heard)[1], flush=True)
             return
         if arguments.user_homes is not None:
             base = arguments.url or server.url  # type: ignore[union-attr]

@@ -23,14 +23,18 @@ using engine::Engine;
 
 constexpr int kDefaultK = 10;
 
-void check_inputs(const engine::SearchRequest& request) {
+// `row`: the search's position in a batch, which error messages name.
+void check_inputs(const engine::SearchRequest& request, std::optional<size_t> row = std::nullopt) {
+  const auto text_name = [row] { return row ? at("texts", *row) : std::string("text"); };
+  const auto vector_name = [row] { return row ? at("vectors", *row) : std::string("vector"); };
   const bool walks = request.links && !request.links->centres.empty();
   if (!request.text && request.vector.empty() && request.rankings.empty() && !walks)
-    throw py::value_error("text, vector: expected at least one of them, got neither");
+    throw py::value_error(text_name() + ", " + vector_name() +
+                          ": expected at least one of them, got neither");
   if (!request.semantic && !request.text)
-    throw py::value_error("text: expected a text in mode 'lexical', got None");
+    throw py::value_error(text_name() + ": expected a text in mode 'lexical', got None");
   if (!request.lexical && request.vector.empty() && !(request.embedder && request.text))
-    throw py::value_error("vector: expected a vector in mode 'vector', got None");
+    throw py::value_error(vector_name() + ": expected a vector in mode 'vector', got None");
 }
 
 const embed::StaticEmbedder* to_embedder(const py::object& value) {
@@ -142,7 +146,7 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
       named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
       requests[i].entities = named[i];
     }
-    check_inputs(requests[i]);
+    check_inputs(requests[i], i);
   }
   std::vector<engine::SearchResult> outcomes;
   // A worker thread cannot get the GIL for a stemmer once the interpreter is shutting down.

@@ -27,7 +27,10 @@ SCOPE = Scope("acme", user="jane")
 said = st.sampled_from(
     """in on last this the of de may march May August märz mai 8 8th 31 29 2023 2024 1899 2023-05-08 8.5.2023
     31/1/2023 5/8/2023 2024-02 summer winter yesterday today week month year weekend days weeks years ago two a 3 monday
-    night most recent latest current february during past jay oak , . - / x""".split()
+    night most recent latest current february during past jay oak , . - / x
+    before since between from to and quarter quarters half h1 third second 5th 31st Fridays fortnight over early mid end
+    Easter christmas Halloween thanksgiving pfingsten silvester new eve ' s morning will not did years
+    year\u2019s""".split()
 )
 questions = st.lists(said, max_size=10).flatmap(
     lambda words: st.sampled_from([" ", " ", " ", "", "-", "."]).map(lambda gap: gap.join(words))
@@ -137,6 +140,57 @@ def test_dates_move_what_their_twin_says(
         ("two weeks ago", "2024-03-29", "2024-04-05"),
         ("3 months ago", "2024-01-01", "2024-02-01"),
         ("last year", "2023-01-01", "2024-01-01"),
+        ("the week before last", "2024-04-01", "2024-04-08"),
+        ("the week before last week", "2024-04-01", "2024-04-08"),
+        ("the weekend before last", "2024-04-06", "2024-04-08"),
+        ("the month before last", "2024-02-01", "2024-03-01"),
+        ("the year before last", "2022-01-01", "2023-01-01"),
+        ("the Friday before last", "2024-04-05", "2024-04-07"),
+        ("the night before last", "2024-04-13", "2024-04-14"),
+        ("two Fridays ago", "2024-04-05", "2024-04-07"),
+        ("a fortnight ago", "2024-03-29", "2024-04-05"),
+        ("on the 5th", "2024-04-05", "2024-04-07"),
+        ("on the 20th at noon", "2024-03-20", "2024-03-22"),
+        ("on the 31st", "2024-03-31", "2024-04-02"),
+        ("on the 2nd of last month", "2024-03-02", "2024-03-04"),
+        ("since the 5th of last month", "2024-03-05", "2024-04-16"),
+        ("last quarter", "2024-01-01", "2024-04-01"),
+        ("this quarter", "2024-04-01", "2024-07-01"),
+        ("two quarters ago", "2023-10-01", "2024-01-01"),
+        ("over the last two quarters", "2023-10-14", "2024-04-16"),
+        ("in the third quarter of 2023", "2023-07-01", "2023-10-01"),
+        ("since the last quarter of 2023", "2023-10-01", "2024-04-16"),
+        ("in the second half of last year", "2023-07-01", "2024-01-01"),
+        ("in H1 2023", "2023-01-01", "2023-07-01"),
+        ("since Easter", "2024-03-29", "2024-04-16"),
+        ("at Easter 2023", "2023-04-07", "2023-04-11"),
+        ("over Christmas", "2023-12-24", "2023-12-27"),
+        ("over the Christmas break", "2023-12-24", "2023-12-27"),
+        ("an Weihnachten", "2023-12-24", "2023-12-27"),
+        ("Pfingsten 2023", "2023-05-27", "2023-05-30"),
+        ("last Halloween", "2023-10-31", "2023-11-02"),
+        ("on Thanksgiving", "2023-11-23", "2023-11-27"),
+        ("on New Year's Eve", "2023-12-31", "2024-01-02"),
+        ("New Year's Eve 2022", "2022-12-31", "2023-01-02"),
+        ("Silvester 2022", "2022-12-31", "2023-01-02"),
+        ("over New Year 2023", "2022-12-31", "2023-01-02"),
+        ("in early 2024", "2024-01-01", "2024-05-01"),
+        ("since mid-2023", "2023-05-01", "2024-04-16"),
+        ("at the end of 2022", "2022-09-01", "2023-01-01"),
+        ("at the end of March", "2024-03-01", "2024-04-01"),
+        ("between March and May 2023", "2023-03-01", "2023-06-01"),
+        ("between November and February", "2023-11-01", "2024-03-01"),
+        ("from November 2022 to February", "2022-11-01", "2023-03-01"),
+        ("from 2019 to 2021", "2019-01-01", "2022-01-01"),
+        ("in the past year", "2023-04-15", "2024-04-16"),
+        ("over the last month", "2024-03-15", "2024-04-16"),
+        ("this morning", "2024-04-15", "2024-04-16"),
+        ("in the second week of November", "2023-11-08", "2023-11-15"),
+        ("since the last week of March", "2024-03-25", "2024-04-16"),
+        ("on the first weekend of May 2023", "2023-05-06", "2023-05-08"),
+        ("on the last weekend of April 2023", "2023-04-29", "2023-05-01"),
+        ("on New years eve", "2023-12-31", "2024-01-02"),
+        ("on New Year\u2019s Eve", "2023-12-31", "2024-01-02"),
     ],
 )
 def test_a_question_names_days(question: str, first: str, end: str) -> None:
@@ -172,6 +226,15 @@ def test_all_that_was_before(question: str, end: str) -> None:
     assert [(one.start, twin.EPOCH + timedelta(one.end)) for one in found.windows] == [
         (twin.days(1900, 1), date.fromisoformat(end))
     ]
+
+
+@pytest.mark.parametrize(
+    ("year", "day"),
+    [(1900, "04-15"), (1954, "04-18"), (1981, "04-19"), (2000, "04-23"), (2008, "03-23"), (2038, "04-25")],
+)
+def test_easter_is_the_sunday_of_the_calendar(year: int, day: str) -> None:
+    """(Known ones, the exceptions of the epact and the earliest and latest ones among them.)"""
+    assert twin.easter(year) == twin.days(year, *map(int, day.split("-")))
 
 
 def test_yesterday_is_not_today() -> None:
@@ -215,6 +278,25 @@ def test_yesterday_is_not_today() -> None:
         "the last 7 apples",
         "the last 7 days of school",
         "before noon",
+        "on the 5th floor",
+        "before the 3rd reminder",
+        "What will it be on the 20th?",
+        "half of it",
+        "a quarter past nine",
+        "the third quarter",
+        "the last quarter of the game",
+        "Christmas songs",
+        "Easter eggs",
+        "What do we eat on Thanksgiving?",
+        "Which films does Ada like during Halloween?",
+        "What will we do over Christmas?",
+        "good morning",
+        "the new year plan",
+        "a late 2013 laptop",
+        "by the end of 2025",
+        "between 1900 and 2000 calories",
+        "the last week of school",
+        "apples before last oak",
         "How long has Ada had her rather old but still current car, and what does she do with it on Sundays?",
         "What is the current " + "very " * 20 + "long plan?",
     ],

@@ -156,7 +156,7 @@ def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: li
 COMPOUNDS = """
     Versicherung Krankenversicherung Krankenversicherungsbeiträge Beitrag Kranken Haus Krankenhaus Hund Hundert Auflage
     Lage Schwarz Schwarzwald Wald Wälder Köch-7 der und nicht ist arbetsmarknad arbete marknad cannot can not
-    lentokone lento kone
+    lentokone lento kone Steuer Steuererklärung Erklärung Wasser Wasserleitung vinter vinterdäck
 """.split()
 
 
@@ -179,6 +179,8 @@ COMPOUNDS = """
     "german", [(["Haus"], HOME), (["Haus"], HOME), (["Krankenhaus", "Kranken"], HOME)], ["Haus"], HOME, 1
 )
 @example("german", [(["Haus", "Kranken"], HOME)], ["Krankenhaus", "Krankenhaus"], HOME, None)
+@example("german", [(["Steuererkl\u00e4rung"], HOME)], ["Steuer", "STEUERN"], HOME, None)
+@example("swedish", [(["vinterd\u00e4ck", "vintern"], HOME)], ["vinter"], HOME, 1)
 @example("english", [(["der", "und", "nicht", "ist", "Wald", "Schwarz"], HOME)], ["Schwarzwald"], HOME, None)
 @example("english", [(["cannot"], HOME), (["Haus"], HOME)], ["can not", "Haus"], HOME, None)
 @example("english", [(["can not"], HOME), (["Haus"], HOME)], ["cannot", "Haus"], HOME, None)
@@ -208,6 +210,10 @@ FOREIGN = {
     "\u0435\u0441\u0442 ",
     "greek": "\u03c4\u03c1\u03ce\u03c9 \u03ad\u03c6\u03b1\u03b3\u03b1 \u03c6\u03ac\u03c9 "
     "\u03c0\u03ac\u03c9 \u03c0\u03ae\u03b3\u03b1 ",
+    "arabic": "\u0643\u062a\u0627\u0628 \u0648\u0627\u0644\u0643\u062a\u0627\u0628 \u0643\u062a\u0627\u0628\u0627 "
+    "\u0644\u0643\u062a\u0627\u0628 \u0628\u0627\u0644\u0643\u062a\u0627\u0628 \u0628\u064a\u062a "
+    "\u0633\u064a\u0627\u0631\u0629 \u0627\u0644\u0633\u064a\u0627\u0631\u0629 "
+    "\u0645\u062f\u0631\u0633\u0629 \u0644\u0644\u0645\u062f\u0631\u0633\u0629 ",
     "english": "M\u00fcller Muller Mueller \u00c5rhus Aarhus go went mueller Poet pot MUELLER Ae ",
     "plain": "M\u00fcller Muller Mueller \u00c5rhus Aarhus go went ",
 }  # fmt: skip
@@ -228,6 +234,15 @@ def foreign(draw: st.DrawFn) -> tuple[str, list[tuple[str, tuple]], str]:
 @example(("danish", [("\u00c5rhus", HOME), ("Aarhus", HOME)], "\u00c5rhus Aarhus"), HOME, None)
 @example(("spanish", [("ir", HOME), ("ser", HOME), ("voy", HOME)], "fue voy"), HOME, None)
 @example(("english", [("Mueller", HOME), ("Muller", HOME)], "M\u00fcller"), HOME, None)
+@example(
+    (
+        "arabic",
+        [("\u0648\u0627\u0644\u0643\u062a\u0627\u0628 \u0644\u0643\u062a\u0627\u0628", HOME)],
+        "\u0643\u062a\u0627\u0628",
+    ),
+    HOME,
+    None,
+)
 def test_foreign_forms(
     kit: Kit, given: tuple[str, list[tuple[str, tuple]], str], key: tuple, chunk_docs: int | None
 ) -> None:

@@ -72,9 +72,11 @@ def others(
     document_frequency: Mapping[str, int],
     analyzer: str,
     settled: Collection[str],
+    words: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, tuple[str, int]]:
     """Return the compounds of the query's terms and the parts of its compounds: related term -> (term of the query, its
-    count). Terms in `settled` already have related terms.
+    count). Terms in `settled` already have related terms. `words`: words of the query that begin with their term and
+    go on, by term; they are parts as well as their terms.
 
     With the analyzer for English only terms that are unknown in the scope get related terms.
     """
@@ -93,7 +95,12 @@ def others(
             other
             for other in known
             if may_be_in_compound(other)
-            and (is_part(term, other, compounding, known) or is_part(other, term, compounding, known))
+            and (
+                is_part(other, term, compounding, known)
+                or any(
+                    is_part(part, other, compounding, known) for part in (term, *(words or {}).get(term, ()))
+                )
+            )
         ]
         related.sort(key=lambda other: (-document_frequency[other], other))
         for other in related[:MOST_OTHERS]:

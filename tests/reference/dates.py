@@ -42,6 +42,18 @@ OTHER_WORDS = {"may", "march", "mai"}
 WEEKDAYS = {
     name: day for day, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
 }
+PLURAL_WEEKDAYS = {name + "s": day for name, day in WEEKDAYS.items()}
+_HOLIDAYS = {
+    "christmas": "christmas xmas weihnachten noël navidad natale kerstmis",
+    "easter": "easter ostern pâques pascua pasqua pasen",
+    "pentecost": "pentecost whitsun pfingsten pentecôte pentecostés pentecoste pinksteren",
+    "halloween": "halloween",
+    "thanksgiving": "thanksgiving",
+    "new year": "silvester neujahr nochevieja capodanno",
+}
+HOLIDAYS = {name: holiday for holiday, names in _HOLIDAYS.items() for name in names.split()}
+EVES = {"silvester", "nochevieja"}
+"""Of the year that follows."""
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 QUARTERS = {"q1": 1, "q2": 2, "q3": 3, "q4": 4}
 NUMBERS = {
@@ -49,11 +61,21 @@ NUMBERS = {
     for value, name in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
 } | {"a": 1, "an": 1}  # fmt: skip
 SOME = {"few": (2, 5), "several": (3, 9), "couple": (2, 3)}
-UNITS = {unit + plural: unit for unit in ("day", "week", "month", "year") for plural in ("", "s")}
-UNIT_DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
+UNITS = {
+    unit + plural: unit
+    for unit in ("day", "week", "fortnight", "month", "quarter", "year")
+    for plural in ("", "s")
+}
+UNIT_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 31, "quarter": 92, "year": 366}
+UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+RANKS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
+THIRDS = {"early": 0, "beginning": 0, "start": 0, "mid": 1, "middle": 1, "late": 2, "end": 2}
+"""Of a year, four months each."""
+OF_THIRDS = {"beginning", "start", "middle", "end"}
 YESTERDAY = {"yesterday", "gestern", "ayer", "ieri", "ontem"}
 DAY_BEFORE_YESTERDAY = {"vorgestern", "anteayer", "anteontem"}
 TODAY = {"today"}
+PARTS_OF_DAY = {"morning", "afternoon", "evening"}
 OF = {"of", "de"}
 PAST = {"last", "past", "previous"}
 RELATIONS = {"before", "after", "since"}
@@ -61,6 +83,14 @@ BEFORE_MONTH = {"in", "during", "this", "early", "late", "mid", "im"} | PAST | R
 BEFORE_YEAR = {"in", "during", "throughout"} | RELATIONS
 BEFORE_DAY = {"on", "last", "am"} | RELATIONS
 BEFORE_LAST = {"in", "over", "during", "within", "for", "from", "of"}
+BEFORE_HOLIDAY = {"over", "at", "around", "during", "on", "this", "an", "zu"}
+"""Where the question speaks of what was: of each Christmas otherwise."""
+WAS = {"did", "was", "were", "had", "war", "waren", "hatte", "hatten"}
+GOES_ON = set(
+    "who what which where when why how did do does was were had have has we i he she they you it there at with about by"
+    .split()
+)  # fmt: skip
+"""Behind the number of a day, where it is no number of something else (the 5th floor)."""
 DUE = {"by", "until", "till", "from", "to", "due", "for", "than", "through"}
 FUTURE = {"will", "shall", "ll", "going", "gonna", "wont", "tomorrow", "next", "upcoming"}
 NEGATED = BEFORE_MONTH | BEFORE_DAY | {"the", "throughout", "at", "from", "of"}
@@ -173,7 +203,8 @@ class _Finder:
         word = self.words[place].text
         self.relation = self.relation_of(place)
         for pattern in (
-            self.numeric, self.day_month, self.year, self.month, self.season, self.quarter, self.last_units, self.ago,
+            self.range, self.numeric, self.day_month, self.nth_day, self.year, self.month, self.season, self.quarter,
+            self.part, self.week_of_month, self.holiday, self.new_year, self.last_units, self.ago, self.before_last,
             self.relative,
         ):  # fmt: skip
             if n_words := pattern(place, word):
@@ -197,7 +228,57 @@ class _Finder:
             return ""
         return relation
 
+    def ends_or_goes_on(self, place: int) -> bool:
+        """Whether the question ends before a place, or goes on with a word that no number before it counts."""
+        return self.text(place) in GOES_ON | {""}
+
+    @property
+    def speaks_of_the_future(self) -> bool:
+        return any(word.text in FUTURE for word in self.words)
+
     # -- expressions
+
+    def range(self, place: int, word: str) -> int:
+        """Between March and May 2023, from 2019 to 2021."""
+        links = {"between": {"and"}, "from": {"to", "until", "till", "through"}}.get(
+            self.before(place), set()
+        )
+        year, month, n_words = self.end_of_range(place)
+        link = place + n_words
+        if not n_words or self.text(link) not in links:
+            return 0
+        last_year, last_month, n_more = self.end_of_range(link + 1)
+        behind = link + 1 + n_more
+        if not n_more or bool(month) != bool(last_month):
+            return 0
+        if not month:
+            if not self.ends_or_goes_on(behind) or last_year <= year:
+                return 0
+            self.add_months(12 * year, 12 * (last_year - year + 1))
+            return behind - place
+        if not last_year and not self.today:
+            return 0
+        if not last_year and year:
+            last_year = year + (last_month < month)
+        elif not last_year:
+            assert self.today
+            last_year = self.today.year - (last_month > self.today.month)
+        year = year or last_year - (month > last_month)
+        first, n = 12 * year + month - 1, 12 * (last_year - year) + last_month - month + 1
+        if not 1 <= n <= 60:
+            return 0
+        self.add_months(first, n)
+        return behind - place
+
+    def end_of_range(self, place: int) -> tuple[int, int, int]:
+        """Year, month (0: the year alone) and how many words that is (0: neither)."""
+        word = self.text(place)
+        if year := year_of(word):
+            return year, 0, 1
+        if word not in MONTHS:
+            return 0, 0, 0
+        year, n_more = self.year_behind(place + 1)
+        return year, MONTHS[word], 1 + n_more
 
     def numeric(self, place: int, word: str) -> int:
         """2023-05-08, 8.5.2023, 31/1/2023 (but not 5/8/2023, where the month is ambiguous), 05/2023, in 2023-05."""
@@ -251,14 +332,73 @@ class _Finder:
             known = self.names_day(place, name, word, n == 2) and self.recent_day(month, day, (word, name))
         return n + 1 + n_more if known else 0
 
+    def nth_day(self, place: int, word: str) -> int:
+        """On the 5th, since the 5th of last month."""
+        day = day_of(word)
+        if not self.today or not day or word.isdigit():
+            return 0
+        if self.before(place) != "the" or self.before(place - 1) not in BEFORE_DAY:
+            return 0
+        which = self.text(place + 2)
+        if (
+            self.text(place + 1) == "of"
+            and self.text(place + 3) == "month"
+            and which in PAST | {"this", "the"}
+        ):
+            known = (
+                self.recent_number(day) if which == "the" else self.number_of_month(day, int(which in PAST))
+            )
+            return 4 if known else 0
+        if not self.ends_or_goes_on(place + 1) or self.speaks_of_the_future:
+            return 0
+        return int(self.recent_number(day))
+
+    def number_of_month(self, day: int, back: int) -> bool:
+        """The day of a number in the month so many before this one."""
+        assert self.today
+        month = 12 * self.today.year + self.today.month - 1 - back
+        return self.try_day(month // 12, month % 12 + 1, day, ())
+
+    def recent_number(self, day: int) -> bool:
+        """The last day of this number until now."""
+        assert self.today
+        for back in range(3):
+            month = 12 * self.today.year + self.today.month - 1 - back
+            if (
+                day_exists(month // 12, month % 12 + 1, day)
+                and days(month // 12, month % 12 + 1, day) <= self.now
+            ):
+                return self.number_of_month(day, back)
+        return False
+
     def year(self, place: int, word: str) -> int:
+        """In 2023, in late 2023, since mid-2023, at the end of 2023."""
         year = year_of(word)
-        if not year or self.before(place) not in BEFORE_YEAR:
+        if not year:
+            return 0
+        if self.third_of_year(place, year):
+            return 1
+        if self.before(place) not in BEFORE_YEAR:
             return 0
         if self.text(place + 1) in QUARTERS or self.text(place + 1, "-") in QUARTERS:
             return 0
         self.add(days(year, 1), days(year + 1, 1), 0, 0.0, (word,))
         return 1
+
+    def third_of_year(self, place: int, year: int) -> bool:
+        if place > 0 and self.words[place].gap == "-" and self.words[place - 1].text == "mid":
+            named, said = place - 1, self.before(place - 1) in BEFORE_YEAR
+        elif self.before(place) == "of":
+            named, said = place - 2, self.before_the(place - 2) not in DUE
+            said = said and self.before(place - 1) in OF_THIRDS
+        else:
+            named, said = place - 1, self.before(place - 1) in BEFORE_YEAR
+            said = said and self.before(place) in set(THIRDS) - OF_THIRDS
+        if not said:
+            return False
+        self.relation = self.relation_of(named)
+        self.add_months(12 * year + 4 * THIRDS[self.words[named].text], 4)
+        return True
 
     def month(self, place: int, word: str) -> int:
         """May 2023, May 8, 2023, on May 8, Nov 8, in May, last May."""
@@ -275,7 +415,11 @@ class _Finder:
                 return 3 if self.try_day(year, month, day, (word, number, str(year))) else 0
             said = self.names_day(place, word, number, False)
             return 2 if said and self.recent_day(month, day, (word, number)) else 0
-        if word not in NAMED_ALONE or before not in BEFORE_MONTH or not self.today:
+        # At the end of May.
+        part = (
+            before == "of" and self.before(place - 1) in OF_THIRDS and self.before_the(place - 2) not in DUE
+        )
+        if word not in NAMED_ALONE or not (before in BEFORE_MONTH or part) or not self.today:
             return 0
         # The last one that has begun; with "last" the last one that is over.
         year = self.today.year
@@ -325,6 +469,94 @@ class _Finder:
         self.add_quarter(self.today.year - (quarter > now or (over and quarter == now)), quarter)
         return 1
 
+    def part(self, place: int, word: str) -> int:
+        """In the third quarter of 2023, the second half of last year, H1 2024."""
+        if word in ("quarter", "half"):
+            before = self.before(place)
+            rank = 4 if word == "quarter" and before in ("last", "final") else RANKS.get(before, 0)
+            if not 1 <= rank <= (4 if word == "quarter" else 2):
+                return 0
+            self.relation = self.relation_of(place - 1)
+        elif word in ("h1", "h2"):
+            rank = int(word[1])
+        else:
+            return 0
+        year, n_more = self.year_behind(place + 1)
+        which = self.text(place + 2)
+        of_year = self.text(place + 1) == "of" and self.text(place + 3) == "year" and which in PAST | {"this"}
+        if not year and of_year and self.today:
+            year, n_more = self.today.year - (which in PAST), 3
+        if not year:
+            return 0
+        if word == "quarter":
+            self.add_quarter(year, rank)
+        else:
+            self.add_months(12 * year + 6 * (rank - 1), 6)
+        return 1 + n_more
+
+    def week_of_month(self, place: int, word: str) -> int:
+        """In the second week of November, on the last weekend of May 2023."""
+        name = self.text(place + 2)
+        if word not in ("week", "weekend") or self.text(place + 1) != "of" or name not in MONTHS:
+            return 0
+        which, month = self.before(place), MONTHS[name]
+        year, n_more = self.year_behind(place + 3)
+        if which not in RANKS and which not in ("last", "final"):
+            return 0
+        if not year:
+            if not self.today or name not in NAMED_ALONE:
+                return 0
+            year = self.today.year - (month > self.today.month)
+        self.relation = self.relation_of(place - 1)
+        first, following = days(year, month), days(year + month // 12, month % 12 + 1)
+        starts = [first, first + 7, first + 14, first + 21, following - 7]
+        if word == "weekend":
+            starts = [day for day in range(first, following) if (EPOCH + timedelta(day)).weekday() == 5]
+        start = starts[RANKS[which] - 1 if which in RANKS else -1]
+        self.add(start, start + (2 if word == "weekend" else 7), 3, 0.5)
+        return 3 + n_more
+
+    def holiday(self, place: int, word: str) -> int:
+        """Last Christmas, since Easter, Easter 2023."""
+        if word not in HOLIDAYS:
+            return 0
+        n = 1 + (self.text(place + 1) in ("eve", "day"))
+        year, n_more = self.year_behind(place + n)
+        if year:
+            self.add_holiday(HOLIDAYS[word], year + (word in EVES), (word, str(year)))
+            return n + n_more
+        return n if self.recent_holiday(place, HOLIDAYS[word]) else 0
+
+    def new_year(self, place: int, word: str) -> int:
+        """Over New Year, on New Year's Eve 2022."""
+        if word != "new" or self.text(place + 1) not in ("year", "years", "year\u2019s"):
+            return 0
+        n = 2 + (place + 2 < len(self.words) and self.words[place + 2].text == "s")
+        eve = self.text(place + n) == "eve"
+        n += self.text(place + n) in ("eve", "day")
+        year, n_more = self.year_behind(place + n)
+        if year:
+            self.add_holiday("new year", year + eve)
+            return n + n_more
+        return n if self.recent_holiday(place, "new year") else 0
+
+    def recent_holiday(self, place: int, holiday: str) -> bool:
+        """The last one that has begun; "last" means one that is over."""
+        before = self.before_the(place)
+        was = before in BEFORE_HOLIDAY and any(word.text in WAS for word in self.words)
+        if not self.today or self.speaks_of_the_future or not (was or before in PAST | RELATIONS):
+            return False
+        over = self.before(place) in PAST
+        year = self.today.year + 1
+        while holiday_of(year, holiday)[1] > self.now if over else holiday_of(year, holiday)[0] > self.now:
+            year -= 1
+        self.add_holiday(holiday, year)
+        return True
+
+    def add_holiday(self, holiday: str, year: int, terms: tuple[str, ...] = ()) -> None:
+        start, end = holiday_of(year, holiday)
+        self.add(start, end, 7, 0.5, terms)
+
     @property
     def now(self) -> int:
         assert self.today
@@ -348,13 +580,26 @@ class _Finder:
         unit = UNITS.get(self.text(place + 1 + n_words), "") if n_words else ""
         if not unit:
             return 0
-        start = max(self.now - UNIT_DAYS[unit] * most, days(FIRST_YEAR, 1))
-        self.add(start, self.now + 1, 0, 0.0)
+        self.until_now(unit, most)
         return n_words + 2
 
+    def until_now(self, unit: str, n: int) -> None:
+        start = max(self.now - UNIT_DAYS[unit] * n, days(FIRST_YEAR, 1))
+        self.add(start, self.now + 1, 0, 0.0)
+
     def ago(self, place: int, word: str) -> int:
-        """Two weeks ago, a few days ago, a couple of months ago."""
+        """Two weeks ago, a few days ago, a couple of months ago, two Fridays ago."""
         least, most, n_words = self.count(place)
+        weekday = PLURAL_WEEKDAYS.get(self.text(place + n_words), -1)
+        if (
+            self.today
+            and n_words
+            and least == most
+            and weekday >= 0
+            and self.text(place + n_words + 1) == "ago"
+        ):
+            self.add_weekday(weekday, most - 1)
+            return n_words + 2
         unit = UNITS.get(self.text(place + n_words), "") if n_words else ""
         if not self.today or not unit or self.text(place + n_words + 1) != "ago":
             return 0
@@ -362,16 +607,41 @@ class _Finder:
             self.add_day(self.now - most)
         elif unit == "day":
             self.add(self.now - most, self.now - least + 1, 0, 0.0)
-        elif unit == "week":
+        elif unit in ("week", "fortnight"):
+            least, most = (n * UNIT_DAYS[unit] // 7 for n in (least, most))
             self.add(self.now - 7 * most - 3, self.now - 7 * least + 4, 3, 0.5)
         else:
-            months = 12 if unit == "year" else 1
-            this = 12 * self.today.year + (0 if unit == "year" else self.today.month - 1)
+            months = UNIT_MONTHS[unit]
+            this = (12 * self.today.year + self.today.month - 1) // months * months
             self.add_months(this - months * most, months * (most - least + 1))
         return n_words + 2
 
+    def before_last(self, place: int, word: str) -> int:
+        """The week before last, the Friday before last, the week before last week."""
+        unit = word in ("week", "weekend", "month", "quarter", "year")
+        if not self.today or not (unit or word in WEEKDAYS or word == "night"):
+            return 0
+        if self.text(place + 1) != "before" or self.text(place + 2) != "last":
+            return 0
+        following = self.text(place + 3)
+        if following != word and (following in KNOWN or self.count(place + 3)[2]):
+            return 0
+        if unit:
+            self.calendar(word, 2)
+        elif word == "night":
+            self.add(self.now - 2, self.now - 1, 0, 0.0)
+        else:
+            self.add_weekday(WEEKDAYS[word], 1)
+        return 4 if following == word else 3
+
+    def add_weekday(self, weekday: int, weeks_before: int = 0) -> None:
+        """The last one before today, or one so many weeks before that."""
+        assert self.today
+        back = (self.today.weekday() - weekday) % 7
+        self.add_day(self.now - (back or 7) - 7 * weeks_before)
+
     def relative(self, place: int, word: str) -> int:
-        """Yesterday, the day before yesterday, last night, last Monday, on Monday, this week."""
+        """Yesterday, the day before yesterday, last night, last Monday, on Monday, this week, in the past year."""
         if not self.today:
             return 0
         before = self.before(place)
@@ -382,13 +652,22 @@ class _Finder:
             self.add(self.now - 2, self.now - 1, 0, 0.0)
         elif word in YESTERDAY or (word == "night" and before == "last"):
             self.add(self.now - 1, self.now, 1, 0.5)  # also told a day later, but then rather about that day
-        elif word in TODAY:
+        elif word in TODAY or (word in PARTS_OF_DAY and before == "this"):
             self.add(self.now, self.now + 1, 0, 0.0)
         elif word in WEEKDAYS and (before in PAST or self.names_weekday(place)):
-            back = (self.today.weekday() - WEEKDAYS[word]) % 7
-            self.add_day(self.now - (back or 7))
-        elif word in ("week", "weekend", "month", "year") and before in PAST | {"this"}:
-            self.calendar(word, 0 if before == "this" else 1)
+            self.add_weekday(WEEKDAYS[word])
+        elif word == "fortnight" and before in PAST and self.text(place + 1) != "of":
+            self.until_now(word, 1)
+        elif (
+            word in ("week", "weekend", "month", "quarter", "year")
+            and before in PAST | {"this"}
+            and self.text(place + 1) != "of"
+        ):
+            the = self.before(place - 1) == "the" and self.before(place - 2) in BEFORE_LAST
+            if the and before in ("last", "past") and word != "weekend":
+                self.until_now(word, 1)
+            else:
+                self.calendar(word, 0 if before == "this" else 1)
         else:
             return 0
         return 1
@@ -400,16 +679,16 @@ class _Finder:
         following = place + 1 + (self.text(place + 1) == "the")
         next_word = self.text(following)
         dated = re.fullmatch("[0-9]{1,4}", next_word) or day_of(next_word) or next_word in MONTHS
-        future = any(word.text in FUTURE for word in self.words)
-        return self.before(place) in ("on", "since", "after") and not dated and not future
+        said = self.before(place) in ("on", "since", "after")
+        return said and not dated and not self.speaks_of_the_future
 
     def calendar(self, unit: str, back: int) -> None:
-        """Add the week, weekend, month or year that lies `back` units before the present one."""
+        """Add the week, weekend, month, quarter or year that lies `back` units before the present one."""
         assert self.today
-        if unit == "year":
-            self.add_months(12 * (self.today.year - back), 12)
-        elif unit == "month":
-            self.add_months(12 * self.today.year + self.today.month - 1 - back, 1)
+        if unit in UNIT_MONTHS:
+            months = UNIT_MONTHS[unit]
+            this = (12 * self.today.year + self.today.month - 1) // months * months
+            self.add_months(this - back * months, months)
         else:
             monday = self.now - self.today.weekday() - 7 * back
             self.add(monday + (5 if unit == "weekend" else 0), monday + 7, 3, 0.5)
@@ -478,6 +757,54 @@ class _Finder:
         }[self.relation]
         if days(FIRST_YEAR - 1, 1) <= window.start < window.end:
             self.windows.append(window)
+
+
+def easter(year: int) -> int:
+    """Sunday; by the tables of the Gregorian calendar: the Sunday after the full moon on or after 21 March."""
+    golden, century = year % 19 + 1, year // 100 + 1
+    skipped_leap_days, lunar = 3 * century // 4 - 12, (8 * century + 5) // 25 - 5
+    sunday = 5 * year // 4 - skipped_leap_days - 10
+    epact = (11 * golden + 20 + lunar - skipped_leap_days) % 30
+    if epact == 24 or (epact == 25 and golden > 11):
+        epact += 1
+    moon = 44 - epact
+    moon += 30 if moon < 21 else 0
+    return days(year, 3) - 1 + moon + 7 - (sunday + moon) % 7
+
+
+def holiday_of(year: int, holiday: str) -> tuple[int, int]:
+    """The days [start, end); a new year begins with the eve before it."""
+    if holiday == "christmas":
+        return days(year, 12, 24), days(year, 12, 27)
+    if holiday == "easter":
+        return easter(year) - 2, easter(year) + 2
+    if holiday == "pentecost":
+        return easter(year) + 48, easter(year) + 51
+    if holiday == "halloween":
+        return days(year, 10, 31), days(year, 11, 2)
+    if holiday == "thanksgiving":
+        thursdays = [day for day in range(days(year, 11), days(year, 12)) if day % 7 == 0]
+        return thursdays[3], thursdays[3] + 4
+    return days(year, 1) - 1, days(year, 1, 2)
+
+
+KNOWN = (
+    {
+        *MONTHS,
+        *WEEKDAYS,
+        *PLURAL_WEEKDAYS,
+        *SEASONS,
+        *QUARTERS,
+        *HOLIDAYS,
+        *UNITS,
+        *PARTS_OF_DAY,
+        *YESTERDAY,
+        *TODAY,
+    }
+    | DAY_BEFORE_YESTERDAY
+    | {"weekend", "half", "h1", "h2", "night", "ago", "latest", "newest", "current", "recent"}
+)
+"""Words that may be a part of a date."""
 
 
 def small(text: str) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 ALWAYS_RARE, RARE_SHARE = 5, 0.005
 MOSTLY = 2 / 3
+MOST_READ = 65536
+"""Bytes of a text in which longer identifiers are looked for."""
 MOST_VISITED = 1000
 """If at most this many documents contain the rarest of several identifiers, all of them are visited."""
 
@@ -119,8 +121,17 @@ def written(tokens: Sequence[tuple[str, str]], frequency: Mapping[str, int]) -> 
     return found
 
 
-def is_of_another(tokens: Sequence[tuple[str, str]], terms: Collection[str]) -> bool:
-    """Whether the text names identifiers with a digit, and a document with these terms contains none in any form."""
+def is_of_another(
+    tokens: Sequence[tuple[str, str]], terms: Collection[str], wholes: Iterable[str] = ()
+) -> bool:
+    """Whether the text names identifiers with a digit, and a document contains none in any form or as a part of a
+    longer one.
+
+    Args:
+        tokens: of the text.
+        terms: of the document.
+        wholes: the whole forms of the document.
+    """
     named = [
         term
         for term, kind in tokens
@@ -131,7 +142,16 @@ def is_of_another(tokens: Sequence[tuple[str, str]], terms: Collection[str]) -> 
     ]
     wanted = {stripped(term) for term in named}
     forms = {term for term, kind in tokens if kind != "part" and stripped(term) in wanted}
-    return bool(named) and not any(form in terms for form in forms)
+    is_held = any(form in terms for form in forms)
+    longest = [term for term in named if not any(term != one and is_part_of(term, one) for one in named)]
+    return (
+        bool(named) and not is_held and not any(is_part_of(term, one) for one in wholes for term in longest)
+    )
+
+
+def is_part_of(term: str, whole: str) -> bool:
+    """Whether an identifier is one of the stretches between two joiners of a longer one."""
+    return re.search(rf"(?<![^-_.@/:+#]){re.escape(term)}(?![^-_.@/:+#])", whole) is not None
 
 
 def rarest(named: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> frozenset[str]:

@@ -8,11 +8,12 @@ scope.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from typing import Any, TypeVar
@@ -41,7 +42,7 @@ from tests.reference.contexts import context_of
 from tests.reference.dates import Dates, find_dates
 from tests.reference.foreign_form_groups import GROUPS as FOREIGN_FORMS
 from tests.reference.function_words import WORDS, marked
-from tests.reference.identifiers import is_of_another
+from tests.reference.identifiers import MOST_READ, is_of_another
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
@@ -84,7 +85,7 @@ def alone(call: Call) -> Call:
     return locked  # type: ignore[return-value]
 
 
-KNOWN_ANALYZERS = {"english", "plain", *compounds.LANGUAGES, *FOREIGN_FORMS}
+KNOWN_ANALYZERS = {"english", "plain", "arabic", *compounds.LANGUAGES, *FOREIGN_FORMS}
 """Analyzers that the model constructs by name."""
 
 
@@ -442,7 +443,9 @@ class ModelEngine:
                 hit.parts if explain else {},
                 share_of(said, frequencies_of[serial], guessed),
                 self._passage(row_of[serial], direction if ran in ("hybrid", "vector") else None),
-                explain and ran in ("hybrid", "lexical") and is_of_another(tokens, frequencies_of[serial]),
+                explain
+                and ran in ("hybrid", "lexical")
+                and is_of_another(tokens, frequencies_of[serial], self._wholes(row_of[serial].document)),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
@@ -546,7 +549,9 @@ class ModelEngine:
         further = [(term, kind) for term, kind in further if term not in present]
         meant = {known for _, _, word, known in read if word in WORDS}
         meant |= cannot_meant(tokens, becomes, further)
-        compounded = compounds.others(tokens, df, self.analyzer.split("-")[0], becomes)
+        name = self.analyzer.split("-")[0]
+        words = self._stemmed_words(text) if name in compounds.LANGUAGES else {}
+        compounded = compounds.others(tokens, df, name, becomes, words)
         reworded = [(becomes.get(term, term), kind) for term, kind in tokens] + further
         present = {term for term, _ in reworded}
         parts = [other for other in compounded if other not in present]
@@ -566,6 +571,19 @@ class ModelEngine:
     ) -> tuple[dict[str, str], Analysis, dict[str, str]]:
         name = self.analyzer.split("-")[0]
         return with_forms(text, tokens, df, name) if name in KNOWN_ANALYZERS else ({}, [], {})
+
+    def _stemmed_words(self, text: str) -> dict[str, list[str]]:
+        """The first words of a query that begin with their terms and go on, by term."""
+        pairs = (
+            (self._term_of(word), word)
+            for word in dict.fromkeys(spelling.surface_words(text))
+            if compounds.may_be_in_compound(word)
+        )
+        found: dict[str, list[str]] = {}
+        longer = ((term, word) for term, word in pairs if word.startswith(term) and word != term)
+        for term, word in itertools.islice(longer, compounds.MOST_OTHERS):
+            found.setdefault(term, []).append(word)
+        return found
 
     def _term_of(self, word: str) -> str:
         return next((term for term, _ in self._analyze(word)), word)
@@ -737,6 +755,11 @@ class ModelEngine:
             return None
         start, end = row.vector.spans[self._nearest(row.vector, query)[0]]
         return (start, end) if end else None
+
+    def _wholes(self, document: Document) -> Iterator[str]:
+        for text in (document.text, context_of(document.payload) or ""):
+            begin = text.encode()[:MOST_READ].decode(errors="ignore")
+            yield from (term for term, kind in self._analyze(begin) if kind == "whole")
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))

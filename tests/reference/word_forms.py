@@ -133,7 +133,10 @@ def with_forms(
     for term, count in Counter(term for term, _ in tokens).items():
         if any(kind != "word" for other, kind in tokens if other == term):
             continue
-        others = other_forms(term, text) if english else forms_of(analyzer).get(term, set())
+        if analyzer == "arabic":
+            others = script_forms(term)
+        else:
+            others = other_forms(term, text) if english else forms_of(analyzer).get(term, set())
         is_unknown = document_frequency.get(term, 0) == 0
         others = others | {
             other for other, if_unknown in otherwise_written.get(term, ()) if is_unknown or not if_unknown

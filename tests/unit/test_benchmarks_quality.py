@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.quality import offline_models, table, unseen
+from benchmarks.quality import offline_models, reranked, table, unseen
 from benchmarks.quality.judged import VECTOR_SETS
 
 WORDS = ["oak", "jay", "acorn", "winter", "feather", "river", "stone", "cloud"]
@@ -83,6 +83,29 @@ def test_a_reranker_stands_beside_the_default_on_the_same_questions(data: Path) 
     reranked = rows["auto + reranker, its own order, texts alone, 6 queries"]
     assert reranked["nDCG@10"] > 0.99 > plain["nDCG@10"]
     assert rows["auto + reranker, 6 queries"]["nDCG@10"] > plain["nDCG@10"]
+
+
+def test_each_pair_is_read_once_for_all_ways_of_reranking(data: Path) -> None:
+    (judged,) = table.judged_sets(data, ("locomo_dev",))
+    read: list[tuple[str, str]] = []
+
+    class Perfect:
+        def score(self, query: str, texts: list[str]) -> Any:
+            read.extend((query, text) for text in texts)
+            relevant = {
+                judged.memories[int(id[1:])].text
+                for q in judged.queries
+                if q.text == query
+                for id in q.relevant
+            }
+            return np.float32([text in relevant for text in texts])
+
+    found = reranked.figures(judged, VECTOR_SETS[0], Perfect(), 5)
+    ways = found["recall@10, nDCG@10"]
+    n = found["questions"]
+    assert (n, found["of"]) == (5, 10) and len(ways) == 1 + len(reranked.DEPTHS) * len(reranked.WAYS)
+    assert ways["the first 20, its own order"][1] > 0.99 > ways[reranked.NONE][1]
+    assert len(read) == len(set(read)) == n * len(judged.memories)  # turns of nobody: read alone only
 
 
 def test_trials_are_made_of_judged_sets(

@@ -255,6 +255,38 @@ def test_search_batch_checks_lengths(index: Index) -> None:
     assert index.search_batch([], scope=JANE) == []
 
 
+def test_search_batch_names_the_search_that_is_wrong(index: Index) -> None:
+    nothing = r"texts\[2\], vectors\[2\]: expected at least one of them, got neither"
+    with pytest.raises(ValueError, match=f"^{nothing}$"):
+        index.search_batch(["a", "b", None, None], scope=JANE)
+    engine, vectors = scrubjay.Engine(dim=3), [[1, 0, 0], [1, 0, 0]]
+    with pytest.raises(ValueError, match=r"^texts\[1\]: expected a text in mode 'lexical', got None$"):
+        engine.search_batch(["a", None], vectors=vectors, scope=JANE, query=Query(mode="lexical"))
+    with pytest.raises(ValueError, match=r"^vectors\[0\]: expected a vector in mode 'vector', got None$"):
+        engine.search_batch(["a", "b"], scope=JANE, query=Query(mode="vector"))
+    with pytest.raises(ValueError, match=r"^text, vector: expected at least one of them, got neither$"):
+        index.search(None, scope=JANE)
+
+
+def test_search_batch_names_it_among_searches_that_embed_and_do_not() -> None:
+    """These are two calls of the engine, each with some of the searches."""
+    index = Index("static")
+    index.upsert("a", "trains", scope=JANE)
+    vector = np.ones(int(index.admin.stats()["dim"]))
+    for wrong in range(4):
+        texts: list[Any] = ["trains", None, "ships", None]
+        vectors: list[Any] = [None, vector, None, vector]
+        assert len(index.search_batch(texts, vectors=vectors, scope=JANE)) == 4
+        texts[wrong] = vectors[wrong] = None
+        with pytest.raises(
+            ValueError, match=rf"^texts\[{wrong}\], vectors\[{wrong}\]: expected at least one"
+        ):
+            index.search_batch(texts, vectors=vectors, scope=JANE)
+        vectors[wrong] = [1.0]
+        with pytest.raises(ValueError, match=rf"^vectors\[{wrong}\]: expected"):
+            index.search_batch(texts, vectors=vectors, scope=JANE)
+
+
 @pytest.mark.parametrize("given", [{"a": "b"}, {"a"}, iter("a"), 5], ids=["dict", "set", "iterator", "int"])
 def test_search_batch_wants_entries_in_an_order(index: Index, given: Any) -> None:
     with pytest.raises(TypeError, match="texts: expected a sequence of str, got one"):

@@ -214,7 +214,7 @@ def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
     assert len(notes) == 1
     # A process in which it becomes resident later receives hints after a while.
     found(reader, Scope(other))
-    time.sleep(2 * hints._QUIET_SECONDS)
+    time.sleep(2 * hints.QUIET_SECONDS)
     writer.upsert("o2", "oak", scope=Scope(other))
     until(lambda: found(reader, Scope(other)) == {"o", "o2"})
 

@@ -167,8 +167,9 @@ def run_all(functions: Iterable[Callable[[], None]]) -> None:
         raise failed[0]
 
 
+@pytest.mark.parametrize("keys", [None, provider], ids=["clear", "keys"])
 def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, keys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No deadlock, whatever they take in whichever order; every acknowledged write exists."""
     read = Turns._read
@@ -183,7 +184,10 @@ def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
     def work(memory: Memory, number: int) -> Callable[[], None]:
         return lambda: kept.append(verbs(memory, number))
 
-    with opened(url, busy_timeout=30) as one, opened(url, busy_timeout=30) as two:
+    with (
+        opened(url, keys=keys, busy_timeout=30) as one,
+        opened(url, keys=keys, busy_timeout=30) as two,
+    ):
         run_all(work(memory, i) for i, memory in enumerate((one, two, one, two, one)))
         there: set[tuple[Scope, str]] = set()
         for user in USERS:
@@ -604,8 +608,33 @@ class TestMoving:
             Memory(Index.open(url, read_only=True))
 
 
-def test_an_encrypted_tenant_has_one_turn_and_sound_digests(url: str) -> None:
-    """Each table has one digest per tenant, which every change updates."""
+def test_with_keys_changes_of_one_user_wait_for_those_of_its_home_only(url: str) -> None:
+    """From the second change of a process on: the first one may make the tenant's key."""
+    with opened(url, keys=provider) as memory, opened(url, keys=provider, busy_timeout=0.2) as other:
+        context = memory._parts.context
+        memory.propose("Jane keeps bees", scope=JANE, source="r")
+        with context.changing("holding a user", of=[JANE]):
+            mine = other.propose("Joe lives in Oslo", scope=JOE, source="r")
+        with context.changing("holding the tenant's own home", of=[ACME]):
+            assert other.propose("Joe keeps bees", scope=JOE, source="r")
+            assert other.prefer("tone", "brief", scope=JOE)
+            other.session(JOE, "run").user("Hello.")
+            other.update(mine.id, scope=JOE, content="Joe lives in Rome")
+            other.revoke(mine.id, reason="moved", scope=JOE)
+            with pytest.raises(StoreBusyError):
+                other.propose("Acme ships to Chile", scope=ACME, source="r")
+        with context.changing("holding a user", of=[JANE]):
+            with pytest.raises(StoreBusyError):
+                other.propose("lives in Oslo", scope=HER_NEIGHBOUR, source="r")
+            with pytest.raises(StoreBusyError):
+                other.forget(tenant="acme")
+        assert other.propose("Joe lives in Bonn", scope=JOE, source="r")
+        assert {fact.text for fact in memory.list(JOE, ["fact"])} == {"Joe keeps bees", "Joe lives in Bonn"}
+        assert memory.admin.check() == [] and memory.documents.admin.check().clean
+
+
+def test_an_encrypted_tenant_has_sound_digests(url: str) -> None:
+    """Each table has one digest for a home, which every change counts on."""
     with (
         opened(url, keys=provider, busy_timeout=30) as one,
         opened(url, keys=provider, busy_timeout=30) as two,

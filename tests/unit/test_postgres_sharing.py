@@ -25,6 +25,7 @@ from scrubjay.backend import Backend
 from scrubjay.store.postgres import rendezvous as meetings
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.feed_protocol import Follower, Leader
+from scrubjay.store.postgres.hint_buckets import ALL, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
 from scrubjay.store.postgres.rendezvous import Meeting
 from tests.data.postgres import Cluster, as_superuser, new_cluster, new_url
@@ -224,6 +225,95 @@ def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
         end.close()
 
 
+@contextmanager
+def led(folder: Path, n: int) -> Iterator[tuple[Leader, list[Follower]]]:
+    """A leader and those that follow it, without a database."""
+    leader = Leader(str(folder / "s"))
+    followers = [Follower(str(folder / "s")) for _ in range(n)]
+    try:
+        until(lambda: leader.hear(leader.sockets()) == ([], False) and len(leader.peers) == n)
+        assert [one.hear() for one in followers] == [False] * n
+        yield leader, followers
+    finally:
+        leader.close()
+        for one in followers:
+            one.close()
+
+
+def test_only_those_are_woken_that_want_what_was_written(tmp_path: Path) -> None:
+    with led(tmp_path, 4) as (leader, (writer, one, many, other)):
+        writer.say(frozenset({7}), [])
+        one.say(frozenset({7, 9}), [])
+        many.say(frozenset({ALL}), [])
+        other.say(frozenset({8}), [])
+        assert leader.hear(leader.sockets()) == ([], False)
+        assert leader.wishes() == {7, 8, 9, ALL}
+
+        def woken() -> list[Follower]:
+            leader.wake(leader.take_asking())
+            return [follower for follower in (writer, one, many, other) if follower.hear()]
+
+        writer.say(None, [Hint(1, 5, 7)])
+        assert leader.hear(leader.sockets()) == ([Hint(1, 5, 7)], True)
+        assert woken() == [one, many] and woken() == []  # not who wrote it
+        assert leader.wants([Hint(1, 5, 8)]) and woken() == [many, other]  # the leader wrote
+        assert leader.wants([Hint(1, 5, ALL)]) and woken() == [writer, one, many, other]  # any bucket
+        one.say(frozenset({9}), [])
+        leader.hear(leader.sockets())
+        assert leader.wishes() == {7, 8, 9, ALL}
+        many.close()
+        leader.hear(leader.sockets())
+        assert leader.wishes() == {7, 8, 9}
+        writer.say(None, [Hint(1, 5, 7)])
+        assert leader.hear(leader.sockets()) == ([Hint(1, 5, 7)], False)
+
+
+def test_a_follower_is_silent_about_what_nobody_else_wants(tmp_path: Path) -> None:
+    def hints(*buckets: int) -> list[Hint]:
+        return [Hint(1, 5, bucket) for bucket in buckets]
+
+    with led(tmp_path, 2) as (leader, (writer, other)):
+        soon = time.monotonic() + 0.3
+        writer.say(frozenset({1, 2, 3, 4}), hints(1, 2, 3, 4))  # its own wishes are no reason
+        other.say(frozenset({2}), [])
+        leader.hear(leader.sockets())
+        leader.hush({1: soon, 2: soon, 3: soon, 4: soon - 1, 5: soon}, {3})
+        assert not writer.hear()
+        # 2 is wanted by the other, 3 by the leader, of 4 it is not known any more, 5 nobody wrote.
+        assert writer.wanted(hints(1, 2, 3, 4, 5)) == hints(2, 3, 4, 5)
+        time.sleep(max(soon - time.monotonic(), 0) + 0.01)
+        assert writer.wanted(hints(1)) == hints(1)  # it is asked about again
+
+        def hush() -> None:
+            later = time.monotonic() + 60
+            writer.say(None, hints(1))
+            leader.hear(leader.sockets())
+            leader.hush({1: later}, set())
+            writer.hear()
+            assert writer.wanted(hints(1)) == []
+
+        for wishes in (frozenset({2, 1}), frozenset({ALL})):
+            other.say(frozenset({2}), [])
+            leader.hear(leader.sockets())
+            hush()
+            other.say(wishes, [])
+            leader.hear(leader.sockets())
+            assert not writer.hear() and writer.wanted(hints(1)) == hints(1)
+        other.say(frozenset(), [])
+        leader.hear(leader.sockets())
+        hush()
+        leader.wake_up({1})  # the leader itself
+        assert not writer.hear() and writer.wanted(hints(1)) == hints(1)
+        writer.say(None, hints(1))
+        leader.hear(leader.sockets())
+        leader.hush({1: time.monotonic() + 60}, {ALL})
+        writer.hear()
+        assert writer.wanted(hints(1)) == hints(1)
+        # No leader is believed for long.
+        hush()
+        assert max(writer._quiet.values()) <= time.monotonic() + QUIET_SECONDS
+
+
 # ---------------------------------------------------------------------- sharing processes
 
 
@@ -296,6 +386,66 @@ def test_hints_reach_followers_from_elsewhere_and_from_each_other(url: str, monk
             for index in (*followers, other):
                 until(partial(has, index, n), 10)
         assert feed_of(followers[0]).hints._connection is None
+
+
+def test_who_wants_no_hint_is_told_as_often_as_without_any(url: str) -> None:
+    """The others of a machine are woken at each hint that they want; the rest at each pause, and need not ask."""
+    globex = Scope("globex", user="joe")
+    with sharing(url, 4) as (leader, writer, wants, rests):
+        for index in (writer, wants):
+            ids(index)
+        rests.search("oak", scope=globex)
+        time.sleep(1)
+        n_taken = dict.fromkeys(("wants", "rests"), 0)
+        for name, index in (("wants", wants), ("rests", rests)):
+            follow = feed_of(index).follow
+
+            def counted(name: str = name, follow: Any = follow) -> bool:
+                n_taken[name] += 1
+                return bool(follow())
+
+            feed_of(index).follow = counted  # type: ignore[method-assign]
+        before, asked = feed_of(rests).n_polls, feed_of(leader).n_polls
+        end, n = time.monotonic() + 2, 0
+        while time.monotonic() < end:
+            writer.upsert(n % 50, "oak", scope=JANE)
+            assert rests.search("oak", scope=globex).freshness < MAX_STALE
+            n += 1
+            time.sleep(0.005)
+        assert feed_of(rests).n_polls <= before + 1  # on a busy machine the leader may be late
+        assert n_taken["rests"] <= 2 / 0.1 + 2
+        assert n_taken["wants"] > n_taken["rests"] > 3
+        assert feed_of(leader).n_polls - asked >= n_taken["wants"] - 2
+        rests.upsert(99, "oak", scope=JANE)
+        until(partial(has, wants, 99))
+
+
+def test_a_silent_follower_speaks_again_once_another_wants_it(url: str, monkeypatch: Any) -> None:
+    from scrubjay.store.postgres import feed
+
+    monkeypatch.setattr(feed, "_LONGEST_PAUSE", 30.0)  # so that nothing is found in time but by a hint
+    with sharing(url, 3, max_stale=1000) as (leader, writer, reader):
+        follower = feed_of(writer).sharing._follower
+        assert follower is not None
+        until(lambda: feed_of(leader).hints._connection is not None)
+        for n in range(3):
+            scope = Scope(f"tenant {n}")
+            bucket = bucket_of(scope.tenant)
+
+            def is_silent(scope: Scope = scope, bucket: int = bucket) -> bool:
+                writer.upsert(0, "oak", scope=scope)
+                return not follower.wanted([Hint(1, 1, bucket)])
+
+            until(is_silent)
+            sent = feed_of(leader).sharing._leader
+            assert sent is not None
+            reader.search("oak", scope=scope)
+            until(
+                lambda bucket=bucket, sent=sent: bucket in sent.wishes() and len(sent._by_bucket[bucket]) > 1
+            )
+            until(lambda bucket=bucket: follower.wanted([Hint(1, 1, bucket)]))
+            writer.upsert(1, "oak", scope=scope)
+            until(lambda scope=scope: len(reader.search("oak", scope=scope)) == 2, 5)
 
 
 def test_closing_the_leader_hands_on_to_a_follower(url: str) -> None:

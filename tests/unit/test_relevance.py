@@ -86,6 +86,8 @@ def test_a_static_embedder_gives_cosines() -> None:
         ("sk-stg-0041 or sk-stg-0042", False), ("QX7TLC", True), ("key 41", False), ("key of 2023", False),
         ("which key", False), ("key AcmeGate", False),
         ("key of 2023-04-20", False), ("key of 10.1.2024", False), ("v1.2.0", True), ("host db-7.example.org", True),
+        ("stg-0041", False), ("the key stg-0041", False), ("STG-0041?", False), ("stg-004", True), ("tg-0041", True),
+        ("stg_0041", True), ("prod-0041", True),
     ],
 )  # fmt: skip
 def test_an_identifier_that_is_not_there_is_not_answered_by_its_neighbour(
@@ -99,6 +101,36 @@ def test_an_identifier_that_is_not_there_is_not_answered_by_its_neighbour(
         assert hits.relevance in ("none", "low")
     elif "0041" in question:
         assert hits.relevance == "high"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "is_there"),
+    [
+        ("Mail jane.doe7@example.org", "doe7@example.org", True),
+        ("Paths: /srv/app-2/logs/err_3.log", "app-2/logs", True),
+        ("Hosts: x-app-2", "app-2", True),
+        ("Hosts: x-app-2", "app-2/log", False),  # what is a part of it is not asked for
+        ("See OPS-4711-B and OPS-4712", "OPS-4711", True),
+        ("See OPS-4711B and OPS-4712", "OPS-4711", False),
+        ("x" * 65_530 + " sk-stg-0041", "stg-0041", False),  # beyond what is read
+    ],
+)
+def test_a_part_of_an_identifier_is_answered_by_the_whole(text: str, question: str, is_there: bool) -> None:
+    index = Index(dim=4)
+    index.upsert("a", text, scope=ACME)
+    index.upsert("b", "Notes on lunch", scope=ACME)
+    hits = search(index, question)
+    assert [hit.relevance_parts.another for hit in hits if hit.id == "a"] == [not is_there] * sum(
+        hit.id == "a" for hit in hits
+    )
+    assert not is_there or hits.relevance in ("standard", "high")
+
+
+def test_the_context_of_a_document_may_hold_the_whole_identifier() -> None:
+    index = Index(dim=4)
+    index.upsert("a", "It was rotated in May.", scope=ACME, context="Key sk-stg-0041")
+    (hit,) = search(index, "stg-0041")
+    assert not hit.relevance_parts.another and hit.relevance in ("standard", "high")
 
 
 def test_another_metric_has_no_cosines() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.store.sqlite import store as sqlite_store
+from scrubjay.store.sqlite.group import GroupCommit
 
 JANE = Scope("acme", user="jane")
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,18 +164,13 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
 
 
 def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from scrubjay.store.sqlite import store as sqlite
-    from scrubjay.store.sqlite.group import GroupCommit
-
     with Index.open(path) as index, Index.open(path) as other:
         index.upsert("a", "oak", scope=JANE)
 
         def fail(self: Any, *of_a_group: Any) -> None:
-            import sqlite3
-
             raise sqlite3.OperationalError("disk I/O error")
 
-        monkeypatch.setattr(sqlite.Transaction, "commit", fail)
+        monkeypatch.setattr(sqlite_store.Transaction, "commit", fail)
         monkeypatch.setattr(GroupCommit, "_commit", fail)
         for call in (
             lambda: index.upsert("b", "oak", scope=JANE),
@@ -188,6 +187,77 @@ def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.Mon
         index.upsert("c", "oak three", scope=JANE)
         assert state(other) == state(index) == [("a", "oak"), ("b", "oak two"), ("c", "oak three")]
         assert index.admin.stats()["dim"] is None
+
+
+@pytest.mark.parametrize("verb", ["upsert", "upsert_many", "delete"])
+def test_a_search_beside_a_commit_that_fails_finds_what_another_process_wrote(
+    path: Path, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite undoes a COMMIT that fails and lets others write before it says so: what they write then has the number
+    that the failed write had, and searches of other threads find it at once."""
+    with Index.open(path) as index, Index.open(path) as other:
+        index.upsert_many([{"id": id, "text": "oak"} for id in "ab"], scope=JANE)
+        assert state(index) == [("a", "oak"), ("b", "oak")]
+        seen: list[Any] = []
+
+        def fail(connection: Any) -> None:
+            monkeypatch.undo()
+            connection.rows("ROLLBACK")
+            other.upsert("c", "oak three", scope=JANE)
+            thread = threading.Thread(target=lambda: seen.append(state(index)))
+            thread.start()
+            thread.join()
+            raise sqlite3.OperationalError("disk I/O error")
+
+        monkeypatch.setattr(sqlite_store.Transaction, "commit", lambda self: fail(self.connection))
+        monkeypatch.setattr(GroupCommit, "_commit", lambda self, group, known: fail(self._connection))
+        calls: dict[str, Any] = {
+            "upsert": lambda: index.upsert("d", "oak four", scope=JANE),
+            "upsert_many": lambda: index.upsert_many([{"id": "d", "text": "oak four"}], scope=JANE),
+            "delete": lambda: index.delete("a", scope=JANE),
+        }
+        with pytest.raises(scrubjay.StoreError, match="I/O"):
+            calls[verb]()
+        assert seen == [[("a", "oak"), ("b", "oak"), ("c", "oak three")]]
+        assert state(index) == seen[0]
+        index.upsert("e", "oak five", scope=JANE)
+        assert state(other) == state(index) == [*seen[0], ("e", "oak five")]
+        assert index.admin.check().clean
+
+
+@pytest.mark.parametrize("collection", ["", "notes"])
+def test_an_index_whose_making_fails_leaves_nothing(
+    tmp_path: Path, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk gets full after each page that a new index needs."""
+    real = sqlite_store.connect
+    n_pages = 0
+
+    def full(*args: Any, **options: Any) -> Any:
+        connection = real(*args, **options)
+        connection.execute("PRAGMA page_size = 8192")
+        connection.execute(f"PRAGMA max_page_count = {n_pages}")  # SQLite's own full disk
+        return connection
+
+    monkeypatch.setattr(sqlite_store, "connect", full)
+    path = tmp_path / "memories.scrubjay"
+    n_refused = 0
+    while n_refused < 200:
+        n_pages += 1
+        try:
+            with Index.open(path, collection=collection) if collection else Index.open(path):
+                break
+        except scrubjay.StoreError as error:
+            assert "full" in str(error)
+            assert list(tmp_path.iterdir()) == []
+            n_refused += 1
+    assert n_refused > 10
+    monkeypatch.undo()
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    with Index.open(path) as index:
+        index.upsert("a", "oak", scope=JANE)
+        assert state(index) == [("a", "oak")]
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_limits_are_those_of_this_platform() -> None:

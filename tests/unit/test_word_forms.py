@@ -58,6 +58,23 @@ def test_a_word_is_found_in_its_other_forms(text: str, question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "\u0648\u0627\u0644\u0643\u062a\u0627\u0628",
+        "\u0644\u0643\u062a\u0627\u0628",
+        "\u0643\u062a\u0627\u0628\u0627",
+        "\u0641\u0627\u0644\u0643\u062a\u0627\u0628",
+        "\u0644\u0644\u0643\u062a\u0627\u0628",
+    ],
+)
+def test_the_analyzer_for_arabic_finds_prefixes_that_its_stemmer_leaves(text: str) -> None:
+    index = Index(analyzer="arabic")
+    index.upsert("other", "\u0633\u064a\u0627\u0631\u0629", scope=ACME)
+    index.upsert("it", text, scope=ACME)
+    assert list(index.search("\u0643\u062a\u0627\u0628", scope=ACME).ids) == ["it"]
+
+
+@pytest.mark.parametrize(
     ("text", "question", "is_found"),
     [
         ("A maple leaf.", "When does he leave?", False),
@@ -82,8 +99,12 @@ def test_the_question_says_which_word_is_meant(text: str, question: str, is_foun
     [
         ("german", "Die Krankenversicherung und Kranken", "Versicherung"),
         ("german", "Das Haus der Kranken", "Krankenhaus"),
+        ("german", "Die Steuererklärung ist fertig", "Steuer"),
+        ("german", "Die Wasserleitung tropft", "Wasser"),
+        ("german", "Ein Computerspiel", "Computers"),
         ("dutch", "De ziekenhuisopname", "ziekenhuis"),
         ("swedish", "Sjukförsäkringen gäller", "försäkring"),
+        ("swedish", "Nya vinterdäck", "vinter"),
         ("danish", "Forsikringsselskabet", "forsikring"),
         ("norwegian", "Forsikringsselskapet", "forsikring"),
         ("finnish", "sairausvakuutus", "vakuutus"),

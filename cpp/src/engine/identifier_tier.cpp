@@ -12,7 +12,6 @@ namespace {
 constexpr double kAlwaysRare = 5.0;
 constexpr double kRareShare = 0.005;
 constexpr double kMostly = 2.0 / 3.0;
-constexpr std::string_view kJoiners = "-_.@/:+#";
 
 bool has_digit(std::string_view term) noexcept {
   return std::any_of(term.begin(), term.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -40,7 +39,7 @@ bool is_date(std::string_view term) noexcept {
 
 void strip(std::string_view term, std::string& out) {
   out = term;
-  std::erase_if(out, [](char c) { return contains(kJoiners, std::string_view(&c, 1)); });
+  std::erase_if(out, is_joiner);
 }
 
 // Finds the identifiers of one query.
@@ -56,14 +55,16 @@ class Finder {
     return static_cast<uint32_t>(at - terms_.begin());
   }
 
-  // Fills `names_any` and `any_form`.
+  // Fills `names_any`, `any_form` and `written`.
   void find_any_form(std::span<const text::Token> tokens) {
     out_.names_any = false;
     out_.any_form.clear();
+    out_.written.clear();
     for (const text::Token& token : tokens) {
       if (token.kind != text::TokenKind::whole && token.kind != text::TokenKind::word) continue;
       if (!has_digit(token.term) || is_quantity(token.term) || is_date(token.term)) continue;
       out_.names_any = true;
+      out_.written.emplace_back(token.term);
       strip(token.term, written_);
       for (const text::Token& form : tokens) {
         if (form.kind == text::TokenKind::part) continue;
@@ -73,6 +74,18 @@ class Finder {
         if (t < terms_.size()) out_.any_form.push_back(t);
       }
     }
+    std::sort(out_.written.begin(), out_.written.end(), [](const std::string& a, const std::string& b) {
+      return a.size() != b.size() ? a.size() > b.size() : a < b;
+    });
+    size_t n_written = 0;  // the longest first: what is a part of another one is a part of one that stays
+    for (size_t i = 0; i < out_.written.size(); ++i) {
+      const auto kept = out_.written.begin() + static_cast<std::ptrdiff_t>(n_written);
+      const bool inner = std::any_of(out_.written.begin(), kept, [&](const std::string& longer) {
+        return is_part_of(out_.written[i], longer);
+      });
+      if (!inner) std::swap(out_.written[n_written++], out_.written[i]);
+    }
+    out_.written.resize(n_written);
     std::sort(out_.any_form.begin(), out_.any_form.end());
     out_.any_form.erase(std::unique(out_.any_form.begin(), out_.any_form.end()), out_.any_form.end());
   }
@@ -180,6 +193,15 @@ class Finder {
 };
 
 }  // namespace
+
+bool is_part_of(std::string_view identifier, std::string_view whole) noexcept {
+  for (size_t at = whole.find(identifier); at != std::string_view::npos;
+       at = whole.find(identifier, at + 1)) {
+    const size_t end = at + identifier.size();
+    if ((at == 0 || is_joiner(whole[at - 1])) && (end == whole.size() || is_joiner(whole[end]))) return true;
+  }
+  return false;
+}
 
 double rare_limit(uint64_t n_docs) noexcept {
   return std::max(kAlwaysRare, kRareShare * static_cast<double>(n_docs));

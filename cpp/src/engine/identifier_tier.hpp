@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lexical/bm25.hpp"
@@ -31,10 +32,19 @@ struct QueryIdentifiers {
   size_t n_named = 0;
   bool names_any = false;             // the text has an identifier with a digit, not a quantity or date
   std::vector<uint32_t> any_form;     // ascending: terms that are any form of an identifier
+  std::vector<std::string> written;   // identifiers with a digit, as terms, without parts of others
   std::vector<uint32_t> known, rare;  // scratch
   std::vector<std::string> stripped;  // each known identifier without the joiners of its parts
   std::vector<uint8_t> exact;         // whether each known identifier, as written, is not a quantity
 };
+
+// Whether a character joins the parts of an identifier.
+[[nodiscard]] constexpr bool is_joiner(char c) noexcept {
+  return std::string_view("-_.@/:+#").find(c) != std::string_view::npos;
+}
+
+// Whether an identifier is a stretch of a longer one with joiners beside it: stg-0041 of sk-stg-0041.
+[[nodiscard]] bool is_part_of(std::string_view identifier, std::string_view whole) noexcept;
 
 // The greatest number of documents that counts as rare.
 [[nodiscard]] double rare_limit(uint64_t n_docs) noexcept;
@@ -44,7 +54,7 @@ void find_identifiers(std::span<const text::Token> tokens, std::span<const lexic
                       std::span<const uint64_t> dfs, const lexical::Weighting& weighting, uint64_t n_docs,
                       QueryIdentifiers& out);
 
-// Fills `names_any` and `any_form`.
+// Fills `names_any`, `any_form` and `written`.
 void find_any_form(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
                    QueryIdentifiers& out);
 

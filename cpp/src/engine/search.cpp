@@ -11,6 +11,7 @@
 #include "base/park.hpp"
 #include "base/seeded_hash.hpp"
 #include "base/worker_pool.hpp"
+#include "engine/context.hpp"
 #include "engine/date_signal.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
@@ -337,14 +338,24 @@ class Search {
         }
         if (result.information > 0.0) hit.information = information / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
-        const std::vector<uint32_t>& forms = s_.identifiers.any_form;
-        hit.another =
-            s_.identifiers.names_any && std::none_of(forms.begin(), forms.end(), [&](uint32_t form) {
-              return lexical_arm_.holds(hit.chunk, hit.offset, form);
-            });
+        hit.another = s_.identifiers.names_any && !holds_named(hit);
       }
       if (semantic_ && vectors.dim != 0) hit.similarity = vector_arm_.similarity(hit.chunk, hit.offset);
     }
+  }
+
+  // Whether a hit holds an identifier of the question in any of its forms, or as a part of a longer one.
+  [[nodiscard]] bool holds_named(const Hit& hit) {
+    const std::vector<uint32_t>& forms = s_.identifiers.any_form;
+    if (std::any_of(forms.begin(), forms.end(),
+                    [&](uint32_t form) { return lexical_arm_.holds(hit.chunk, hit.offset, form); }))
+      return true;
+    const Chunk& chunk = *s_.chunks[hit.chunk].chunk;
+    const auto is_in = [&](std::string_view text) {
+      return s_.longer_identifiers.any_in(text, s_.identifiers.written);
+    };
+    std::string buffer;
+    return is_in(chunk.text(hit.offset)) || is_in(context_of(chunk.payload(hit.offset), buffer));
   }
 
   // Replaces ordinals of visible chunks by references that outlive the search. Prefetches the ids.

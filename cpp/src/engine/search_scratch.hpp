@@ -13,6 +13,7 @@
 #include "base/topk.hpp"
 #include "engine/id_map.hpp"
 #include "engine/identifier_tier.hpp"
+#include "engine/longer_identifiers.hpp"
 #include "engine/partition.hpp"
 #include "engine/spelled_terms.hpp"
 #include "filter/predicate.hpp"
@@ -118,6 +119,7 @@ struct SearchScratch {
   fusion::Candidates candidates;
   std::vector<fusion::ScoreParts> parts;  // explain: per candidate
   QueryIdentifiers identifiers;
+  LongerIdentifiers longer_identifiers;
   std::vector<uint32_t> pair_docs;  // documents with several identifiers
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;

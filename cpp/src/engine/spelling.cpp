@@ -9,6 +9,7 @@
 #include "text/characters.hpp"
 #include "text/known_words.hpp"
 #include "text/plausible_edits.hpp"
+#include "text/script_forms.hpp"
 
 namespace scrubjay::engine {
 
@@ -66,6 +67,7 @@ uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) cons
 
 bool Spelling::may_have_forms(const lexical::TermCount& term) const noexcept {
   if (foreign_) return foreign_->may_hold(term.key);
+  if (is_arabic_) return !term.term.empty() && static_cast<unsigned char>(term.term.front()) >= 0x80;
   return analyzer_.english() && text::may_have_forms(term.term, term.key);
 }
 
@@ -90,7 +92,7 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   find_forms(text, terms);
   if (analyzer_.english()) find_cannot(terms);
   find_meant(text, terms, corrections);
-  if (has_compounds_ || analyzer_.english()) find_parts(terms);
+  if (has_compounds_ || analyzer_.english()) find_parts(text, terms);
   const bool replaces =
       std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
                   [](const SpelledTerms::Replaced& replacement) { return !replacement.term.empty(); });
@@ -120,6 +122,8 @@ std::vector<std::string> Spelling::forms_of(const lexical::TermCount& term, bool
     if (foreign_) {
       const std::span<const std::string> others = foreign_->others(term.term);
       forms.assign(others.begin(), others.end());
+    } else if (is_arabic_) {
+      text::add_script_forms(term.term, forms);
     } else {
       forms = text::other_forms(term.term, text);
     }

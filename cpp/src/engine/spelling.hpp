@@ -9,17 +9,18 @@
 // but may be a correction.
 //
 // A term with other forms that have other stems (text/word_forms.hpp; text/foreign_forms.hpp for analyzers
-// named for other languages), or with another way of writing (text/digraphs.hpp), is searched in all forms
-// that the scope knows. If the term itself is unknown, the form that most visible documents contain replaces
-// it; in English, so does the known American or British spelling with s or z. The worth of a further form is
-// the lesser of its own idf and the term's: "gone" is rarer than "go" but no more informative. Forms count
-// neither towards coverage nor as corrections.
+// named for other languages, text/script_forms.hpp for Arabic), or with another way of writing
+// (text/digraphs.hpp), is searched in all forms that the scope knows. If the term itself is unknown, the form
+// that most visible documents contain replaces it; in English, so does the known American or British spelling
+// with s or z. The worth of a further form is the lesser of its own idf and the term's: "gone" is rarer than
+// "go" but no more informative. Forms count neither towards coverage nor as corrections.
 //
 // Compounds with a term, and the parts of a term that is a compound (text/compounds.hpp), are searched in
 // addition if the scope has them, at most kMostParts for each term: in languages with compounds for every
 // term, with the English analyzer for terms that no visible document contains. Each is worth half the lesser
-// of its own idf and the term's. "can not" is also searched as "cannot", and an unknown "cannot" as the two
-// words, which then weigh as function words.
+// of its own idf and the term's. A word of the text whose stem is shorter is compared as it is written, too:
+// "Steuer", not only "steu", begins "Steuererklärung". "can not" is also searched as "cannot", and an unknown
+// "cannot" as the two words, which then weigh as function words.
 //
 // Frequencies are those of all visible partitions, so results do not depend on chunks. Cost: nothing if every
 // word is known; otherwise, for each of at most kMostWords words, all words at edit distance one are tried
@@ -63,6 +64,7 @@ class Spelling {
       : s_(scratch),
         analyzer_(analyzer),
         has_compounds_(text::has_compounds(analyzer.name())),
+        is_arabic_(analyzer.language() == "arabic"),
         foreign_(text::ForeignForms::of(analyzer)) {}
 
   // Whether some term is in no visible document or may have other forms.
@@ -75,6 +77,9 @@ class Spelling {
                              std::vector<Correction>& corrections);
 
  private:
+  struct StemmedWord {
+    std::string term, word;  // the word begins with its term and goes on
+  };
   struct Best {
     std::string term, word;
   };
@@ -93,7 +98,8 @@ class Spelling {
   void find_other_spelling(std::string_view word, uint32_t t);
   [[nodiscard]] bool says_can_not() const noexcept;
   void find_cannot(std::span<const lexical::TermCount> terms);
-  void find_parts(std::span<const lexical::TermCount> terms);
+  void find_parts(std::string_view text, std::span<const lexical::TermCount> terms);
+  void find_stemmed_words(std::string_view text);
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds() const;
   [[nodiscard]] bool may_be_inside(std::string_view word);
@@ -105,10 +111,12 @@ class Spelling {
   SearchScratch& s_;
   const text::Analyzer& analyzer_;
   const bool has_compounds_;
+  const bool is_arabic_;                     // its stemmer leaves prefixes on most words
   const text::ForeignForms* const foreign_;  // null: no table for the analyzer's language
   StandingWords standing_;
   std::vector<uint32_t> unknown_;             // terms, ascending
   std::vector<const text::Token*> no_words_;  // tokens of the text that are, or are part of, identifiers
+  std::vector<StemmedWord> stemmed_;          // words of the text
   std::optional<bool> prefixes_known_;        // unset: not computed yet
 };
 

@@ -7,6 +7,8 @@
 
 #include "base/interruption.hpp"
 #include "engine/spelling.hpp"
+#include "text/surface_words.hpp"
+#include "text/utf8.hpp"
 
 namespace scrubjay::engine {
 
@@ -45,9 +47,25 @@ bool Spelling::says_compounds() const {
   return false;
 }
 
-void Spelling::find_parts(std::span<const lexical::TermCount> terms) {
+void Spelling::find_stemmed_words(std::string_view text) {
+  text::SurfaceWords words;
+  words.visit(text::sanitize_utf8(text), [&](std::string_view word) {
+    if (!text::may_be_in_compound(word)) return false;
+    const std::string term = analyzer_.term_of_word(word);
+    const bool is_longer = word.size() > term.size() && word.starts_with(term);
+    const auto is_known = [&](const StemmedWord& one) { return one.word == word; };
+    if (is_longer && std::none_of(stemmed_.begin(), stemmed_.end(), is_known))
+      stemmed_.push_back({term, std::string(word)});
+    return stemmed_.size() == kMostParts;
+  });
+}
+
+void Spelling::find_parts(std::string_view text, std::span<const lexical::TermCount> terms) {
   std::optional<bool> compounding;
-  if (has_compounds_) compounding = true;
+  if (has_compounds_) {
+    compounding = true;
+    find_stemmed_words(text);
+  }
   for (uint32_t t = 0; t < terms.size(); ++t) {
     if (!has_compounds_ && !std::binary_search(unknown_.begin(), unknown_.end(), t)) continue;
     if (!text::may_be_in_compound(terms[t].term)) continue;
@@ -79,7 +97,12 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
   others.clear();
   const auto compare = [&](std::string_view other, std::string_view part, std::string_view whole) {
     beside.clear();
-    const text::Likelihood likelihood = text::is_part(part, whole, compounding, beside);
+    text::Likelihood likelihood = text::is_part(part, whole, compounding, beside);
+    if (part == term) {
+      for (const StemmedWord& one : stemmed_)
+        if (one.term == term)
+          likelihood = std::max(likelihood, text::is_part(one.word, whole, compounding, beside));
+    }
     if (likelihood == text::Likelihood::none) return;
     const bool again = std::any_of(related.begin(), related.end(), [&](const Related& candidate) {
       return others[candidate.at].term == other;

@@ -11,6 +11,46 @@ using date_numbers::days;
 using date_numbers::kFirstYear;
 using date_numbers::kLastYear;
 
+namespace {
+
+// Easter Sunday by the Gregorian calendar (the algorithm of Butcher's Ecclesiastical Calendar, 1876).
+int easter(int year) noexcept {
+  const int a = year % 19, b = year / 100, c = year % 100;
+  const int h = (19 * a + b - b / 4 - (b - (b + 8) / 25 + 1) / 3 + 15) % 30;
+  const int l = (32 + 2 * (b % 4) + 2 * (c / 4) - h - c % 4) % 7;
+  const int m = (a + 11 * h + 22 * l) / 451;
+  const int day = h + l - 7 * m + 114;
+  return days(year, day / 31, day % 31 + 1);
+}
+
+struct DaySpan {
+  int start, end;
+};
+
+// A new year begins with the eve before it.
+DaySpan days_of(Holiday holiday, int year) noexcept {
+  switch (holiday) {
+    case Holiday::christmas:
+      return {days(year, 12, 24), days(year, 12, 27)};
+    case Holiday::easter:
+      return {easter(year) - 2, easter(year) + 2};
+    case Holiday::pentecost:
+      return {easter(year) + 48, easter(year) + 51};
+    case Holiday::halloween:
+      return {days(year, 10, 31), days(year, 11, 2)};
+    case Holiday::thanksgiving: {  // the fourth Thursday
+      const int first = days(year, 11);
+      const int thursday = first + (7 - (first % 7 + 7) % 7) % 7 + 21;  // 1970-01-01 was one
+      return {thursday, thursday + 4};
+    }
+    case Holiday::new_year:
+      break;
+  }
+  return {days(year, 1) - 1, days(year, 1, 2)};
+}
+
+}  // namespace
+
 DateWindows::DateWindows(std::vector<DateWindow>& windows, std::vector<std::string>& terms, int64_t now_us)
     : windows_(windows), terms_(terms) {
   int64_t day = now_us / kDayUs;
@@ -37,6 +77,40 @@ bool DateWindows::try_recent_day(int month, int day, Terms terms) {
     if (day_exists(year, month, day) && days(year, month, day) <= today_)
       return try_day(year, month, day, terms);
   return false;
+}
+
+bool DateWindows::try_number(int day, int back) {
+  const int month = 12 * year_ + month_ - 1 - back;
+  return try_day(month / 12, month % 12 + 1, day, {});
+}
+
+bool DateWindows::try_recent_number(int day) {
+  constexpr int kLongestGap = 2;  // months, of 31
+  for (int back = 0; back <= kLongestGap; ++back) {
+    const int month = 12 * year_ + month_ - 1 - back;
+    if (day_exists(month / 12, month % 12 + 1, day) && days(month / 12, month % 12 + 1, day) <= today_)
+      return try_number(day, back);
+  }
+  return false;
+}
+
+bool DateWindows::try_months(int year, int month, int last_year, int last_month) {
+  constexpr int kMost = 60;
+  if (last_year == 0) {
+    last_year =
+        year != 0 ? (last_month < month ? year + 1 : year) : (last_month > month_ ? year_ - 1 : year_);
+  }
+  if (year == 0) year = month > last_month ? last_year - 1 : last_year;
+  const int first = 12 * year + month - 1, n = 12 * last_year + last_month - first;
+  if (n < 1 || n > kMost) return false;
+  add_months(first, n, {});
+  return true;
+}
+
+bool DateWindows::try_years(int year, int last_year) {
+  if (last_year <= year) return false;
+  add_months(12 * year, 12 * (last_year - year + 1), {});
+  return true;
 }
 
 void DateWindows::add_month(int year, int month, Terms terms) { add_months(12 * year + month - 1, 1, terms); }
@@ -68,6 +142,36 @@ void DateWindows::add_recent_quarter(int quarter, bool over) {
   add_quarter(earlier ? year_ - 1 : year_, quarter, {});
 }
 
+void DateWindows::add_half(int year, int half) { add_months(12 * year + 6 * (half - 1), 6, {}); }
+
+void DateWindows::add_week_of_month(int year, int month, DateUnit unit, int n) {
+  const int first = days(year, month), next = days(month == 12 ? year + 1 : year, month % 12 + 1);
+  int start = n == kLast ? next - 7 : first + 7 * (n - 1), end = start + 7;
+  if (unit == DateUnit::weekend) {
+    const int saturday = first + (7 - (first % 7 + 7 + 5) % 7) % 7;  // 1970-01-03 was one
+    start = saturday + 7 * (n == kLast ? (next - 1 - saturday) / 7 : n - 1);
+    end = start + 2;
+  }
+  add({start, end, 3, 0.5}, end, {});
+}
+
+void DateWindows::add_third(int year, int third) { add_months(12 * year + 4 * third, 4, {}); }
+
+void DateWindows::add_holiday(Holiday holiday, int year, Terms terms) {
+  const auto [start, end] = days_of(holiday, year);
+  add({start, end, 7, 0.5}, end, terms);
+}
+
+void DateWindows::add_recent_holiday(Holiday holiday, bool over) {
+  int year = year_ + 1;  // a new year begins in the old one
+  const auto begun = [&] {
+    const auto [start, end] = days_of(holiday, year);
+    return over ? end <= today_ : start <= today_;
+  };
+  while (!begun()) --year;
+  add_holiday(holiday, year, {});
+}
+
 void DateWindows::add_year(int year, Terms terms) {
   const int end = days(year + 1, 1);
   add({days(year, 1), end, 0, 0.0}, end, terms);
@@ -78,9 +182,9 @@ void DateWindows::add_today() { add({today_, today_ + 1, 0, 0.0}, today_ + 1, {}
 void DateWindows::add_yesterday() { add({today_ - 1, today_, 1, 0.5}, today_, {}); }
 void DateWindows::add_day_before_yesterday() { add({today_ - 2, today_ - 1, 0, 0.0}, today_ - 1, {}); }
 
-void DateWindows::add_last_weekday(int weekday) {
+void DateWindows::add_last_weekday(int weekday, int weeks_before) {
   const int back = (weekday_ - weekday + 7) % 7;
-  add_day(today_ - (back != 0 ? back : 7), {});
+  add_day(today_ - (back != 0 ? back : 7) - 7 * weeks_before, {});
 }
 
 void DateWindows::add_calendar(DateUnit unit, int back) {
@@ -88,6 +192,8 @@ void DateWindows::add_calendar(DateUnit unit, int back) {
     add_months(12 * (year_ - back), 12, {});
   } else if (unit == DateUnit::month) {
     add_months(12 * year_ + month_ - 1 - back, 1, {});
+  } else if (unit == DateUnit::quarter) {
+    add_months(3 * (4 * year_ + (month_ - 1) / 3 - back), 3, {});
   } else {
     const int monday = today_ - weekday_ - 7 * back;
     add({monday + (unit == DateUnit::weekend ? 5 : 0), monday + 7, 3, 0.5}, monday + 7, {});
@@ -95,7 +201,10 @@ void DateWindows::add_calendar(DateUnit unit, int back) {
 }
 
 void DateWindows::add_ago(DateUnit unit, int least, int most) {
-  if (unit == DateUnit::day) {
+  if (unit == DateUnit::fortnight) return add_ago(DateUnit::week, 2 * least, 2 * most);
+  if (unit == DateUnit::quarter) {
+    add_months(3 * (4 * year_ + (month_ - 1) / 3 - most), 3 * (most - least + 1), {});
+  } else if (unit == DateUnit::day) {
     if (least == most) return add_day(today_ - most, {});
     add({today_ - most, today_ - least + 1, 0, 0.0}, today_ - least + 1, {});
   } else if (unit == DateUnit::week) {
@@ -109,10 +218,12 @@ void DateWindows::add_ago(DateUnit unit, int least, int most) {
 }
 
 void DateWindows::add_last(DateUnit unit, int count) {
-  const int n_days = unit == DateUnit::day     ? 1
-                     : unit == DateUnit::week  ? 7
-                     : unit == DateUnit::month ? 31
-                                               : 366;
+  const int n_days = unit == DateUnit::day         ? 1
+                     : unit == DateUnit::week      ? 7
+                     : unit == DateUnit::fortnight ? 14
+                     : unit == DateUnit::month     ? 31
+                     : unit == DateUnit::quarter   ? 92
+                                                   : 366;
   const int start = std::max(today_ - n_days * count, days(kFirstYear, 1));
   add({start, today_ + 1, 0, 0.0}, today_ + 1, {});
 }

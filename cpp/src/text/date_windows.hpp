@@ -25,7 +25,9 @@ class DateWindows {
 
   // False if the year of `now_us` is outside the years that questions name.
   [[nodiscard]] bool has_today() const noexcept { return has_today_; }
-  [[nodiscard]] int month() const noexcept { return month_; }
+  [[nodiscard]] int year() const noexcept { return year_; }
+  // Of the last month of this number that has begun.
+  [[nodiscard]] int recent_year_of(int month) const noexcept { return month > month_ ? year_ - 1 : year_; }
 
   // Sets the relation of all windows added from now on.
   void relate(DateRelation relation) noexcept { relation_ = relation; }
@@ -35,19 +37,37 @@ class DateWindows {
   // Adds the most recent such day up to now; returns false if there is none.
   bool try_recent_day(int month, int day, Terms terms);
   void add_month(int year, int month, Terms terms);
+  // The last day of this number until now; false if it is in no year that questions name.
+  bool try_recent_number(int day);
+  // The day of this number in the month so many before this one; false if there is none.
+  bool try_number(int day, int back);
+  // From a month to another one, both with it, or to the last of its name that has begun if no year is given (0).
+  // False if they are in another order or far apart.
+  bool try_months(int year, int month, int last_year, int last_month);
+  bool try_years(int year, int last_year);
   // Adds the most recent one that has begun, or with `over` that has ended.
   void add_recent_month(int month, bool over);
   void add_recent_season(int first_month, bool over);
   void add_recent_quarter(int quarter, bool over);
   void add_season(int year, int first_month);
   void add_quarter(int year, int quarter, Terms terms);
+  void add_half(int year, int half);
+  // The weeks of a month are its days 1 to 7 and so on, its weekends begin on its Saturdays; kLast: the last of them.
+  static constexpr int kLast = 5;
+  void add_week_of_month(int year, int month, DateUnit unit, int n);
   void add_year(int year, Terms terms);
+  // 0 to 2: its first, its middle and its last four months.
+  void add_third(int year, int third);
+  void add_holiday(Holiday holiday, int year, Terms terms);
+  // The last one that has begun, or that is over.
+  void add_recent_holiday(Holiday holiday, bool over);
 
   void add_today();
   void add_yesterday();
   void add_day_before_yesterday();
-  void add_last_weekday(int weekday);
-  // Adds the week, weekend, month or year that is `back` units before the current one.
+  // Adds the last one before today, or one so many weeks before that.
+  void add_last_weekday(int weekday, int weeks_before = 0);
+  // Adds the week, weekend, month, quarter or year that is `back` units before the current one.
   void add_calendar(DateUnit unit, int back);
   // Adds a time between `least` and `most` units ago.
   void add_ago(DateUnit unit, int least, int most);

@@ -5,6 +5,7 @@
 
 #include "base/hash.hpp"
 #include "text/characters.hpp"
+#include "text/date_numbers.hpp"
 
 namespace scrubjay::text {
 namespace {
@@ -29,9 +30,22 @@ constexpr std::string_view kMonths[] = {
     "januari februari maart april mei juni juli augustus september oktober november december",
 };
 constexpr std::string_view kWeekdays = "monday tuesday wednesday thursday friday saturday sunday";
+constexpr std::string_view kPluralWeekdays =
+    "mondays tuesdays wednesdays thursdays fridays saturdays sundays";
 constexpr std::string_view kQuarters = "q1 q2 q3 q4";
-constexpr std::string_view kUnits = "day week weekend month year";
-constexpr std::string_view kPlurals = "days weeks - months years";
+constexpr std::string_view kHalves = "half h1 h2";
+constexpr std::string_view kUnits = "day week weekend month year quarter fortnight";
+constexpr std::string_view kPlurals = "days weeks - months years quarters fortnights";
+// Each in the order of Holiday; of Thanksgiving and Halloween the names are the same.
+constexpr std::string_view kHolidays[] = {
+    "christmas easter pentecost halloween thanksgiving -",
+    "xmas - whitsun - - -",
+    "weihnachten ostern pfingsten - - silvester",
+    "noël pâques pentecôte - - neujahr",
+    "navidad pascua pentecostés - - nochevieja",
+    "natale pasqua pentecoste - - capodanno",
+    "kerstmis pasen pinksteren - - -",
+};
 
 constexpr QuestionWord kOthers[] = {
     {"spring", DateWord::season, 3},
@@ -49,6 +63,10 @@ constexpr QuestionWord kOthers[] = {
     {"anteontem", DateWord::before_yesterday},
     {"today", DateWord::today},
     {"night", DateWord::night},
+    {"year\u2019s", DateWord::other},  // of New Year's Eve
+    {"morning", DateWord::part_of_day},
+    {"afternoon", DateWord::part_of_day},
+    {"evening", DateWord::part_of_day},
     {"ago", DateWord::ago},
     {"latest", DateWord::newest},
     {"newest", DateWord::newest},
@@ -64,7 +82,10 @@ class DateWordTable {
     for (const std::string_view names : kShortMonths) add_all(names, DateWord::short_month, 1);
     for (const std::string_view names : kMonths) add_all(names, DateWord::month, 1);
     add_all(kWeekdays, DateWord::weekday, 0);
+    add_all(kPluralWeekdays, DateWord::weekdays, 0);
     add_all(kQuarters, DateWord::quarter, 1);
+    add_all(kHalves, DateWord::half, 0);
+    for (const std::string_view names : kHolidays) add_all(names, DateWord::holiday, 0);
     add_all(kUnits, DateWord::unit, 0);
     add_all(kPlurals, DateWord::units, 0);
     for (const QuestionWord& word : kOthers) add(word);
@@ -120,6 +141,12 @@ bool four_digits(std::string_view word) noexcept {
          std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// 5th, 31st.
+bool is_nth(std::string_view word) noexcept {
+  return word.front() >= '0' && word.front() <= '9' && date_numbers::is_ordinal(word) &&
+         date_numbers::day_of(word) != 0;
+}
+
 // Whether some word may be part of a date, at a few instructions per byte and without storing anything.
 bool any_known(std::string_view utf8) {
   const DateWordTable& table = date_word_table();
@@ -133,7 +160,7 @@ bool any_known(std::string_view utf8) {
     for (; at < utf8.size() && (byte_class(utf8[at]) & kInWord) != 0; ++at, ++n)
       if (n < kMaxDateWordBytes) word[n] = to_lower(utf8[at]);
     if (n > kMaxDateWordBytes) continue;
-    if (four_digits({word, n}) || table.find({word, n})) return true;
+    if (four_digits({word, n}) || table.find({word, n}) || is_nth({word, n})) return true;
   }
   return false;
 }

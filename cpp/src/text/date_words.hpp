@@ -16,19 +16,25 @@ enum class DateWord : uint8_t {
   plain_month,  // same; expresses a date also without a year or day, after a word such as "in"
   short_month,  // same, an abbreviated English name; expresses a date only with a day
   weekday,      // 0 to 6, from Monday
+  weekdays,     // plural
   season,       // value: its first month, in the northern hemisphere
   unit,         // singular unit of time: DateUnit
   units,        // plural
   quarter,      // 1 to 4
+  half,         // of a year: 1 and 2; 0: the word itself
+  holiday,      // Holiday
   yesterday,
   before_yesterday,
   today,
   night,
+  part_of_day,  // that says when behind "this"
   ago,
   newest,  // value 1: only after "most"
 };
 
-enum class DateUnit : uint8_t { day, week, weekend, month, year };
+enum class DateUnit : uint8_t { day, week, weekend, month, year, quarter, fortnight };
+
+enum class Holiday : uint8_t { christmas, easter, pentecost, halloween, thanksgiving, new_year };
 
 struct QuestionWord {
   std::string_view text;  // folded

@@ -1,5 +1,6 @@
 // Dates of a question: the days that it names ("on 8 May 2023", "last March", "two weeks ago", "in the last 7
-// days", "before 2025"), and whether it asks for the newest state ("the latest plan").
+// days", "before 2025", "the week before last", "since Easter", "between March and May"), and whether it asks
+// for the newest state ("the latest plan").
 //
 // Dates as content are ignored: a number is a year only after "in", "during", "throughout", "before",
 // "after", "since" or a month; a month without a year or day is a date only after "in", "last" and the like.
@@ -7,8 +8,8 @@
 // that may mean something else ("may 2"). "On Monday" is the last Monday before today, unless the question is
 // about the future. What follows "not" is excluded ("not in May but in March"). Ambiguous dates such as
 // 5/8/2023 are ignored. Month names are recognised in English, German, French, Spanish, Italian, Portuguese
-// and Dutch; other words are English only, except for "yesterday" and the day before yesterday. Days are UTC
-// days. Reference: tests/reference/dates.py.
+// and Dutch; other words are English only, except for "yesterday", the day before yesterday and holidays.
+// Days are UTC days. Reference: tests/reference/dates.py.
 #pragma once
 
 #include <cstdint>

@@ -42,7 +42,7 @@ def request_of(
         without: names of fields to leave out.
         optional: make all fields optional.
     """
-    hints, said = typing.get_type_hints(candidate), _documented(candidate)
+    hints, descriptions = typing.get_type_hints(candidate), _documented(candidate)
     fields: dict[str, Any] = {}
     if kind is not None:
         fields["kind"] = (Literal[kind], ... if kind_required else kind)
@@ -50,10 +50,10 @@ def request_of(
         if field.name in without:
             continue
         needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        taken = _mapped(hints[field.name], leaves, _bounded_list)
+        hint = _mapped(hints[field.name], leaves, _bounded_list)
         needed = needed and not optional
         fields[field.name] = (
-            Annotated[taken if needed else taken | None, Field(description=said.get(field.name))],
+            Annotated[hint if needed else hint | None, Field(description=descriptions.get(field.name))],
             ... if needed else None,
         )
     return create_model(name, __base__=base, __doc__=_first_paragraph(candidate), **fields)
@@ -74,11 +74,11 @@ def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any
         if isinstance(kind, str):
             fields["kind"] = (Literal[kind], ...)
         for field in dataclasses.fields(record):
-            made = _mapped(hints[field.name], leaves, list_of, lambda part: answer_of(part, leaves, known))
+            hint = _mapped(hints[field.name], leaves, list_of, lambda part: answer_of(part, leaves, known))
             if field.name == "value_json":
                 fields["value"] = (leaves[Any], ...)
             else:
-                fields[field.name] = (made, ...)
+                fields[field.name] = (hint, ...)
         known[record] = create_model(record.__name__, __doc__=_first_paragraph(record), **fields)
     return known[record]
 
@@ -125,7 +125,7 @@ def _first_paragraph(cls: type[Any]) -> str:
 
 def _documented(cls: type[Any]) -> dict[str, str]:
     """Return the description of each field from the Args or Attributes section of a dataclass docstring."""
-    said: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     names: list[str] = []
     is_inside = False
     for line in (inspect.getdoc(cls) or "").splitlines():
@@ -137,10 +137,10 @@ def _documented(cls: type[Any]) -> dict[str, str]:
             begins = _ARGUMENT.match(line)
             if begins is not None:
                 names = begins[1].split(", ")
-                said.update({name: begins[2].strip() for name in names})
+                descriptions.update({name: begins[2].strip() for name in names})
             else:
-                said.update({name: f"{said[name]} {line.strip()}".strip() for name in names})
-    return said
+                descriptions.update({name: f"{descriptions[name]} {line.strip()}".strip() for name in names})
+    return descriptions
 
 
 LEAVES_OF_ANSWERS: dict[Any, Any] = {

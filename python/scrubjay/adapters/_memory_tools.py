@@ -50,8 +50,8 @@ class Remembering:
         outcome = self._memory.propose(content, scope=self._scope, source=self._run)
         if outcome.id is None:
             return f"Not remembered: {outcome.reason}"
-        known = "Already known" if outcome.status == "deduplicated" else "Remembered"
-        return f"{known} [{outcome.id}]."
+        verb = "Already known" if outcome.status == "deduplicated" else "Remembered"
+        return f"{verb} [{outcome.id}]."
 
     def recall(self, query: str) -> str:
         """Return the relevant memories, one a line, each with the id that :meth:`forget` takes.
@@ -61,10 +61,10 @@ class Remembering:
         """
         if not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
-        found = self._memory.recall(query, self._scope, k=self._k) if query.strip() else ()
+        hits = self._memory.recall(query, self._scope, k=self._k) if query.strip() else ()
         lines = [
             f"- {hit.text}" if hit.kind == "note" else f"- {hit.text} [{hit.id}]"
-            for hit in found
+            for hit in hits
             if hit.relevance != "none"
         ]
         return "\n".join(lines) or "Nothing is known."
@@ -77,15 +77,15 @@ class Remembering:
         """
         if not isinstance(id, str):
             raise TypeError(f"id: expected a str, got {type(id).__name__}")
-        wanted = id.strip().removeprefix("[").removesuffix("]")
-        if wanted and self._memory.delete(wanted, scope=self._scope, by=self._run):
+        key = id.strip().removeprefix("[").removesuffix("]")
+        if key and self._memory.delete(key, scope=self._scope, by=self._run):
             return "Forgotten."
-        return f"There is no memory [{wanted[:80]}] that may be forgotten."
+        return f"There is no memory [{key[:80]}] that may be forgotten."
 
     def known(self) -> str:
         """Return the policies and preferences in force, one a line; empty if there are none."""
-        known = self._memory.known(self._scope)
-        rules = [f"- {one.text}" for one in known.policies]
-        wishes = [f"- {one.text}" for one in known.preferences]
+        rules_in_force = self._memory.known(self._scope)
+        rules = [f"- {policy.text}" for policy in rules_in_force.policies]
+        wishes = [f"- {preference.text}" for preference in rules_in_force.preferences]
         parts = [("Rules:", rules), ("What the user prefers:", wishes)]
         return "\n".join("\n".join([title, *lines]) for title, lines in parts if lines)

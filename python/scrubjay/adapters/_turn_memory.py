@@ -84,8 +84,8 @@ class TurnMemory:
             raise ValueError(f"noted: expected kinds among user, model and tool, got {noted!r}")
         if isinstance(where, Memory):
             if embedder is not None or options:
-                given = ", ".join(["embedder"] * (embedder is not None) + list(options))
-                raise ValueError(f"{given}: expected none beside a memory that is open already")
+                names = ", ".join(["embedder"] * (embedder is not None) + list(options))
+                raise ValueError(f"{names}: expected none beside a memory that is open already")
             self._lease = None
             self.memory = where
         else:
@@ -104,7 +104,7 @@ class TurnMemory:
         Notes of this run are left out, since the framework sends the conversation itself; so are recent turns.
         """
         session = self.memory.session(scope, run_id)
-        made = session.assemble(
+        prompt = session.assemble(
             writable(question),
             turn_tokens=0,
             floor=self._floor,
@@ -112,19 +112,21 @@ class TurnMemory:
             filter={"$not": {SESSION: run_id}},
             **self._budget,
         )
-        return session, made
+        return session, prompt
 
     def known(self, scope: Scope) -> str:
         """Return the policies and preferences in force, formatted for a prompt; empty if there are none."""
-        made = self.memory.assemble("", scope, floor=self._floor, **self._budget)
-        return made.prefix.strip("\n")
+        prompt = self.memory.assemble("", scope, floor=self._floor, **self._budget)
+        return prompt.prefix.strip("\n")
 
     def after(self, session: Session, messages: Iterable[Said]) -> None:
         """Record a turn, durably, with the prompt that `session` assembled."""
         said = [Said(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
         if not said:
             return
-        drafts = [{"kind": one.kind, "author": one.author, "content": one.text} for one in said]
+        drafts = [
+            {"kind": message.kind, "author": message.author, "content": message.text} for message in said
+        ]
         events = session.extend(drafts)
         now = datetime.now(timezone.utc)
         noted = [
@@ -164,8 +166,8 @@ class TurnMemory:
 
 def block_of(made: Assembled, name: str = "memories") -> str:
     """Return the text of one block of a prompt without its title; empty if there is none."""
-    found = next((block.text for block in made.blocks if block.name == name), "")
-    return found.partition("\n")[2].strip("\n")
+    text = next((block.text for block in made.blocks if block.name == name), "")
+    return text.partition("\n")[2].strip("\n")
 
 
 def only_asks(text: str) -> bool:

@@ -111,33 +111,35 @@ def page(
     if statuses is not None and options.get("as_of") is None and options.get("known_at") is None:
         options["hidden"] = True
     at = None if cursor is None else _position(cursor, kinds)
-    found: list[Record] = []
+    results: list[Record] = []
     while True:
-        wanted = limit + 1 - len(found)
-        records = memory.list(scope, kinds=kinds, limit=wanted, after=at, **options)
-        found += records if statuses is None else [one for one in records if one.status in statuses]
-        if len(found) > limit:
-            last = found[limit - 1]
-            return found[:limit], _cursor(Place(last.kind, created_at(last), last.id))
-        if len(records) < wanted:
-            return found, None
+        n = limit + 1 - len(results)
+        records = memory.list(scope, kinds=kinds, limit=n, after=at, **options)
+        results += (
+            records if statuses is None else [record for record in records if record.status in statuses]
+        )
+        if len(results) > limit:
+            last = results[limit - 1]
+            return results[:limit], _cursor(Place(last.kind, created_at(last), last.id))
+        if len(records) < n:
+            return results, None
         at = Place(records[-1].kind, created_at(records[-1]), records[-1].id)
 
 
 def shown_metadata(hit: RecalledHit) -> dict[str, Any]:
     """Return the metadata of a hit as readable JSON: the times of a record as ISO 8601 instead of the microseconds that
     filters compare."""
-    given = dict(hit.metadata)
+    metadata = dict(hit.metadata)
     if hit.kind != "note":
         for name in ("valid_from", "valid_until"):
-            if type(given.get(name)) is int:
-                given[name] = as_moment(given[name]).isoformat()
-    return given
+            if type(metadata.get(name)) is int:
+                metadata[name] = as_moment(metadata[name]).isoformat()
+    return metadata
 
 
 def _cursor(at: Place) -> str:
-    said = json.dumps(at, separators=(",", ":"))
-    return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    text = json.dumps(at, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def _position(cursor: str, kinds: Sequence[str]) -> Place:

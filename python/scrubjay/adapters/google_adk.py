@@ -114,8 +114,8 @@ class ScrubjayMemoryService(BaseMemoryService):
             custom_metadata: JSON values stored with each.
         """
         rows = [
-            _row(one, _NO_SESSION, one.timestamp, {**(custom_metadata or {}), **one.custom_metadata})
-            for one in memories
+            _row(memory, _NO_SESSION, memory.timestamp, {**(custom_metadata or {}), **memory.custom_metadata})
+            for memory in memories
         ]
         await asyncio.to_thread(self._write, Scope(app_name, user_id), rows)
 
@@ -147,8 +147,8 @@ class ScrubjayMemoryService(BaseMemoryService):
         self._documents.close()
 
     def __repr__(self) -> str:
-        said = f"ScrubjayMemoryService {self._documents.place}, {self._max_results} at most"
-        return f"<scrubjay.adapters.google_adk.{said}>"
+        text = f"ScrubjayMemoryService {self._documents.place}, {self._max_results} at most"
+        return f"<scrubjay.adapters.google_adk.{text}>"
 
     def _write(
         self, scope: Scope, given: list[dict[str, Any]], session: str | None = None, whole: bool = False
@@ -158,27 +158,30 @@ class ScrubjayMemoryService(BaseMemoryService):
         rows = [row for row in given if row["text"].strip()]
         with self._documents.turn:
             if session is not None:
-                known = {} if whole else self._positions(scope, session)
-                new = dict.fromkeys(row["id"] for row in rows if row["id"] not in known)
-                known |= dict(zip(new, count(max(known.values(), default=-1) + 1)))
-                rows = [_turn(row, known[row["id"]]) for row in rows]
+                positions = {} if whole else self._positions(scope, session)
+                new = dict.fromkeys(row["id"] for row in rows if row["id"] not in positions)
+                positions |= dict(zip(new, count(max(positions.values(), default=-1) + 1)))
+                rows = [_turn(row, positions[row["id"]]) for row in rows]
             deleted = {
-                one.id for one in self._deleted.list(scope, exact=True, ids=[row["id"] for row in rows])
+                record.id for record in self._deleted.list(scope, exact=True, ids=[row["id"] for row in rows])
             }
-            kept = {row["id"]: row for row in rows if row["id"] not in deleted}
-            there = {one.id: one.metadata for one in self._documents.list(scope=scope, exact=True, ids=kept)}
+            live = {row["id"]: row for row in rows if row["id"] not in deleted}
+            stored = {
+                record.id: record.metadata
+                for record in self._documents.list(scope=scope, exact=True, ids=live)
+            }
             # A session is added repeatedly as it grows, so unchanged events are not written again.
-            changed = [row for id, row in kept.items() if id not in there or there[id] != row["metadata"]]
+            changed = [row for id, row in live.items() if id not in stored or stored[id] != row["metadata"]]
             self._documents.upsert_many(changed, scope=scope)
             if whole:
-                gone = All([Native({"session": session}), Not(Ids(frozenset(kept)))])
-                self._documents.delete_many(scope=scope, filter=gone, reason="session without this event")
+                obsolete = All([Native({"session": session}), Not(Ids(frozenset(live)))])
+                self._documents.delete_many(scope=scope, filter=obsolete, reason="session without this event")
 
     def _positions(self, scope: Scope, session: str) -> dict[str | int, int]:
         """Return the turn of each stored event of a session, by id."""
         turns = {"session": session, "position": {"$exists": True}}
-        there = self._documents.list(scope=scope, exact=True, filter=turns)
-        return {record.id: (record.metadata or {})["position"] for record in there}
+        records = self._documents.list(scope=scope, exact=True, filter=turns)
+        return {record.id: (record.metadata or {})["position"] for record in records}
 
     def _delete(self, scope: Scope, memory_id: str) -> None:
         with self._documents.turn:
@@ -192,8 +195,10 @@ def _rows_of(
 ) -> list[dict[str, Any]]:
     return [
         # The format of ADK's in-memory service.
-        _row(one, session, datetime.fromtimestamp(one.timestamp).isoformat(), custom or {}, one.timestamp)
-        for one in events
+        _row(
+            event, session, datetime.fromtimestamp(event.timestamp).isoformat(), custom or {}, event.timestamp
+        )
+        for event in events
     ]
 
 

@@ -88,8 +88,8 @@ class ScrubjaySession(SessionABC):
             limit = (
                 settings.get("limit") if isinstance(settings, Mapping) else getattr(settings, "limit", None)
             )
-        found = await asyncio.to_thread(self._latest, None if limit is None or limit < 0 else limit)
-        return [(record.metadata or {})["item"] for record in reversed(found)]
+        records = await asyncio.to_thread(self._latest, None if limit is None or limit < 0 else limit)
+        return [(record.metadata or {})["item"] for record in reversed(records)]
 
     async def add_items(self, items: Sequence[Any]) -> None:
         """Append items: all, or none if one cannot be expressed in JSON.

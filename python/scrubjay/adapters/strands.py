@@ -84,8 +84,8 @@ class ScrubjayMemoryStore:
             query: the question.
             options: Strands' options; `max_search_results` is the maximum number of memories.
         """
-        asked = _checked_limit((options or {}).get("max_search_results"))
-        k = asked or self.max_search_results or 10
+        limit = _checked_limit((options or {}).get("max_search_results"))
+        k = limit or self.max_search_results or 10
         if not query.strip():
             return []
         hits = await self._awaited.search(query, scope=self._scope, k=k)

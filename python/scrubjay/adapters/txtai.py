@@ -70,9 +70,9 @@ class ScrubjayScoring(Scoring):  # type: ignore[misc,unused-ignore]
             raise TypeError(
                 f"embedder: expected a str, which txtai can save, such as 'default', got {type(spec).__name__}"
             )
-        asked = as_query(self.config.get("query"))
+        query = as_query(self.config.get("query"))
         self._embedder = from_spec(spec)
-        self._query = asked.replace(mode="lexical") if self._embedder is None else asked
+        self._query = query.replace(mode="lexical") if self._embedder is None else query
         self._index: Index | None = None
         self._folder: str | None = None
         self._opened()
@@ -216,7 +216,7 @@ def _scored(hits: Iterable[Hit], metric: str) -> list[tuple[Any, float]]:
     scored: list[tuple[Any, float]] = []
     before = 1.0
     for hit in hits:
-        own = max(similarity(hit, metric), worth(hit), _LEAST)
-        before = min(before, own)
+        score = max(similarity(hit, metric), worth(hit), _LEAST)
+        before = min(before, score)
         scored.append((hit.id, before))
     return scored

@@ -93,12 +93,16 @@ class Dates:
         now: the time from which "yesterday", "last March" and "two weeks ago" are counted, in a form that `created_at`
             takes; None: the time of the search.
 
-    A question names a day ("on 8 May 2023", "2023-05-08", "2nd November", "Nov 2"), a month ("in May 2023", "last May",
-    "05/2023"), a quarter ("Q3 2023"), a season ("last summer"), a year ("in 2023"), or one of these relative to now
-    ("yesterday", "the day before yesterday", "last Monday", "on Monday", "this week", "three months ago", "a few days
-    ago", "in the last 7 days"). A day without a year is the most recent such day; "on Monday" is the last Monday before
-    today, unless the question is about the future. "before", "after" and "since" mean all the time before, after and
-    since ("the week before 8 May" means only 8 May); a date after "not" is ignored ("not in May but in March").
+    A question names a day ("on 8 May 2023", "2023-05-08", "2nd November", "Nov 2", "on the 5th"), a month ("in May
+    2023", "last May", "05/2023"), a quarter ("Q3 2023", "last quarter"), a half ("H1 2023"), a season ("last
+    summer"), a year ("in 2023") or four months of one ("in late 2023"), what is from one month or year to another
+    ("between March and May"), a holiday ("since Easter"; Christmas, Pentecost, Halloween, Thanksgiving, New Year), or
+    one of these from now ("yesterday", "the day before yesterday", "last Monday", "on Monday", "this week", "the week
+    before last", "three months ago", "two Fridays ago", "a few days ago", "in the last 7 days", "in the past year").
+    A day without a year is the most recent day of that name or number; "on Monday" is the last Monday before today,
+    unless the question is about the future; holidays without "last", "since" and the like count where it is about
+    the past. "before", "after" and "since" mean all the time before, after and since ("the week before 8 May"
+    means only 8 May); a date after "not" is ignored ("not in May but in March").
 
     The match is 1 inside the period. Since people tell of things afterwards, it is also 1 on the day after a named day
     (and on both for "before" that day), 0.7 in the week that follows, 0.5 today for "yesterday", and 0.5 in the first
@@ -107,10 +111,10 @@ class Dates:
     weight, by age, among the memories whose lexical score is nearly that of the best.
 
     The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; a
-    memory with neither gains nothing. Days are those of UTC. Dates that are content are ignored: "error 2023", "by
-    8 May", "may 2", "5/8/2023" (whose month is ambiguous), questions of more than 512 bytes. Names of months are
-    recognised in English, German, French, Spanish, Italian, Portuguese and Dutch, and so are "yesterday" and the day
-    before it; all other words are English.
+    memory with neither gains nothing. Days are those of UTC. Dates that are content are ignored: "error 2023", "by 8
+    May", "may 2", "the 5th floor", "5/8/2023" (whose month is ambiguous), questions of more than 512 bytes. Names of
+    months are recognised in English, German, French, Spanish, Italian, Portuguese and Dutch, and so are "yesterday",
+    the day before it and most holidays; all other words are English.
 
     >>> Dates(now="2024-04-15").weight
     6.0

@@ -7,7 +7,8 @@ static embedders of this package, the cosine, whose range is known; for others, 
 deviations by which the similarity exceeds the mean of all similarities in the scope, which means little in a scope of a
 few documents. The best of many documents is near by chance, so the number of documents counts against it. Identifiers:
 a hit that holds a rare identifier of the question is probably meant; if the question names some and the hit holds none,
-it is about another one, and "low" at most, however near TS-998 is to TS-999.
+it is about another one, and "low" at most, however near TS-998 is to TS-999. A hit that
+holds a longer one counts: sk-stg-0041 for stg-0041.
 
 The weights were fitted by logistic regression on judged questions, with questions of other scopes and random words as
 negatives (benchmarks/quality/relevance.py, which also reports precision and recall of each tier).
@@ -63,7 +64,7 @@ class RelevanceParts:
         cosine: its cosine to the question, by a static embedder; None with any other.
         n_documents: the number of documents that could have been found.
         identifier: whether it holds a rare identifier of the question.
-        another: whether the question names identifiers with a digit, and it holds none of them.
+        another: whether the question names identifiers with a digit, and it holds none of them, nor a longer one.
         probability: of a hit with such evidence belonging to a question that the scope answers, 0 to 1.
         tier: "high", "standard", "low" or "none".
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from scrubjay._native import Engine, Result
 
 _SCOPES_AT_ONCE = 1_000  # per query for pending memories
+
+_POSITION = re.compile(r"\[(\d+)\]")
 
 # Limits of a search on the event loop's thread, which takes some hundred microseconds.
 _MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
@@ -356,10 +359,12 @@ class Searcher:
                     embedder=embedder,
                     entities=batch.entities(rows),
                 )
-            except ValueError:
-                if residency.generation == generation:
+            except (TypeError, ValueError) as error:
+                if residency.generation != generation and isinstance(error, ValueError):
+                    return None
+                if len(groups) == 1 or type(error) not in (TypeError, ValueError):
                     raise
-                return None
+                raise type(error)(_renumbered(str(error), rows)) from None
             if residency.generation != generation:
                 return None
             for row, result in zip(rows, results_of_group, strict=True):
@@ -370,6 +375,16 @@ class Searcher:
                 else:
                     results[row] = self._hits(result, plan, scope, explain, batch.question(row))
         return [hits for hits in results if hits is not None]
+
+
+def _renumbered(message: str, rows: Sequence[int]) -> str:
+    """Return the message of an error about some searches of a batch, with their positions in the whole batch.
+
+    >>> _renumbered("texts[1], vectors[1]: expected at least one of them, got neither", [0, 4])
+    'texts[4], vectors[4]: expected at least one of them, got neither'
+    """
+    names, colon, rest = message.partition(":")
+    return _POSITION.sub(lambda found: f"[{rows[int(found[1])]}]", names) + colon + rest
 
 
 def _each(scope: Scope | Sequence[Scope]) -> Sequence[Scope]:

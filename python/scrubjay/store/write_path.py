@@ -384,9 +384,10 @@ class WritingEngine:
                 own.is_done = False
             residency.abandon(changes)
             raise
-        if own is not None:
-            own.is_done = True
         try:
+            residency.confirm(partitions, changes)
+            if own is not None:
+                own.is_done = True
             for partition, change in zip(partitions, changes, strict=True):
                 residency.apply(partition, change)
             residency.settle(glances)

@@ -107,15 +107,15 @@ class ScrubjayContextProvider(ContextProvider):
             context: the context of the model, to which messages and instructions are added.
         """
         scope = self._scope_of(session)
-        asked = "\n".join(message.text for message in context.input_messages if message.text)
-        run, made = await asyncio.to_thread(self._turns.before, scope, session.session_id, asked)
+        question = "\n".join(message.text for message in context.input_messages if message.text)
+        run, prompt = await asyncio.to_thread(self._turns.before, scope, session.session_id, question)
         self._runs[context] = run
-        if made.prefix:
-            context.extend_instructions(self.source_id, made.prefix.rstrip("\n"))
-        memories = block_of(made)
+        if prompt.prefix:
+            context.extend_instructions(self.source_id, prompt.prefix.rstrip("\n"))
+        memories = block_of(prompt)
         if memories:
             shown = Message("user", [f"{self._context_prompt}\n{memories}"])
-            context.extend_messages(self, [shown], origin_session_ids=origins_of(made))
+            context.extend_messages(self, [shown], origin_session_ids=origins_of(prompt))
         if self._tools:
             context.extend_tools(self.source_id, self._tools_for(scope, session.session_id))
 
@@ -130,7 +130,7 @@ class ScrubjayContextProvider(ContextProvider):
         if run is None:  # the provider was added during the run
             run = self.memory.session(self._scope_of(session), session.session_id)
         answer = context.response.messages if context.response is not None else []
-        said = [one for message in (*context.input_messages, *answer) for one in _said(message)]
+        said = [part for message in (*context.input_messages, *answer) for part in _said(message)]
         await asyncio.to_thread(self._turns.after, run, said)
 
     def close(self) -> None:

@@ -106,10 +106,12 @@ class ScrubjayHistoryProvider(HistoryProvider):
             session_id: the id of the session; None: the session without an id.
             state, kwargs: the framework's; ignored.
         """
-        found = await asyncio.to_thread(self._latest, self._session(session_id), self._limit)
-        messages = [_message(record) for record in reversed(found)]
+        records = await asyncio.to_thread(self._latest, self._session(session_id), self._limit)
+        messages = [_message(record) for record in reversed(records)]
         if self.skip_excluded:
-            return [one for one in messages if not one.additional_properties.get("_excluded", False)]
+            return [
+                message for message in messages if not message.additional_properties.get("_excluded", False)
+            ]
         return messages
 
     async def save_messages(
@@ -139,9 +141,9 @@ class ScrubjayHistoryProvider(HistoryProvider):
             session_id: the id of the session; None: the session without an id.
             limit: the maximum number of messages.
         """
-        index, asked = self._documents.index, self._documents.query
+        index, settings = self._documents.index, self._documents.query
         scope = self._session(session_id)
-        hits = await index.asearch(query, scope=scope, k=limit, filter=_IS_MESSAGE, query=asked)
+        hits = await index.asearch(query, scope=scope, k=limit, filter=_IS_MESSAGE, query=settings)
         return [_message(hit) for hit in hits]
 
     async def delete_session(self, session_id: str | None) -> int:
@@ -164,8 +166,8 @@ class ScrubjayHistoryProvider(HistoryProvider):
 
     def __repr__(self) -> str:
         whose = self._scope if isinstance(self._scope, Scope) else "many scopes"
-        said = f"ScrubjayHistoryProvider of {whose}: {self._documents.place}"
-        return f"<scrubjay.adapters.agent_framework.{said}>"
+        text = f"ScrubjayHistoryProvider of {whose}: {self._documents.place}"
+        return f"<scrubjay.adapters.agent_framework.{text}>"
 
     def _session(self, session_id: str | None) -> Scope:
         id = session_id or NO_SESSION
@@ -179,8 +181,8 @@ class ScrubjayHistoryProvider(HistoryProvider):
     def _append(self, scope: Scope, rows: list[dict[str, Any]]) -> None:
         with self._documents.turn:
             latest = self._latest(scope, len(rows) + 1)
-            there = [(record.metadata or {})["identity"] for record in reversed(latest)]
-            n_known = _n_repeated(there, [row["metadata"]["identity"] for row in rows])
+            identities = [(record.metadata or {})["identity"] for record in reversed(latest)]
+            n_known = _n_repeated(identities, [row["metadata"]["identity"] for row in rows])
             if rows[n_known:]:
                 self._documents.upsert_many(rows[n_known:], scope=scope)
 
@@ -222,11 +224,11 @@ def _n_repeated(there: Sequence[str], given: Sequence[str]) -> int:
 def _row(message: Any, position: int) -> dict[str, Any]:
     if not isinstance(message, Message):
         raise TypeError(f"messages[{position}]: expected a Message, got {type(message).__name__}")
-    said = message.to_dict()
+    fields = message.to_dict()
     try:
         # As text, so that any message is restored unchanged and none of its fields is filterable.
-        encoded = json.dumps(said, ensure_ascii=True)
-        contents = json.dumps(said.get("contents", []), ensure_ascii=True, sort_keys=True)
+        encoded = json.dumps(fields, ensure_ascii=True)
+        contents = json.dumps(fields.get("contents", []), ensure_ascii=True, sort_keys=True)
     except (TypeError, ValueError) as error:
         raise type(error)(f"messages[{position}]: expected what JSON can express: {error}") from None
     if message.message_id is None:

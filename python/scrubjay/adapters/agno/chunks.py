@@ -50,7 +50,7 @@ class Chunks:
     def holds(self, where: Node, scopes: Sequence[Scope]) -> bool:
         """Return whether a document of exactly these scopes meets the conditions."""
         documents = self._documents
-        return any(len(documents.scroll(scope=one, limit=1, filter=where, exact=True)) for one in scopes)
+        return any(len(documents.scroll(scope=scope, limit=1, filter=where, exact=True)) for scope in scopes)
 
     def keys(self, where: Node, scopes: Sequence[Scope] | None = None) -> list[Key]:
         """Return the keys of the documents that meet the conditions in exactly these scopes; None: all scopes."""
@@ -65,10 +65,10 @@ class Chunks:
         given = having(OWN_ID, id)
         scopes = self.scopes() if user_id is None else [self.owner(user_id)]
         documents = self._documents
-        own: list[Key] = [
+        keys: list[Key] = [
             (one, id) for one in scopes if documents.get_many([id], scope=one, exact=True) != [None]
         ]
-        return own or self.keys(given, scopes)
+        return keys or self.keys(given, scopes)
 
     def delete(self, where: Node, user_id: str | None) -> bool:
         """Delete what meets the conditions, of one owner or of all, in one commit; return whether anything matched."""

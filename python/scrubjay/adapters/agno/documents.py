@@ -33,9 +33,9 @@ def checked_metadata(metadata: Any, what: str) -> dict[str, Any]:
     """
     if not isinstance(metadata, Mapping):
         raise TypeError(f"{what}: expected a mapping, got {type(metadata).__name__}")
-    taken = sorted(key for key in metadata if str(key).startswith(_RESERVED))
-    if taken:
-        raise ValueError(f"{what}: expected keys that do not begin with {_RESERVED!r}, got {taken[0]!r}")
+    reserved = sorted(key for key in metadata if str(key).startswith(_RESERVED))
+    if reserved:
+        raise ValueError(f"{what}: expected keys that do not begin with {_RESERVED!r}, got {reserved[0]!r}")
     return dict(metadata)
 
 
@@ -55,7 +55,7 @@ def row_of(document: Document, content_hash: str, filters: Mapping[str, Any] | N
         filters or {}, "filters"
     )
     named = json.dumps([content_hash, document.id, None if document.id else document.content])
-    own = {
+    fields = {
         NAME: document.name,
         OWN_ID: document.id,
         CONTENT_ID: document.content_id,
@@ -66,20 +66,20 @@ def row_of(document: Document, content_hash: str, filters: Mapping[str, Any] | N
         "id": hashlib.blake2b(named.encode(), digest_size=20).hexdigest(),
         "text": document.content,
         "vector": document.embedding or None,
-        "metadata": {**metadata, **{name: value for name, value in own.items() if value is not None}},
+        "metadata": {**metadata, **{name: value for name, value in fields.items() if value is not None}},
     }
 
 
 def document_of(hit: Hit, embedder: Any) -> Document:
     """Return a hit as Agno's document, with the id that deletes it."""
     metadata = dict(hit.metadata)
-    own = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
+    fields = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
     return Document(
         id=str(hit.id),
         content=hit.text,
-        name=own.get(NAME),
+        name=fields.get(NAME),
         meta_data=metadata,
         embedder=embedder,
-        usage=own.get(_USAGE),
-        content_id=own.get(CONTENT_ID),
+        usage=fields.get(_USAGE),
+        content_id=fields.get(CONTENT_ID),
     )

@@ -37,7 +37,7 @@ def translated(filters: Any) -> Node | None:
     if isinstance(filters, Mapping):
         return equals(filters, "filters")
     if isinstance(filters, Sequence) and not isinstance(filters, str):
-        return All([_expression(one, 0) for one in filters])
+        return All([_expression(expression, 0) for expression in filters])
     return _expression(filters, 0)
 
 
@@ -82,17 +82,17 @@ def _comparison(given: Any) -> Node:
         Filter(condition)  # raises for values that cannot be compared
         return Native(condition)
     if kind in (agno.CONTAINS, agno.STARTSWITH):
-        wanted = given.value
-        if not isinstance(wanted, str):
+        operand = given.value
+        if not isinstance(operand, str):
             raise TypeError(
-                f"filters: expected a str in {kind.__name__}({key!r}, ...), got {type(wanted).__name__}"
+                f"filters: expected a str in {kind.__name__}({key!r}, ...), got {type(operand).__name__}"
             )
-        starts, folded = kind is agno.STARTSWITH, wanted.casefold()
+        starts, folded = kind is agno.STARTSWITH, operand.casefold()
 
         def holds(value: Any) -> bool:
             if not isinstance(value, str):
                 return False
-            return value.startswith(wanted) if starts else folded in value.casefold()
+            return value.startswith(operand) if starts else folded in value.casefold()
 
         return Field(key).test(holds, is_text(key))
     raise TypeError(f"filters: expected an expression of agno.filters, got {kind.__name__}")

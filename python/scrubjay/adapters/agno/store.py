@@ -211,7 +211,9 @@ class ScrubjayDb(VectorDb):
     def _replace(self, content_hash: str, documents: Sequence[Document], filters: Any, owner: Scope) -> None:
         with self._documents.turn:
             where = having(CONTENT_HASH, content_hash)
-            before = [str(one.id) for one in self._documents.every(scope=owner, filter=where, exact=True)]
+            before = [
+                str(record.id) for record in self._documents.every(scope=owner, filter=where, exact=True)
+            ]
             now = set(self._write(content_hash, documents, filters, owner))
             self._documents.delete_many(
                 [id for id in before if id not in now], scope=owner, reason="replaced"
@@ -271,8 +273,12 @@ class ScrubjayDb(VectorDb):
         if self.similarity_threshold is not None:
             least, metric = self.similarity_threshold, backend.metric
             hits = [hit for hit in hits if max(similarity(hit, metric), worth(hit)) >= least]
-        found = [document_of(hit, self.embedder) for hit in hits]
-        return self.reranker.rerank(query=query, documents=found) if self.reranker and found else found
+        documents = [document_of(hit, self.embedder) for hit in hits]
+        return (
+            self.reranker.rerank(query=query, documents=documents)
+            if self.reranker and documents
+            else documents
+        )
 
     def get_supported_search_types(self) -> list[str]:
         """Return all three types."""

@@ -80,10 +80,10 @@ class MemoryFiles:
         file = self._file(whole)
         if file is not None:
             return listing.content(path, file.text, view_range)
-        held = self._below(whole)
-        if not held and whole != ROOT:
+        files = self._below(whole)
+        if not files and whole != ROOT:
             raise MemoryFileError(f"The path {path} does not exist. Please provide a valid path.")
-        sizes = {str(one.id)[len(whole) + 1 :]: len(one.text.encode()) for one in held}
+        sizes = {str(file.id)[len(whole) + 1 :]: len(file.text.encode()) for file in files}
         return listing.directory(path.rstrip("/") or path, sizes)
 
     def create(self, path: str, file_text: str) -> str:
@@ -179,7 +179,7 @@ class MemoryFiles:
         if whole == ROOT:
             raise MemoryFileError(f"Cannot delete the {ROOT} directory itself")
         with self._documents.turn:
-            ids = [str(one.id) for one in [self._file(whole), *self._below(whole)] if one is not None]
+            ids = [str(file.id) for file in [self._file(whole), *self._below(whole)] if file is not None]
             if not self._documents.delete_many(ids, scope=self.scope):
                 raise MemoryFileError(f"The path {path} does not exist")
         return f"Successfully deleted {path}"
@@ -199,7 +199,7 @@ class MemoryFiles:
         with self._documents.turn:
             if new == ROOT or self._file(new) is not None or self._below(new, 1):
                 raise MemoryFileError(f"The destination {new_path} already exists")
-            moved = [one for one in [self._file(old), *self._below(old)] if one is not None]
+            moved = [file for file in [self._file(old), *self._below(old)] if file is not None]
             if not moved:
                 raise MemoryFileError(f"The path {old_path} does not exist")
             if new.startswith(old + "/"):

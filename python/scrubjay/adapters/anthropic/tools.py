@@ -120,5 +120,5 @@ def _executed(files: MemoryFiles, command: Any) -> str:
                 raise MemoryFileError(f"{field}: expected by the command {name}, it is missing")
             arguments[field] = _OPTIONAL[field] if value is None else value
         carry_out: Any = getattr(files, name)
-        told: str = carry_out(**arguments)
-        return told
+        message: str = carry_out(**arguments)
+        return message

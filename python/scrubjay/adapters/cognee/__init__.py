@@ -52,6 +52,6 @@ def register(
     """
     if not isinstance(name, str) or not name or name != name.lower():
         raise ValueError(f"name: expected a name in small letters, got {name!r}")
-    own = None if path is None else os.fspath(path)
-    use_vector_adapter(name, partial(ScrubjayAdapter, path=own, query=as_query(query), **options))
-    use_dataset_database_handler(name, ScrubjayDatasetHandler.of(name, own), name)
+    location = None if path is None else os.fspath(path)
+    use_vector_adapter(name, partial(ScrubjayAdapter, path=location, query=as_query(query), **options))
+    use_dataset_database_handler(name, ScrubjayDatasetHandler.of(name, location), name)

@@ -148,8 +148,8 @@ class ScrubjayAdapter(VectorDBInterface):
             index_name, index_property_name: the type and its field, which together name the collection.
             data_points: cognee's data points.
         """
-        kept = [IndexSchema.of(point) for point in data_points]
-        await self.create_data_points(f"{index_name}_{index_property_name}", kept)
+        points = [IndexSchema.of(point) for point in data_points]
+        await self.create_data_points(f"{index_name}_{index_property_name}", points)
 
     async def upsert_raw_vectors(
         self, collection_name: str, points: Sequence[Mapping[str, Any]], payload_schema: Any = None
@@ -270,7 +270,7 @@ class ScrubjayAdapter(VectorDBInterface):
             raise MissingQueryParameterError()
         if query_vector is None or len(query_vector) == 0:
             query_vector = (await self.embed_data([query_text or ""]))[0]
-        found = await self._run(
+        results = await self._run(
             self._vectors.search,
             collection_name,
             [(query_text, query_vector)],
@@ -278,7 +278,7 @@ class ScrubjayAdapter(VectorDBInterface):
             include_payload,
             _tagged(node_name, node_name_filter_operator),
         )
-        return found[0]
+        return results[0]
 
     async def batch_search(
         self,

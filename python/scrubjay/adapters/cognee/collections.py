@@ -47,18 +47,18 @@ class Collections:
 
     def names(self) -> list[str]:
         """Return the names, in order of creation."""
-        there = self._there.list(scope=self.scope, exact=True, order="oldest")
-        return [str(record.id) for record in there]
+        records = self._there.list(scope=self.scope, exact=True, order="oldest")
+        return [str(record.id) for record in records]
 
     def dims(self) -> list[int]:
         """Return the dimensions of all collections."""
-        there = self._there.list(scope=self.scope, exact=True)
-        return [(record.metadata or {})["dim"] for record in there]
+        records = self._there.list(scope=self.scope, exact=True)
+        return [(record.metadata or {})["dim"] for record in records]
 
     def find(self, name: str) -> Documents | None:
         """Return a collection, or None."""
-        found = self._there.get_many([name], scope=self.scope, exact=True)[0]
-        return None if found is None else self._of(name, (found.metadata or {})["dim"])
+        record = self._there.get_many([name], scope=self.scope, exact=True)[0]
+        return None if record is None else self._of(name, (record.metadata or {})["dim"])
 
     def get(self, name: str) -> Documents:
         """Return a collection.
@@ -66,10 +66,10 @@ class Collections:
         Raises:
             CollectionNotFoundError: the collection does not exist (an error of cognee's).
         """
-        found = self.find(name)
-        if found is None:
+        collection = self.find(name)
+        if collection is None:
             raise CollectionNotFoundError(f"Collection '{name}' not found!")
-        return found
+        return collection
 
     def make(self, name: str, dim: int) -> Documents:
         """Return a collection, created if it does not exist.
@@ -80,16 +80,16 @@ class Collections:
         if not valid_ids([name]):
             raise ValueError(f"collection_name: expected a str that is not empty, got {name!r}")
         with self._there.turn:
-            found = self._there.get_many([name], scope=self.scope, exact=True)[0]
-            if found is None:
-                made = self._of(name, dim)
+            record = self._there.get_many([name], scope=self.scope, exact=True)[0]
+            if record is None:
+                collection = self._of(name, dim)
                 row = {"id": name, "text": "", "metadata": {"dim": dim}}
                 self._there.upsert_many([row], scope=self.scope)
-                return made
-        there = (found.metadata or {})["dim"]
-        if there != dim:
-            raise ValueError(f"vectors: expected {there} numbers, as in collection {name!r}, got {dim}")
-        return self._of(name, there)
+                return collection
+        known_dim = (record.metadata or {})["dim"]
+        if known_dim != dim:
+            raise ValueError(f"vectors: expected {known_dim} numbers, as in collection {name!r}, got {dim}")
+        return self._of(name, known_dim)
 
     def clear(self) -> None:
         """Delete everything of this dataset, in one transaction."""

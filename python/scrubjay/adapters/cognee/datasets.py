@@ -76,5 +76,5 @@ def _erase(path: str, database_name: str) -> None:
     if not database_name:
         raise ValueError("vector_database_name: expected the name of a dataset, got an empty one")
     if Path(path).exists():
-        with lease(path) as held:
-            held.root.erase(scope_of(database_name), everywhere=True, reason="delete_dataset")
+        with lease(path) as file:
+            file.root.erase(scope_of(database_name), everywhere=True, reason="delete_dataset")

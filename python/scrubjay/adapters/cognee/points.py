@@ -63,8 +63,8 @@ def metadata_of(payload: Mapping[str, Any], also_in: Sequence[str] = ()) -> dict
         TypeError, ValueError: the payload cannot be expressed in JSON.
     """
     tags = union(also_in, _names(payload.get(TAGS)))
-    whole = {**payload, TAGS: tags} if TAGS in payload or tags else payload
-    return {"payload": {"json": json.dumps(whole, default=str)}, TAGS: tags}
+    document = {**payload, TAGS: tags} if TAGS in payload or tags else payload
+    return {"payload": {"json": json.dumps(document, default=str)}, TAGS: tags}
 
 
 def result_of(record: Any, score: float, *, include_payload: bool = True) -> Any:
@@ -76,10 +76,10 @@ def result_of(record: Any, score: float, *, include_payload: bool = True) -> Any
 def stored(record: Any) -> dict[str, Any]:
     """Return the payload of a document; for a document of another writer, its text and id."""
     metadata = record.metadata or {}
-    kept = metadata.get("payload")
-    if not isinstance(kept, Mapping) or not isinstance(kept.get("json"), str):
+    encoded = metadata.get("payload")
+    if not isinstance(encoded, Mapping) or not isinstance(encoded.get("json"), str):
         return {"id": str(record.id), "text": record.text}
-    payload: dict[str, Any] = json.loads(kept["json"])
+    payload: dict[str, Any] = json.loads(encoded["json"])
     return payload
 
 
@@ -97,19 +97,19 @@ def ascending(distances: Sequence[float]) -> list[float]:
     >>> ascending([0.9, 0.2, 0.4])
     [0.2, 0.2, 0.4]
     """
-    least, made = float("inf"), []
+    least, result = float("inf"), []
     for distance in reversed(distances):
         least = min(least, distance)
-        made.append(least)
-    return made[::-1]
+        result.append(least)
+    return result[::-1]
 
 
 def _names(tags: Any) -> list[str]:
     """Return the names of sets, given as strs, node sets, or dumps of node sets."""
-    found = []
+    result = []
     for tag in tags or ():
         name = tag if isinstance(tag, str) else tag.get("name") if isinstance(tag, Mapping) else None
         name = getattr(tag, "name", None) if name is None else name
         if isinstance(name, str):
-            found.append(name)
-    return found
+            result.append(name)
+    return result

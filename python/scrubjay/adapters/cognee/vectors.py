@@ -25,14 +25,14 @@ class Vectors:
         """Write points, each (id, text, vector, payload); an existing one keeps its sets."""
         documents = self._collections.make(name, len(rows[0][2]))
         with documents.turn:
-            there = documents.list(scope=self._scope, exact=True, ids={row[0] for row in rows})
-            tags = {str(record.id): (record.metadata or {}).get(TAGS, []) for record in there}
-            made: dict[str, dict[str, Any]] = {}
+            records = documents.list(scope=self._scope, exact=True, ids={row[0] for row in rows})
+            tags = {str(record.id): (record.metadata or {}).get(TAGS, []) for record in records}
+            documents_by_id: dict[str, dict[str, Any]] = {}
             for id, text, vector, payload in rows:  # the last one of an id wins, with the sets of all
                 metadata = metadata_of(payload, tags.get(id, []))
                 tags[id] = metadata[TAGS]
-                made[id] = {"id": id, "text": text, "vector": vector, "metadata": metadata}
-            documents.upsert_many(made.values(), scope=self._scope)
+                documents_by_id[id] = {"id": id, "text": text, "vector": vector, "metadata": metadata}
+            documents.upsert_many(documents_by_id.values(), scope=self._scope)
 
     def update(self, name: str, updates: Mapping[str, Mapping[str, Any]]) -> None:
         """Change fields of payloads."""
@@ -40,10 +40,10 @@ class Vectors:
         if documents is None:
             return
         with documents.turn:
-            found = documents.get_many(updates, scope=self._scope)
+            records = documents.get_many(updates, scope=self._scope)
             rows = [
                 _row(record, metadata_of({**stored(record), **updates[str(record.id)]}))
-                for record in found
+                for record in records
                 if record is not None
             ]
             documents.upsert_many(rows, scope=self._scope)
@@ -60,31 +60,31 @@ class Vectors:
         for name in self._collections.names():
             documents = self._collections.get(name)
             with documents.turn:
-                rows, gone = [], []
+                rows, deleted = [], []
                 for record in documents.every(scope=self._scope, filter=tagged, exact=True, vectors=True):
                     if ids is not None and str(record.id) not in ids:
                         continue
-                    left = [tag for tag in (record.metadata or {})[TAGS] if tag not in tags]
-                    if left:
-                        rows.append(_row(record, metadata_of({**stored(record), TAGS: left})))
+                    remaining = [tag for tag in (record.metadata or {})[TAGS] if tag not in tags]
+                    if remaining:
+                        rows.append(_row(record, metadata_of({**stored(record), TAGS: remaining})))
                     else:
-                        gone.append(record.id)
+                        deleted.append(record.id)
                 documents.upsert_many(rows, scope=self._scope)
-                documents.delete_many(gone, scope=self._scope, reason="remove_belongs_to_set_tags")
+                documents.delete_many(deleted, scope=self._scope, reason="remove_belongs_to_set_tags")
 
     def retrieve(self, name: str, ids: Sequence[str]) -> list[Any]:
         """Return points by their ids, in that order."""
         documents = self._collections.find(name)
-        found = [] if documents is None else documents.get_many(ids, scope=self._scope)
-        return [result_of(record, 0) for record in found if record is not None]
+        records = [] if documents is None else documents.get_many(ids, scope=self._scope)
+        return [result_of(record, 0) for record in records if record is not None]
 
     def score(self, name: str, ids: Sequence[str], vector: Sequence[float]) -> list[Any]:
         """Return the distances of points, nearest first."""
         if not ids:
             return []
-        asked = Query(mode="vector", recall="exact", ids=ids)
+        query = Query(mode="vector", recall="exact", ids=ids)
         documents = self._collections.get(name)
-        hits = documents.search(vector=vector, scope=self._scope, k=len(ids), query=asked)
+        hits = documents.search(vector=vector, scope=self._scope, k=len(ids), query=query)
         return [result_of(hit, 1.0 - (hit.similarity or 0.0), include_payload=False) for hit in hits]
 
     def search(
@@ -101,7 +101,7 @@ class Vectors:
         if k <= 0:
             return [[] for _ in questions]
         by_distance = documents.query.replace(mode="vector")
-        found = documents.index.search_batch(
+        batches = documents.index.search_batch(
             [text for text, _ in questions],
             vectors=[vector for _, vector in questions],
             scope=self._scope,
@@ -111,7 +111,7 @@ class Vectors:
             explain=True,  # for the distance of hits found by words alone
         )
         results = []
-        for hits in found:
+        for hits in batches:
             distances = ascending([1.0 - (hit.similarity or 0.0) for hit in hits])
             results.append(
                 [

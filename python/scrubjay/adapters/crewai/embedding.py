@@ -56,11 +56,11 @@ class ScrubjayEmbedder:
         Raises:
             ValueError: the embedder returned a wrong number of vectors.
         """
-        given = list(texts)
-        made = [np.asarray(vector, dtype=np.float64).tolist() for vector in self._embed(given)]
-        if len(made) != len(given):
-            raise ValueError(f"embed: expected {len(given)} vectors, got {len(made)}")
-        return [_carrying(text, vector) for text, vector in zip(given, made, strict=True)]
+        inputs = list(texts)
+        vectors = [np.asarray(vector, dtype=np.float64).tolist() for vector in self._embed(inputs)]
+        if len(vectors) != len(inputs):
+            raise ValueError(f"embed: expected {len(inputs)} vectors, got {len(vectors)}")
+        return [_carrying(text, vector) for text, vector in zip(inputs, vectors, strict=True)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScrubjayEmbedder:
         return self  # CrewAI copies its memories, which share their model
@@ -86,8 +86,8 @@ def _function_of(embed: Any) -> Callable[[list[str]], Any]:
     if isinstance(embed, Mapping):
         from crewai.rag.embeddings.factory import build_embedder
 
-        made: Callable[[list[str]], Any] = build_embedder(dict(embed))
-        return made
+        function: Callable[[list[str]], Any] = build_embedder(dict(embed))
+        return function
     if callable(embed):
         return embed
     raise TypeError(f"embed: expected an embedder, a function or a mapping, got {type(embed).__name__}")

@@ -48,11 +48,11 @@ def below(path: str | None) -> Native:
     >>> below("/crew/a").filter
     {'$or': [{'crewai_scope': '/crew/a'}, {'crewai_scope': {'$gte': '/crew/a/', '$lt': '/crew/a0'}}]}
     """
-    whole = path_of(path or "/")
-    if whole == "/":
+    prefix = path_of(path or "/")
+    if prefix == "/":
         return EVERYTHING
     # "0" is the character after "/", so the range contains exactly the texts that begin with the path and a slash.
-    return Native({"$or": [{PATH: whole}, {PATH: {"$gte": whole + "/", "$lt": whole + "0"}}]})
+    return Native({"$or": [{PATH: prefix}, {PATH: {"$gte": prefix + "/", "$lt": prefix + "0"}}]})
 
 
 def conditions(
@@ -88,10 +88,10 @@ def document_of(record: MemoryRecord) -> dict[str, Any]:
     Raises:
         ValueError: a key of its metadata begins with `crewai_`.
     """
-    taken = sorted(key for key in record.metadata if str(key).startswith(_RESERVED))
-    if taken:
-        raise ValueError(f"metadata: expected keys that do not begin with {_RESERVED!r}, got {taken[0]!r}")
-    own = {
+    reserved = sorted(key for key in record.metadata if str(key).startswith(_RESERVED))
+    if reserved:
+        raise ValueError(f"metadata: expected keys that do not begin with {_RESERVED!r}, got {reserved[0]!r}")
+    fields = {
         PATH: path_of(record.scope),
         CATEGORIES: list(record.categories),
         _IMPORTANCE: record.importance,
@@ -103,7 +103,10 @@ def document_of(record: MemoryRecord) -> dict[str, Any]:
         "id": record.id,
         "text": record.content,
         "vector": record.embedding or None,
-        "metadata": {**record.metadata, **{name: value for name, value in own.items() if value is not None}},
+        "metadata": {
+            **record.metadata,
+            **{name: value for name, value in fields.items() if value is not None},
+        },
         "created_at": _utc(record.created_at),
     }
 
@@ -114,22 +117,22 @@ def record_of(found: Record | Hit) -> MemoryRecord:
     Times are naive and in UTC, as CrewAI's scoring expects.
     """
     metadata = dict(found.metadata or {})
-    own = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
+    fields = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
     created = naive(found.created_at) if isinstance(found.created_at, datetime) else datetime(1970, 1, 1)
-    accessed = own.get(LAST_ACCESSED)
+    accessed = fields.get(LAST_ACCESSED)
     vector = found.vector if isinstance(found, Record) else None
     return MemoryRecord(
         id=str(found.id),
         content=found.text,
-        scope=own.get(PATH, "/"),
-        categories=own.get(CATEGORIES, []),
+        scope=fields.get(PATH, "/"),
+        categories=fields.get(CATEGORIES, []),
         metadata=metadata,
-        importance=own.get(_IMPORTANCE, 0.5),
+        importance=fields.get(_IMPORTANCE, 0.5),
         created_at=created,
         last_accessed=created if accessed is None else naive(datetime.fromisoformat(accessed)),
         embedding=None if vector is None else np.asarray(mean_of(vector), dtype=np.float32).tolist(),
-        source=own.get(_SOURCE),
-        private=own.get(_PRIVATE, False),
+        source=fields.get(_SOURCE),
+        private=fields.get(_PRIVATE, False),
     )
 
 

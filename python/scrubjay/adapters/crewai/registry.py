@@ -36,5 +36,5 @@ def register(
 
 
 def _made(spec: str) -> ScrubjayStorage | None:
-    found = _registered.get(spec)
-    return None if found is None else ScrubjayStorage(**found)
+    arguments = _registered.get(spec)
+    return None if arguments is None else ScrubjayStorage(**arguments)

@@ -110,16 +110,16 @@ class ScrubjayStorage:
         with self._documents.turn:
             rows = [
                 {
-                    "id": found.id,
-                    "text": found.text,
-                    "vector": found.vector,
-                    "metadata": {**(found.metadata or {}), LAST_ACCESSED: now},
-                    "created_at": found.created_at,
-                    "expires_at": found.expires_at,
-                    "version": found.version,
+                    "id": record.id,
+                    "text": record.text,
+                    "vector": record.vector,
+                    "metadata": {**(record.metadata or {}), LAST_ACCESSED: now},
+                    "created_at": record.created_at,
+                    "expires_at": record.expires_at,
+                    "version": record.version,
                 }
-                for found in self._documents.get_many(record_ids, scope=self._scope, exact=True)
-                if found is not None
+                for record in self._documents.get_many(record_ids, scope=self._scope, exact=True)
+                if record is not None
             ]
             try:
                 self._write(rows)
@@ -216,8 +216,8 @@ class ScrubjayStorage:
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return the record `record_id`, or None."""
-        (found,) = self._documents.get_many([record_id], scope=self._scope)
-        return None if found is None else record_of(found)
+        (record,) = self._documents.get_many([record_id], scope=self._scope)
+        return None if record is None else record_of(record)
 
     def list_records(
         self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
@@ -263,7 +263,7 @@ class ScrubjayStorage:
         path = path_of(parent)
         before = "/" if path == "/" else path + "/"
         paths = [value for value in self._values(PATH, path) if isinstance(value, str)]
-        steps = {one[len(before) :].split("/", 1)[0] for one in paths if one.startswith(before)}
+        steps = {value[len(before) :].split("/", 1)[0] for value in paths if value.startswith(before)}
         return sorted(before + step for step in steps if step)
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
@@ -283,8 +283,8 @@ class ScrubjayStorage:
         return self._documents.count(self._scope, filter=below(scope_prefix))
 
     def _values(self, field: str, path: str | None) -> dict[Any, int]:
-        found: dict[Any, int] = self._documents.values(field, scope=self._scope, filter=below(path).filter)
-        return found
+        counts: dict[Any, int] = self._documents.values(field, scope=self._scope, filter=below(path).filter)
+        return counts
 
     def _page(self, path: str | None, *, limit: int, descending: bool) -> list[Record]:
         return self._documents.scroll(

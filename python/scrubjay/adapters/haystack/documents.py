@@ -45,7 +45,7 @@ def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = Fa
     >>> to_fields(document, Scope("acme"), dtype="f32")["metadata"]
     {'a': {'b': 1}, '_haystack.a.b': 1}
     """
-    kept: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     metadata: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for key, value in document.meta.items():
@@ -57,26 +57,26 @@ def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = Fa
             below = _below((key,), value, itself=True)
         metadata.update(below)
     if moved:
-        kept["meta"] = moved
+        extra["meta"] = moved
     if document.content is None:
         metadata[NO_CONTENT] = True
     if document.blob is not None:
         blob = document.blob
-        kept["blob"] = {"data": _text_of(blob.data), "meta": blob.meta, "mime_type": blob.mime_type}
+        extra["blob"] = {"data": _text_of(blob.data), "meta": blob.meta, "mime_type": blob.mime_type}
     if document.score is not None:
-        kept["score"] = float(document.score)
+        extra["score"] = float(document.score)
     if document.sparse_embedding is not None:
         sparse = document.sparse_embedding
-        kept["sparse_embedding"] = {"indices": list(sparse.indices), "values": list(sparse.values)}
+        extra["sparse_embedding"] = {"indices": list(sparse.indices), "values": list(sparse.values)}
     vector = None
     if document.embedding is not None:
         vector, exact = _vector(document.embedding, dtype)
         if not exact:
-            kept["embedding"] = _text_of(np.asarray(document.embedding, dtype="<f8").tobytes())
+            extra["embedding"] = _text_of(np.asarray(document.embedding, dtype="<f8").tobytes())
     elif embeds:
         metadata[_NO_EMBEDDING] = True
-    if kept:
-        metadata[KEPT] = kept
+    if extra:
+        metadata[KEPT] = extra
     return {
         "id": document.id,
         "text": document.content or "",
@@ -96,15 +96,15 @@ def to_document(
     with_embedding: bool = True,
 ) -> Document:
     """Return the document of a memory; the `score` of a search replaces the stored one."""
-    kept = metadata.get(KEPT) or {}
+    extra = metadata.get(KEPT) or {}
     meta = {key: value for key, value in metadata.items() if not key.startswith(KEPT)}
-    meta.update(kept.get("meta", {}))
+    meta.update(extra.get("meta", {}))
     embedding = None
-    if with_embedding and "embedding" in kept:
-        embedding = np.frombuffer(base64.b64decode(kept["embedding"]), dtype="<f8").tolist()
+    if with_embedding and "embedding" in extra:
+        embedding = np.frombuffer(base64.b64decode(extra["embedding"]), dtype="<f8").tolist()
     elif with_embedding and vector is not None and _NO_EMBEDDING not in metadata:
         embedding = np.asarray(mean_of(vector)).tolist()
-    blob, sparse = kept.get("blob"), kept.get("sparse_embedding")
+    blob, sparse = extra.get("blob"), extra.get("sparse_embedding")
     return Document(
         id=id,
         content=None if NO_CONTENT in metadata else text,
@@ -112,7 +112,7 @@ def to_document(
         if blob is None
         else ByteStream(base64.b64decode(blob["data"]), meta=blob["meta"], mime_type=blob["mime_type"]),
         meta=meta,
-        score=kept.get("score") if score is None else score,
+        score=extra.get("score") if score is None else score,
         embedding=embedding,
         sparse_embedding=None if sparse is None else SparseEmbedding(**sparse),
     )

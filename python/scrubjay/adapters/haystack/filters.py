@@ -84,7 +84,7 @@ def _part(condition: Any, document_of: DocumentOf, level: int) -> Node:
             raise FilterError(f"operator: expected one of {', '.join(_LOGIC)}, got {logic!r:.80}")
         if not isinstance(conditions, (list, tuple)):
             raise FilterError(f"conditions: expected a list, got {type(conditions).__name__}")
-        parts = [_part(one, document_of, level + 1) for one in conditions]
+        parts = [_part(part, document_of, level + 1) for part in conditions]
         node = Either(parts) if logic == "OR" else Not(All(parts)) if logic == "NOT" else All(parts)
     native = native_part(node) if _height(condition) > _USUAL_LEVELS else None
     if native is not None:
@@ -110,9 +110,9 @@ def _judged(
     with_embedding: bool = False,
 ) -> Test:
     """Return a test by Haystack's own rules, over the memories that `where` admits."""
-    whole = dict(condition)
+    filters = dict(condition)
     return Test(
-        where, lambda record: bool(document_matches_filter(whole, document_of(record, with_embedding)))
+        where, lambda record: bool(document_matches_filter(filters, document_of(record, with_embedding)))
     )
 
 

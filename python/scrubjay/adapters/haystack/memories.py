@@ -80,14 +80,14 @@ class ScrubjayMemoryStore:
         """
         if self._borrowed and self._path is None:
             raise ValueError("index: a store over an index in memory cannot be serialised; give it a path")
-        made: dict[str, Any] = default_to_dict(
+        serialised: dict[str, Any] = default_to_dict(
             self,
             path=self._path,
             tenant=self.tenant,
             embedder=self.embedder,
             collection=self.collection,
         )
-        return made
+        return serialised
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayMemoryStore:
@@ -112,7 +112,7 @@ class ScrubjayMemoryStore:
         Raises:
             TypeError: an element is not a ChatMessage, or its meta cannot be expressed in JSON.
         """
-        scope, of = self._scope(user_id, agent_id, run_id)
+        scope, labels = self._scope(user_id, agent_id, run_id)
         rows: dict[str, dict[str, Any]] = {}
         spoken: dict[str, str] = {}
         for position, message in enumerate(messages):
@@ -120,18 +120,24 @@ class ScrubjayMemoryStore:
                 raise TypeError(f"messages[{position}]: expected a ChatMessage, got {type(message).__name__}")
             if not message.text:
                 continue
-            said = "\0".join(
-                [message.role.value, scope.user or "", of.get(_AGENT, ""), of.get(_RUN, ""), message.text]
+            identity = "\0".join(
+                [
+                    message.role.value,
+                    scope.user or "",
+                    labels.get(_AGENT, ""),
+                    labels.get(_RUN, ""),
+                    message.text,
+                ]
             )
-            id = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-            own = dict(message.meta)
-            metadata = {**own, _META: {"keys": list(own)}, _ROLE: message.role.value, **of}
+            id = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()
+            meta = dict(message.meta)
+            metadata = {**meta, _META: {"keys": list(meta)}, _ROLE: message.role.value, **labels}
             rows[id] = {"id": id, "text": message.text, "scope": scope, "metadata": metadata}
-            if message.role in _SPEAKERS and not own.keys() & set(FIELDS):
+            if message.role in _SPEAKERS and not meta.keys() & set(FIELDS):
                 spoken[id] = message.name or message.role.value
         with self._documents.turn:
-            there = self._documents.get_many(list(rows), scope=scope)
-            new = [row for row, found in zip(rows.values(), there, strict=True) if found is None]
+            records = self._documents.get_many(list(rows), scope=scope)
+            new = [row for row, record in zip(rows.values(), records, strict=True) if record is None]
             if new:
                 self._number(new, spoken, run_id, scope)
                 self._documents.upsert_many(new)
@@ -145,8 +151,9 @@ class ScrubjayMemoryStore:
             return
         is_turn = Native({"run": run_id, "position": {"$exists": True}, _RUN: run_id})
         last = self._documents.list(scope=scope, exact=True, filter=is_turn, limit=1)  # the newest
-        found = (last[0].metadata or {})["position"] if last else -1
-        position = found + 1 if isinstance(found, int) else 0  # the value may come from a message's meta
+        previous = (last[0].metadata or {})["position"] if last else -1
+        # The value may come from a message's meta.
+        position = previous + 1 if isinstance(previous, int) else 0
         for row in rows:
             if row["id"] in spoken:
                 row["metadata"] |= as_turn(run_id, position, spoken[row["id"]])
@@ -177,17 +184,17 @@ class ScrubjayMemoryStore:
             FilterError: the filter is malformed.
             ValueError: top_k is negative.
         """
-        scope, of = self._scope(user_id, agent_id, run_id)
+        scope, labels = self._scope(user_id, agent_id, run_id)
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected 0 or more, got {top_k!r}")
-        where = _narrowed(of, filters)
+        where = _narrowed(labels, filters)
         if top_k == 0:
             return []
         if query is not None and query.strip():
-            found: list[Any] = list(self._documents.search(query, scope=scope, k=top_k, filter=where))
+            hits: list[Any] = list(self._documents.search(query, scope=scope, k=top_k, filter=where))
         else:
-            found = list(self._documents.list(scope=scope, exact=True, filter=where, limit=top_k))
-        return [_message(one, include_memory_metadata) for one in found]
+            hits = list(self._documents.list(scope=scope, exact=True, filter=where, limit=top_k))
+        return [_message(hit, include_memory_metadata) for hit in hits]
 
     def delete_all_memories(
         self,
@@ -202,9 +209,9 @@ class ScrubjayMemoryStore:
         Args:
             user_id, agent_id, run_id: whose memories; None: unspecified.
         """
-        scope, of = self._scope(user_id, agent_id, run_id)
-        if of:
-            self._documents.delete_many(scope=scope, filter=_narrowed(of), reason="delete_all_memories")
+        scope, labels = self._scope(user_id, agent_id, run_id)
+        if labels:
+            self._documents.delete_many(scope=scope, filter=_narrowed(labels), reason="delete_all_memories")
         else:
             self._documents.erase(scope, reason="delete_all_memories")
 
@@ -216,10 +223,10 @@ class ScrubjayMemoryStore:
             self._documents.delete_many([memory_id], scope=Scope(self.tenant, user_id))
             return
         try:
-            found = self._documents.index.find(memory_id, within=Scope(self.tenant)) if memory_id else []
+            records = self._documents.index.find(memory_id, within=Scope(self.tenant)) if memory_id else []
         except (ValueError, Error):
             return
-        for record in found:
+        for record in records:
             self._documents.delete_many([memory_id], scope=record.scope)
 
     def close(self) -> None:
@@ -235,18 +242,18 @@ class ScrubjayMemoryStore:
             )
         if not user_id and not agent_id and not run_id:
             raise ValueError("user_id, agent_id, run_id: expected one of them at least, got none")
-        of = {name: value for name, value in ((_AGENT, agent_id), (_RUN, run_id)) if value}
+        labels = {name: value for name, value in ((_AGENT, agent_id), (_RUN, run_id)) if value}
         if user_id == NOBODY:
             raise ValueError(f"user_id: expected another name than {NOBODY!r}, which stands for none")
-        return Scope(self.tenant, user_id or NOBODY), of
+        return Scope(self.tenant, user_id or NOBODY), labels
 
 
 def _narrowed(of: dict[str, str], filters: dict[str, Any] | None = None) -> Node | None:
     """Return the conditions for an agent, a run and Haystack's filter."""
-    asked = translate(filters, _document)
+    node = translate(filters, _document)
     if not of:
-        return asked
-    return All([Native(dict(of)), *([] if asked is None else [asked])])
+        return node
+    return All([Native(dict(of)), *([] if node is None else [node])])
 
 
 def _document(record: Record, with_embedding: bool) -> Document:

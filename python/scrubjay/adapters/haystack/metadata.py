@@ -17,7 +17,7 @@ def distinct(metas: Metas, fields: Iterable[str]) -> dict[str, int]:
         for key in keys:
             if meta.get(key) is not None:
                 values[key].add(_identity(meta[key]))
-    return {key: len(found) for key, found in values.items()}
+    return {key: len(distinct_values) for key, distinct_values in values.items()}
 
 
 def types(metas: Metas) -> dict[str, dict[str, str]]:

@@ -55,8 +55,8 @@ class Retrieval:
         """
         if not isinstance(query, str) or not query:
             raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
-        found = self._search(query, None, "lexical", filters, top_k, return_embedding, scrubjay_query)
-        return _scaled(found, lambda score: _expit(score / _BM25_SCALE)) if scale_score else found
+        documents = self._search(query, None, "lexical", filters, top_k, return_embedding, scrubjay_query)
+        return _scaled(documents, lambda score: _expit(score / _BM25_SCALE)) if scale_score else documents
 
     def embedding_retrieval(
         self,
@@ -81,16 +81,16 @@ class Retrieval:
             translate(filters, self._document)  # still raises for a malformed filter
             logger.warning("The query's embedding is all zeros, so it is near to nothing.")
             return []
-        found = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
+        documents = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
         if not scale_score:
-            return found
+            return documents
         metric = Backend.of(self._documents.index).metric
         scale = {
             "cosine": lambda score: (score + 1.0) / 2.0,
             "ip": lambda score: _expit(score / _DOT_PRODUCT_SCALE),
             "l2": lambda score: 1.0 / (1.0 - score),
         }[metric]
-        return _scaled(found, scale)
+        return _scaled(documents, scale)
 
     def hybrid_retrieval(
         self,
@@ -116,10 +116,10 @@ class Retrieval:
         if not isinstance(query, str) or not query:
             raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
         vector = None if query_embedding is None else _checked_embedding(query_embedding)
-        asked = as_query(scrubjay_query, "scrubjay_query")
+        settings = as_query(scrubjay_query, "scrubjay_query")
         if vector is not None and not vector.any():
-            return self._search(query, None, "lexical", filters, top_k, return_embedding, asked)
-        return self._search(query, vector, asked.mode, filters, top_k, return_embedding, asked)
+            return self._search(query, None, "lexical", filters, top_k, return_embedding, settings)
+        return self._search(query, vector, settings.mode, filters, top_k, return_embedding, settings)
 
     def _search(
         self,
@@ -133,20 +133,20 @@ class Retrieval:
     ) -> list[Document]:
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected an int, 0 or more, got {top_k!r}")
-        asked = as_query(scrubjay_query, "scrubjay_query").replace(mode=mode)
+        settings = as_query(scrubjay_query, "scrubjay_query").replace(mode=mode)
         where = translate(filters, self._document)
         if top_k == 0:
             return []
         hits = self._documents.search(
-            text, vector=vector, scope=self.scope, k=top_k, filter=where, query=asked
+            text, vector=vector, scope=self.scope, k=top_k, filter=where, query=settings
         )
         with_embedding = self.return_embedding if return_embedding is None else return_embedding
-        found = []
+        documents = []
         for hit in hits:
             record = (
                 self._documents.get_many([hit.id], scope=hit.scope, exact=True)[0] if with_embedding else None
             )
-            found.append(
+            documents.append(
                 to_document(
                     str(hit.id),
                     hit.text,
@@ -156,13 +156,13 @@ class Retrieval:
                     with_embedding=with_embedding,
                 )
             )
-        return found
+        return documents
 
     def _document(self, record: Record, with_embedding: bool) -> Document:
         """Return the document of a memory; a record of a listing has no vector, so it is read first."""
         if with_embedding and record.vector is None:
-            (whole,) = self._documents.get_many([record.id], scope=record.scope, exact=True)
-            record = record if whole is None else whole
+            (complete,) = self._documents.get_many([record.id], scope=record.scope, exact=True)
+            record = record if complete is None else complete
         return to_document(
             str(record.id),
             record.text,

@@ -45,11 +45,11 @@ class _Retriever:
         self.filter_policy = (
             filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
         )
-        asked = None if scrubjay_query is None else as_query(scrubjay_query, "scrubjay_query")
+        query = None if scrubjay_query is None else as_query(scrubjay_query, "scrubjay_query")
         self._options: dict[str, Any] = {
             "scale_score": scale_score,
             "return_embedding": return_embedding,
-            "scrubjay_query": asked,
+            "scrubjay_query": query,
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,8 +59,8 @@ class _Retriever:
             ValueError: the query has options that belong to one question.
         """
         options = dict(self._options)
-        if isinstance(asked := options["scrubjay_query"], Query):
-            options["scrubjay_query"] = asked.to_dict()
+        if isinstance(query := options["scrubjay_query"], Query):
+            options["scrubjay_query"] = query.to_dict()
         return default_to_dict(
             self,
             document_store=self.document_store,
@@ -84,11 +84,11 @@ class _Retriever:
 
     def _arguments(self, filters: dict[str, Any] | None, top_k: int | None, **given: Any) -> dict[str, Any]:
         """Return the arguments for the store; those of this call override those of the constructor."""
-        own = {name: self._options[name] if value is None else value for name, value in given.items()}
+        options = {name: self._options[name] if value is None else value for name, value in given.items()}
         return {
             "filters": apply_filter_policy(self.filter_policy, self.filters, filters),
             "top_k": self.top_k if top_k is None else top_k,
-            **own,
+            **options,
         }
 
 

@@ -97,8 +97,8 @@ class ScrubjayDocumentStore(Retrieval):
         kind: dict[str, Any] = {"metric": _METRICS[embedding_similarity_function], "dtype": dtype}
         self._documents = Documents(where, collection=collection or None, **(kind if collection else {}))
         model = None if embedder is None else from_spec(embedder)
-        own = self.index.embedder
-        if model is not None and (own is None or own.name != model.name):
+        current = self.index.embedder
+        if model is not None and (current is None or current.name != model.name):
             self.index.embedder = model
 
     # ------------------------------------------------------------------ properties
@@ -132,8 +132,8 @@ class ScrubjayDocumentStore(Retrieval):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayDocumentStore:
         """Restore a store from `data`, a result of :meth:`to_dict`."""
-        own = f"{cls.__module__}.{cls.__name__}"
-        return default_from_dict(cls, {**data, "type": own} if data.get("type") == _TYPE_BEFORE else data)
+        name = f"{cls.__module__}.{cls.__name__}"
+        return default_from_dict(cls, {**data, "type": name} if data.get("type") == _TYPE_BEFORE else data)
 
     def close(self) -> None:
         """Release the file; it closes with the last store of the process that uses it."""
@@ -179,10 +179,10 @@ class ScrubjayDocumentStore(Retrieval):
                 self._upsert([self._fields(document) for document in documents])
                 return len(documents)
             ids = [document.id for document in documents]
-            there = {record.id for record in self._documents.list(scope=self.scope, ids=ids, exact=True)}
+            existing = {record.id for record in self._documents.list(scope=self.scope, ids=ids, exact=True)}
             fresh: dict[str, Document] = {}
             for document in documents:
-                if document.id not in there and document.id not in fresh:
+                if document.id not in existing and document.id not in fresh:
                     fresh[document.id] = document
                 elif policy == DuplicatePolicy.SKIP:
                     logger.warning("ID '{document_id}' already exists", document_id=document.id)
@@ -274,13 +274,14 @@ class ScrubjayDocumentStore(Retrieval):
         where = translate(filters, self._document)
         records = self._documents.list(scope=self.scope, filter=where, exact=exact, order="oldest")
         if with_embedding:
-            whole: dict[Any, Record] = {}
+            complete: dict[Any, Record] = {}
             for scope in {record.scope for record in records}:
                 ids = [record.id for record in records if record.scope == scope]
-                found = self._documents.get_many(ids, scope=scope, exact=True)
-                whole.update({(one.scope, one.id): one for one in found if one is not None})
+                batch = self._documents.get_many(ids, scope=scope, exact=True)
+                complete.update({(record.scope, record.id): record for record in batch if record is not None})
             keys = [(record.scope, record.id) for record in records]
-            records = [whole[key] for key in keys if key in whole]  # others were deleted since the listing
+            # Others were deleted since the listing.
+            records = [complete[key] for key in keys if key in complete]
         for record in records:
             yield record, self._document(record, with_embedding)
 

@@ -155,8 +155,8 @@ class ScrubjayMemoryProvider:
         """Return the introduction to the tools, and the policies and preferences in force."""
         if self._turns is None:
             return _INTRODUCTION
-        known = self._turns.known(self._scope)
-        return f"{_INTRODUCTION}\n\n{known}" if known else _INTRODUCTION
+        rules = self._turns.known(self._scope)
+        return f"{_INTRODUCTION}\n\n{rules}" if rules else _INTRODUCTION
 
     def prefetch(self, query: str, *, session_id: str = "") -> str:
         """Return a list of the memories that fit the question; empty if none reaches the floor.
@@ -169,11 +169,11 @@ class ScrubjayMemoryProvider:
         if self._turns is None or not query.strip():
             return ""
         id = session_id or self._session_id
-        run, made = self._turns.before(self._scope, id, query)
+        run, prompt = self._turns.before(self._scope, id, query)
         with self._lock:
             self._runs[id] = run
-        self._recalled = len(made.ids("memories"))
-        return block_of(made)
+        self._recalled = len(prompt.ids("memories"))
+        return block_of(prompt)
 
     def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
         """Do nothing: recall takes about a millisecond, so prefetching is not worth it.
@@ -310,8 +310,8 @@ class ScrubjayMemoryProvider:
                 if fact.text == previous and fact.scope == self._scope:
                     self.memory.revoke(fact.id, reason=f"memory tool: {action}", scope=self._scope)
         if action in ("add", "replace") and content.strip():
-            said = FactCandidate(writable(content), subject="user" if target == "user" else "")
-            self.memory.propose(said, scope=self._scope, source=self._session_id or "memory tool")
+            candidate = FactCandidate(writable(content), subject="user" if target == "user" else "")
+            self.memory.propose(candidate, scope=self._scope, source=self._session_id or "memory tool")
 
     # ------------------------------------------------------------------ settings
 
@@ -339,10 +339,10 @@ class ScrubjayMemoryProvider:
         return f"<scrubjay.adapters.hermes.ScrubjayMemoryProvider {place}>"
 
     def _place(self, settings: Mapping[str, Any], home: Path) -> Path:
-        said = str(self._path or settings["path"])
+        path = str(self._path or settings["path"])
         for variable in ("${HERMES_HOME}", "$HERMES_HOME"):
-            said = said.replace(variable, str(home))
-        return Path(said).expanduser()
+            path = path.replace(variable, str(home))
+        return Path(path).expanduser()
 
 
 def _embedder_of(spec: str) -> Embedder | None:

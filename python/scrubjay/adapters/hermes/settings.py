@@ -54,21 +54,21 @@ def settings_of(home: Path) -> dict[str, Any]:
     if not file.exists():
         return defaults
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        settings = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{file}: expected JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{file}: expected an object, got {type(found).__name__}")
-    unknown = sorted(set(found) - set(defaults))
+    if not isinstance(settings, dict):
+        raise ValueError(f"{file}: expected an object, got {type(settings).__name__}")
+    unknown = sorted(set(settings) - set(defaults))
     if unknown:
         raise ValueError(f"{file}: {unknown[0]}: unknown setting, expected {', '.join(defaults)}")
-    return {**defaults, **found}
+    return {**defaults, **settings}
 
 
 def saved(values: Mapping[str, Any], home: Path) -> None:
     """Write settings to Hermes' home, keeping the others."""
-    known = {field["key"] for field in SCHEMA}
-    there = settings_of(home) if (home / _SETTINGS).exists() else {}
-    kept = {**there, **{key: value for key, value in values.items() if key in known}}
+    keys = {field["key"] for field in SCHEMA}
+    stored = settings_of(home) if (home / _SETTINGS).exists() else {}
+    merged = {**stored, **{key: value for key, value in values.items() if key in keys}}
     home.mkdir(parents=True, exist_ok=True)
-    (home / _SETTINGS).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    (home / _SETTINGS).write_text(json.dumps(merged, indent=2) + "\n", encoding="utf-8")

@@ -73,18 +73,18 @@ class Tools:
         limit = arguments.get("limit", 10)
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= _MAX:
             raise ValueError(f"limit: expected 1 to {_MAX}, got {limit!r}")
-        found = self._memory.recall(_text(arguments, "query"), self._scope, k=limit)
+        hits = self._memory.recall(_text(arguments, "query"), self._scope, k=limit)
         memories = [
-            {"id": hit.id, "kind": hit.kind, "text": hit.text, "relevance": hit.relevance} for hit in found
+            {"id": hit.id, "kind": hit.kind, "text": hit.text, "relevance": hit.relevance} for hit in hits
         ]
-        return {"memories": memories, "relevance": found.relevance}
+        return {"memories": memories, "relevance": hits.relevance}
 
     def _remember(self, arguments: Mapping[str, Any], run_id: str) -> dict[str, Any]:
         about: dict[str, Any] = {
             name: _text(arguments, name) for name in ("subject", "predicate") if arguments.get(name)
         }
-        said = FactCandidate(_text(arguments, "content"), **about)
-        done = self._memory.propose(said, scope=self._scope, source=run_id)
+        candidate = FactCandidate(_text(arguments, "content"), **about)
+        done = self._memory.propose(candidate, scope=self._scope, source=run_id)
         return {
             "status": done.status,
             **({"id": done.id} if done.id else {}),
@@ -93,9 +93,9 @@ class Tools:
 
     def _forget(self, arguments: Mapping[str, Any], run_id: str) -> dict[str, Any]:
         id = _text(arguments, "id")
-        gone = self._memory.index.delete(id, scope=self._scope, reason="scrubjay_forget")
-        gone = gone or self._memory.delete(id, scope=self._scope, reason="scrubjay_forget")
-        return {"deleted": bool(gone)}
+        deleted = self._memory.index.delete(id, scope=self._scope, reason="scrubjay_forget")
+        deleted = deleted or self._memory.delete(id, scope=self._scope, reason="scrubjay_forget")
+        return {"deleted": bool(deleted)}
 
 
 _RUN: dict[str, Callable[[Tools, Mapping[str, Any], str], dict[str, Any]]] = {

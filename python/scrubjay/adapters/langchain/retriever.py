@@ -49,14 +49,19 @@ class ScrubjayRetriever(BaseRetriever):
         return [self._document(hit) for hit in hits]
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        own = {"k": self.k, "filter": self.filter, "scrubjay_query": self.query, "explain": self.evidence}
-        return own | given
+        defaults = {
+            "k": self.k,
+            "filter": self.filter,
+            "scrubjay_query": self.query,
+            "explain": self.evidence,
+        }
+        return defaults | given
 
     def _document(self, hit: Hit) -> Document:
         document = self.vectorstore._document(hit)
         if self.evidence:
-            found = hit.to_dict()
+            evidence = hit.to_dict()
             for name in ("id", "text", "scope", "metadata", "created_at"):  # fields of the document itself
-                del found[name]
-            document.metadata["scrubjay"] = found
+                del evidence[name]
+            document.metadata["scrubjay"] = evidence
         return document

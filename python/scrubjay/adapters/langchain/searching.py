@@ -76,23 +76,23 @@ class Searching:
             scrubjay_query: how to rank, and which ids may be found; None: the store's query.
             explain: include the evidence.
         """
-        asked = as_query(scrubjay_query, "scrubjay_query", self.query)
+        settings = as_query(scrubjay_query, "scrubjay_query", self.query)
         if k == 0:
             return []
         index = self.index
         dim = Backend.of(index).dim
         if self._embeddings is not None and dim is not None:
             self._attach(dim)
-        wanted = filter
+        condition = filter
         if callable(filter) and not isinstance(filter, Filter):
-            wanted = lambda record: filter(self._document_of(record))  # noqa: E731
+            condition = lambda record: filter(self._document_of(record))  # noqa: E731
         hits = index.search(
             query,
             vector=vector,
             scope=self.scope,
             k=k,
-            filter=wanted,
-            query=asked,
+            filter=condition,
+            query=settings,
             explain=explain,
         )
         if self._embeddings is not None and hits.degraded and query is not None and len(index) > 0:
@@ -101,12 +101,12 @@ class Searching:
 
     async def _question_embedded(self, query: str | None, options: Mapping[str, Any]) -> dict[Any, Any]:
         """Return the vector of a search's question, made by the embeddings' async method, if the search needs one."""
-        asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
+        settings = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
         if (
             self._embeddings is None
             or query is None
             or options.get("vector") is not None
-            or asked.mode == "lexical"
+            or settings.mode == "lexical"
             or Backend.of(self.index).dim is None
         ):
             return {}
@@ -138,8 +138,8 @@ class Searching:
         self, embedding: Sequence[float], k: int = 4, **options: Any
     ) -> list[tuple[Document, float]]:
         """Return the k documents that are nearest to a vector, with their similarities."""
-        asked = as_query(options.pop("scrubjay_query", None), "scrubjay_query", self.query)
-        hits = self.hits(None, k, vector=embedding, scrubjay_query=asked.replace(mode="vector"), **options)
+        settings = as_query(options.pop("scrubjay_query", None), "scrubjay_query", self.query)
+        hits = self.hits(None, k, vector=embedding, scrubjay_query=settings.replace(mode="vector"), **options)
         return [(self._document(hit), hit.score) for hit in hits]
 
     def max_marginal_relevance_search(
@@ -170,8 +170,8 @@ class Searching:
         return self.similarity_search_by_vector(embedding, k, **options)
 
     def _diverse(self, options: Mapping[str, Any], candidates: int, mmr: float) -> Query:
-        asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
-        return asked.replace(candidates=candidates, mmr=mmr)
+        settings = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
+        return settings.replace(candidates=candidates, mmr=mmr)
 
     # ------------------------------------------------------------------ relevance from 0 to 1
 

@@ -107,9 +107,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
         )
         self.query = self._documents.query
         """The query of searches that pass no other."""
-        own = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
-        if self._embeddings is None and own is not None:
-            self._use(own)
+        native = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
+        if self._embeddings is None and native is not None:
+            self._use(native)
 
     # ------------------------------------------------------------------ properties
 
@@ -123,8 +123,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
         """The embeddings in use; None: documents are found by keywords only."""
         if isinstance(self._given, Embeddings):
             return self._given
-        own = self.index.embedder
-        return None if own is None else ScrubjayEmbeddings(own)
+        embedder = self.index.embedder
+        return None if embedder is None else ScrubjayEmbeddings(embedder)
 
     def close(self) -> None:
         """Release the file; it closes with the last store of the process that uses it."""
@@ -297,8 +297,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the visible documents with these ids, in that order; the scope's own wins over a shared one."""
-        found = self._documents.get_many([ids] if isinstance(ids, str) else ids, scope=self.scope)
-        return [self._document_of(record) for record in found if record is not None]
+        records = self._documents.get_many([ids] if isinstance(ids, str) else ids, scope=self.scope)
+        return [self._document_of(record) for record in records if record is not None]
 
     aget_by_ids = awaited(get_by_ids, "aget_by_ids")
 
@@ -307,13 +307,21 @@ class ScrubjayVectorStore(Searching, VectorStore):
     def _use(self, embedder: Embedder) -> None:
         """Have the index embed with this model; an equal one is not swapped in, which would clear the query cache."""
         index = self.index
-        own = index.embedder
-        if own is None or _known_by(own) != _known_by(embedder):
+        current = index.embedder
+        if current is None or _known_by(current) != _known_by(embedder):
             index.embedder = embedder
 
     def _attach(self, dim: int) -> None:
-        if (own := self._embeddings) is not None:
-            self._use(FrameworkEmbedder(own.embeddings, own.name, dim, own.passage_chars, own.whole_chars))
+        if (embeddings := self._embeddings) is not None:
+            self._use(
+                FrameworkEmbedder(
+                    embeddings.embeddings,
+                    embeddings.name,
+                    dim,
+                    embeddings.passage_chars,
+                    embeddings.whole_chars,
+                )
+            )
 
     def _document(self, hit: Hit) -> Document:
         return Document(id=str(hit.id), page_content=hit.text, metadata=hit.metadata)
@@ -345,8 +353,8 @@ def _named(documents: Sequence[Document], ids: Sequence[str | None] | None) -> l
 
     documents = list(documents)
     if ids is not None and (isinstance(ids, str) or len(ids) != len(documents)):
-        given = "one str" if isinstance(ids, str) else str(len(ids))
-        raise ValueError(f"ids: expected {len(documents)}, as many as documents, got {given}")
+        got = "one str" if isinstance(ids, str) else str(len(ids))
+        raise ValueError(f"ids: expected {len(documents)}, as many as documents, got {got}")
     named = []
     for position, document in enumerate(documents):
         if not isinstance(document, Document):

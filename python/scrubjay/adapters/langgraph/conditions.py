@@ -41,15 +41,15 @@ def columns(value: Mapping[str, Any]) -> dict[str, Any]:
     >>> columns({"color": "red", "n": 2.0, "tags": ["a"], "none": None})
     {'=color': 'sred', '=n': 'n2', '#n': 2.0, '=tags': 'j["a"]'}
     """
-    found: dict[str, Any] = {}
-    for key, one in value.items():
-        if one is None:
+    result: dict[str, Any] = {}
+    for key, field in value.items():
+        if field is None:
             continue
-        found["=" + key] = _equal_text(one)
-        number = _number(one)
+        result["=" + key] = _equal_text(field)
+        number = _number(field)
         if number is not None and not math.isnan(number):
-            found["#" + key] = _finite(number)
-    return found
+            result["#" + key] = _finite(number)
+    return result
 
 
 def translated(
@@ -73,10 +73,10 @@ def translated(
         raise TypeError(f"filter: expected a mapping, got {type(filter).__name__}")
     conditions: list[dict[str, Any]] = []
     exact = True
-    for key, wanted in filter.items():
+    for key, operand in filter.items():
         if not isinstance(key, str):
             raise TypeError(f"filter: expected str keys, got {key!r}")
-        for condition, inexact in _conditions(key, _plain(wanted, key)):
+        for condition, inexact in _conditions(key, _plain(operand, key)):
             conditions.append(condition)
             exact = exact and not inexact
     native = {"$and": conditions}
@@ -97,7 +97,7 @@ def matches(value: Any, filter: Mapping[str, Any]) -> bool:
     >>> matches(jane, {"user": {"name": "jane"}}), matches(jane, {"user.age": {"$gt": 30}})
     (True, False)
     """
-    return all(_compare(_at(value, key), _plain(wanted, key)) for key, wanted in filter.items())
+    return all(_compare(_at(value, key), _plain(operand, key)) for key, operand in filter.items())
 
 
 # ---------------------------------------------------------------------- one condition, natively
@@ -229,19 +229,19 @@ def _compare(value: Any, wanted: Any) -> bool:
 def _passes(value: Any, name: str, operand: Any) -> bool:
     if name in ("$eq", "$ne"):
         return bool(value == operand) == (name == "$eq")
-    left: Any = _number(value)
+    number: Any = _number(value)
     right: Any = _number(operand)
     if right is None:
-        left, right = value, operand
-        if not isinstance(left, str):
+        number, right = value, operand
+        if not isinstance(number, str):
             return False
-    if left is None:
+    if number is None:
         return False
     if name == "$gt":
-        return bool(left > right)
+        return bool(number > right)
     if name == "$gte":
-        return bool(left >= right)
-    return bool(left < right) if name == "$lt" else bool(left <= right)
+        return bool(number >= right)
+    return bool(number < right) if name == "$lt" else bool(number <= right)
 
 
 def _plain(wanted: Any, key: str, *, compared: bool = True) -> Any:

@@ -35,14 +35,13 @@ def embedder_of(config: Any) -> Embedder | None:
         )
     model = model_of(embed, ("model", "model_name"))
     kind = type(embed).__name__ if hasattr(embed, "embed_documents") else "function"
-    made: Any = ensure_embeddings(embed)
-    if hasattr(made, "afunc") and not hasattr(
-        made, "func"
-    ):  # only an async function: synchronous calls wait for it
-        made = ensure_embeddings(made.afunc)
-        made.func = lambda texts: _finished(lambda: made.aembed_documents(texts))
+    embeddings: Any = ensure_embeddings(embed)
+    # With only an async function, synchronous calls wait for it.
+    if hasattr(embeddings, "afunc") and not hasattr(embeddings, "func"):
+        embeddings = ensure_embeddings(embeddings.afunc)
+        embeddings.func = lambda texts: _finished(lambda: embeddings.aembed_documents(texts))
     name = f"langgraph:{kind}" if model is None else f"langgraph:{kind}:{model}"
-    return FrameworkEmbedder(made, name, dims, *read_well(embed))
+    return FrameworkEmbedder(embeddings, name, dims, *read_well(embed))
 
 
 def _finished(begin: Callable[[], Any]) -> Any:

@@ -56,14 +56,14 @@ class Put(NamedTuple):
         if expires_at is not None:
             times["expires_at"] = expires_at.isoformat()
         ends = None if expires_at is None else payload.microseconds(expires_at)
-        found = []
+        rows = []
         for part, text in enumerate(self.texts or [""]):
-            own = {**metadata, **_without_text(self.value, text), "part": part}
-            encoded = payload.encode_fields({"metadata": own, **times})  # JSON types already
+            fields = {**metadata, **_without_text(self.value, text), "part": part}
+            encoded = payload.encode_fields({"metadata": fields, **times})  # JSON types already
             vector = vectors.get(text)
             scope, id = self.document_key(tenant, part)
-            found.append(Row(id, text, scope, vector, encoded, ends))
-        return found
+            rows.append(Row(id, text, scope, vector, encoded, ends))
+        return rows
 
 
 def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
@@ -97,8 +97,9 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return a value in JSON types, as it is stored."""
     if all(
-        type(key) is str and (one is None or type(one) is bool or (type(one) is str and _is_kept(one)))
-        for key, one in value.items()
+        type(key) is str
+        and (field is None or type(field) is bool or (type(field) is str and _is_kept(field)))
+        for key, field in value.items()
     ):
         return dict(value)  # most values are unchanged by encoding and decoding
     plain: dict[str, Any] = payload.decode(payload.encode({"value": value}, None))[0]["value"]
@@ -107,8 +108,8 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _texts_at(value: dict[str, Any], path: str) -> list[str]:
     """Return LangGraph's `get_text_at_path`, with a shortcut for a path that is the key of a text."""
-    if path.isalnum() and isinstance(one := value.get(path), str):
-        return [one]
+    if path.isalnum() and isinstance(text := value.get(path), str):
+        return [text]
     return list(get_text_at_path(value, path))
 
 
@@ -165,7 +166,9 @@ def value_of(found: Record | Hit) -> dict[str, Any]:
 
 def _without_text(value: dict[str, Any], text: str) -> dict[str, Any]:
     """Return the metadata from which :func:`value_of` restores the value, given the document's text."""
-    at = next((key for key, one in value.items() if isinstance(one, str) and one == text and text), None)
+    at = next(
+        (key for key, field in value.items() if isinstance(field, str) and field == text and text), None
+    )
     if at is not None and _is_kept(text):
         return {"value": {**value, at: None}, "at": at}
     if text.startswith("{") and _is_kept(text) and _is_json_of(text, value):

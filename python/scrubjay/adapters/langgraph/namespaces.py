@@ -118,8 +118,10 @@ def document_id(namespace: Namespace, key: str, part: int) -> str:
 def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
     """Return the page of namespaces that an operation asks for: filtered, cut to its depth, sorted."""
     conditions = op.match_conditions or ()
-    found = {n[: op.max_depth] for n in namespaces if all(_matches(one, n) for one in conditions)}
-    return sorted(found)[op.offset : op.offset + op.limit]
+    matches = {
+        n[: op.max_depth] for n in namespaces if all(_matches(condition, n) for condition in conditions)
+    }
+    return sorted(matches)[op.offset : op.offset + op.limit]
 
 
 def path_of(condition: MatchCondition) -> Namespace:
@@ -144,7 +146,7 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
         if condition.match_type == "prefix"
         else namespace[len(namespace) - len(path) :]
     )
-    return all(wanted in ("*", label) for wanted, label in zip(path, labels, strict=True))
+    return all(pattern in ("*", label) for pattern, label in zip(path, labels, strict=True))
 
 
 def _shown(value: Any) -> str:

@@ -138,12 +138,12 @@ class ScrubjayStore(BaseStore):
         self._fields = _fields_of(self.index_config)
         if embedder is None and self.index_config is not None:
             embedder = embedder_of(self.index_config)
-        asked = as_query(query)
-        if asked.mode == "vector" and embedder is None:
+        settings = as_query(query)
+        if settings.mode == "vector" and embedder is None:
             raise ValueError("query: expected mode 'hybrid' or 'lexical' without embeddings, got 'vector'")
         self._embedder = embedder
         self.embeddings = embedder.embeddings if isinstance(embedder, FrameworkEmbedder) else embedder
-        self._query = asked.replace(mode="lexical") if embedder is None else asked
+        self._query = settings.replace(mode="lexical") if embedder is None else settings
         self._unranked = unranked
         self.ttl_config = None if ttl is None else dict(ttl)
         self._documents = Documents(where, collection=collection, embedder=embedder, **options)
@@ -245,8 +245,8 @@ class ScrubjayStore(BaseStore):
 
     def __repr__(self) -> str:
         whose = "no tenant" if self._tenant == NO_TENANT else f"tenant {self._tenant!r}"
-        said = f"ScrubjayStore of {whose}, {self._query.mode}: {self._documents.place}"
-        return f"<scrubjay.adapters.langgraph.{said}>"
+        text = f"ScrubjayStore of {whose}, {self._query.mode}: {self._documents.place}"
+        return f"<scrubjay.adapters.langgraph.{text}>"
 
     def __enter__(self) -> ScrubjayStore:
         return self
@@ -352,7 +352,7 @@ class ScrubjayStore(BaseStore):
 
         question = (op.namespace_prefix, op.query, repr(op.filter))
         page = self._ranked_pages.page(question, op.offset, need - op.offset, found)
-        return [(one, self._score(one) if isinstance(one, Hit) else None) for one in page]
+        return [(hit, self._score(hit) if isinstance(hit, Hit) else None) for hit in page]
 
     def _best(
         self, query: str, homes: Sequence[Scope], where: Node | None, need: int
@@ -364,12 +364,12 @@ class ScrubjayStore(BaseStore):
             if len(hits) == need:
                 return [*hits], [hit.id for hit in hits]
         ranked = self._ranked(query, homes, where, need)
-        found: list[Record | Hit] = list(ranked.values())
-        if len(found) < need and self._unranked:
-            others = self._listed(homes, where, need, len(ranked))
-            found += [record for record in others if is_item(record) and item_key(record) not in ranked]
-            found = found[:need]
-        return found, [document_id(*item_key(one), 0) for one in found]
+        results: list[Record | Hit] = list(ranked.values())
+        if len(results) < need and self._unranked:
+            unranked = self._listed(homes, where, need, len(ranked))
+            results += [record for record in unranked if is_item(record) and item_key(record) not in ranked]
+            results = results[:need]
+        return results, [document_id(*item_key(hit), 0) for hit in results]
 
     def _score(self, hit: Hit) -> float:
         """Return the score; by vectors alone with l2 the negative distance, as in LangGraph's other stores."""
@@ -378,17 +378,17 @@ class ScrubjayStore(BaseStore):
 
     def _listed(self, homes: Sequence[Scope], where: Node | None, need: int, n_ranked: int) -> list[Record]:
         """Return the newest items; none if all items were ranked already."""
-        wanted = FIRST_PART if where is None else All([FIRST_PART, where])
-        admitted = [(home, admit(self._index, home, wanted)) for home in homes]
+        condition = FIRST_PART if where is None else All([FIRST_PART, where])
+        admitted = [(home, admit(self._index, home, condition)) for home in homes]
         if where is not None or n_ranked:  # counted natively, to avoid reading all rows in vain
             n_items = sum(self._index.count(home, **one.options) for home, one in admitted)
             if min(need, n_items) <= n_ranked:
                 return []
-        found = [self._index.list(home, limit=need, **one.options) for home, one in admitted]
-        if len(found) == 1:
-            return found[0]
+        listings = [self._index.list(home, limit=need, **one.options) for home, one in admitted]
+        if len(listings) == 1:
+            return listings[0]
         # By last write, the order of a listing of one scope.
-        return sorted(chain(*found), key=lambda record: record.version or 0, reverse=True)
+        return sorted(chain(*listings), key=lambda record: record.version or 0, reverse=True)
 
     def _ranked(
         self, query: str, homes: Sequence[Scope], where: Node | None, need: int

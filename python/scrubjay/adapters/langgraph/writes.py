@@ -26,9 +26,9 @@ def write(documents: Documents, tenant: str, puts: Sequence[Put]) -> None:
     vectors = dict(zip(texts, backend.embed(texts), strict=True))  # before taking the write lock
     with documents.writing("putting items") as writes:
         now = datetime.now(timezone.utc)
-        known = _known(documents, tenant, puts)
+        existing = _known(documents, tenant, puts)
         for put in puts:
-            n_old, created_at = known.get((put.namespace, put.key), (0, None))
+            n_old, created_at = existing.get((put.namespace, put.key), (0, None))
             n_new = 0
             if put.value is not None:
                 writes.put(put.documents(tenant, vectors, created_at, now))
@@ -68,12 +68,12 @@ def _known(
     ids: dict[Namespace, list[str]] = {}
     for put in puts:
         ids.setdefault(put.namespace, []).append(document_id(put.namespace, put.key, 0))
-    found = {}
-    for namespace, wanted in ids.items():
-        for old in documents.list(scope=home_of(tenant, namespace), exact=True, ids=wanted):
+    result = {}
+    for namespace, names in ids.items():
+        for old in documents.list(scope=home_of(tenant, namespace), exact=True, ids=names):
             if is_item(old):
-                found[item_key(old)] = n_parts(old), cast("datetime | None", old.created_at)
-    return found
+                result[item_key(old)] = n_parts(old), cast("datetime | None", old.created_at)
+    return result
 
 
 def _is_due(found: Record | Hit, now: datetime) -> bool:

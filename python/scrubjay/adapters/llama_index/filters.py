@@ -87,7 +87,7 @@ def _condition(key: str, operator: Any, value: Any) -> Node:
     if operator == FilterOperator.CONTAINS:
         return _contains(field, value)
     if operator == FilterOperator.ANY:
-        return Either([_contains(field, one) for one in values])
+        return Either([_contains(field, item) for item in values])
     if operator == FilterOperator.ALL:
         return All([field.present(), *(_contains(field, one) for one in values)])
     raise ValueError(f"{key}: expected one of {', '.join(FilterOperator)}, got {operator!r}")

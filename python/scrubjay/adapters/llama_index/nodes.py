@@ -41,37 +41,42 @@ def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
     text = node.get_content(metadata_mode=MetadataMode.NONE)
     for field in ("text", "text_resource", "embedding"):
         content.pop(field, None)
-    kept = {"content": content}
+    rest = {"content": content}
     hidden = {key: value for key, value in metadata.items() if key in _OWN or key == _NODE}
     if hidden:
-        kept["hidden"] = hidden
+        rest["hidden"] = hidden
     if as_text(text) != text:  # invalid in UTF-8
-        kept["text"] = text
+        rest["text"] = text
     document = node.ref_doc_id or "None"
-    own = {"_node_type": node.class_name(), "document_id": document, "doc_id": document, DOCUMENT: document}
+    fields = {
+        "_node_type": node.class_name(),
+        "document_id": document,
+        "doc_id": document,
+        DOCUMENT: document,
+    }
     vector = None if node.embedding is None else np.asarray(node.embedding)
     return {
         "id": node.node_id,
         "text": text,
         "scope": scope,
         "vector": vector if vector is None or vector.any() else None,  # a zero vector has no direction
-        "metadata": {**metadata, **own, _NODE: kept},
+        "metadata": {**metadata, **fields, _NODE: rest},
     }
 
 
 def to_node(memory: Record | Hit) -> BaseNode:
     """Return the node of a memory; a memory of another writer becomes a text node."""
     metadata: Mapping[str, Any] = memory.metadata or {}
-    kept = metadata.get(_NODE)
-    if not isinstance(kept, Mapping):
+    rest = metadata.get(_NODE)
+    if not isinstance(rest, Mapping):
         plain = {"_node_content": json.dumps({"id_": str(memory.id), "metadata": metadata})}
         return metadata_dict_to_node(plain, text=memory.text)
     shown = {key: value for key, value in metadata.items() if key not in _OWN and key != _NODE}
-    content = {**kept["content"], "metadata": {**shown, **kept.get("hidden", {})}}
-    text, kind = kept.get("text", memory.text), _MADE_OF_DICTS.get(metadata.get("_node_type"))
+    content = {**rest["content"], "metadata": {**shown, **rest.get("hidden", {})}}
+    text, kind = rest.get("text", memory.text), _MADE_OF_DICTS.get(metadata.get("_node_type"))
     if kind is None:
         node = {"_node_content": json.dumps(content), "_node_type": metadata.get("_node_type")}
         return metadata_dict_to_node(node, text=text)
-    made = kind.from_dict(content)
-    made.set_content(text)
-    return made
+    result = kind.from_dict(content)
+    result.set_content(text)
+    return result

@@ -114,7 +114,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         where = path_or_index(path, index)
         if default_mode not in ("hybrid", "vector"):
             raise ValueError(f"default_mode: expected 'hybrid' or 'vector', got {default_mode!r}")
-        asked = as_query(scrubjay_query, "scrubjay_query")
+        settings = as_query(scrubjay_query, "scrubjay_query")
         scope = Scope(tenant, user=user, agent=agent)
         super().__init__(
             path=None if path is None else os.fspath(path),
@@ -125,11 +125,11 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             dim=dim,
             metric=metric,
             default_mode=default_mode,
-            scrubjay_query=None if scrubjay_query is None else asked.to_dict(),
+            scrubjay_query=None if scrubjay_query is None else settings.to_dict(),
             **kwargs,
         )
         self._scope = scope
-        self._documents = Documents(where, collection=collection_name, query=asked, dim=dim, metric=metric)
+        self._documents = Documents(where, collection=collection_name, query=settings, dim=dim, metric=metric)
 
     @classmethod
     def from_params(
@@ -145,9 +145,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             path, collection_name, kwargs: as in the constructor.
         """
         if scope is not None:
-            given = [name for name in ("tenant", "user", "agent") if name in kwargs]
-            if given:
-                raise ValueError(f"{', '.join(given)}: expected none beside scope")
+            names = [name for name in ("tenant", "user", "agent") if name in kwargs]
+            if names:
+                raise ValueError(f"{', '.join(names)}: expected none beside scope")
             kwargs.update(tenant=scope.tenant, user=scope.user, agent=scope.agent)
         return cls(path, collection_name, **kwargs)
 
@@ -242,10 +242,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             node_ids: None: any id.
             filters: None: all nodes.
         """
-        found = self._documents.list(
+        records = self._documents.list(
             scope=self._scope, filter=_conditions(filters), ids=node_ids, order="oldest"
         )
-        return [to_node(record) for record in found]
+        return [to_node(record) for record in records]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes, their scores (descending, except for MMR) and their ids.
@@ -277,7 +277,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         if mode is None:
             raise ValueError(f"mode: expected one of {', '.join(one.value for one in _MODES)}, got {name!r}")
         where = _conditions(query.filters, query.doc_ids)
-        asked = as_query(kwargs.get("scrubjay_query"), "scrubjay_query", self._documents.query)
+        settings = as_query(kwargs.get("scrubjay_query"), "scrubjay_query", self._documents.query)
         changes: dict[str, Any] = {}
         k = query.similarity_top_k
         if mode == "lexical":
@@ -292,10 +292,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         if query.mode == VectorStoreQueryMode.DEFAULT and query.query_str is not None:
             mode = self.default_mode
         if query.mode == VectorStoreQueryMode.MMR:
-            given = kwargs.get("mmr_threshold", query.mmr_threshold)
-            changes["mmr"] = 0.5 if given is None else given
-        asked = narrowed(asked, valid_ids(query.node_ids) if query.node_ids else None)
-        if k == 0 or asked.ids == []:
+            threshold = kwargs.get("mmr_threshold", query.mmr_threshold)
+            changes["mmr"] = 0.5 if threshold is None else threshold
+        settings = narrowed(settings, valid_ids(query.node_ids) if query.node_ids else None)
+        if k == 0 or settings.ids == []:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
         hits = self._documents.search(
             query.query_str,
@@ -303,7 +303,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             scope=self._scope,
             k=k,
             filter=where,
-            query=asked.replace(mode=mode, **changes),
+            query=settings.replace(mode=mode, **changes),
         )
         return _result(hits, query.mode)
 
@@ -336,10 +336,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         try:
             with Index.open(fresh) as file:
                 seam = Backend.of(index)
-                made: dict[str, Any] = {"dim": seam.dim, "metric": seam.metric, "dtype": seam.dtype}
-                copy = file.collection(self.collection_name, **made)
-                own = self._documents.every(scope=self._scope, exact=True, vectors=True)
-                copy.upsert_many(own, progress=False)
+                options: dict[str, Any] = {"dim": seam.dim, "metric": seam.metric, "dtype": seam.dtype}
+                copy = file.collection(self.collection_name, **options)
+                records = self._documents.every(scope=self._scope, exact=True, vectors=True)
+                copy.upsert_many(records, progress=False)
                 file.admin.compact()
             put_in_place(fresh, target, replace=True)
         finally:

@@ -122,8 +122,8 @@ class AdminTools:
     def holds(self, given: ListHolds) -> dict[str, Any]:
         """Return the holds on the scope and the scopes that contain it, not those on others of the tenant."""
         memory = self._memory.find()
-        found = [] if memory is None else memory.admin.holds(self._scope.tenant)
-        return {"holds": [_shown(hold) for hold in found if hold.scope in self._scope.visible()]}
+        holds = [] if memory is None else memory.admin.holds(self._scope.tenant)
+        return {"holds": [_shown(hold) for hold in holds if hold.scope in self._scope.visible()]}
 
     def take(self, given: ImportMemories) -> dict[str, Any]:
         """Import an export into the memory, in one transaction, bypassing the gate.

@@ -145,8 +145,12 @@ class KnownTools:
             ValueError: the user has no preference for this key.
         """
         key, memory = checked_str(given.key, "key"), self._memory.find()
-        for one in () if memory is None else memory.known(self._scope).preferences:
-            if one.key == key and memory is not None and memory.delete(one.id, scope=self._scope, by="mcp"):
+        for preference in () if memory is None else memory.known(self._scope).preferences:
+            if (
+                preference.key == key
+                and memory is not None
+                and memory.delete(preference.id, scope=self._scope, by="mcp")
+            ):
                 return {"deleted": 1}
         raise ValueError(f"key: expected the key of one of the user's preferences, got {given.key[:80]!r}")
 

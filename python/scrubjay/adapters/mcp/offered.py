@@ -228,8 +228,8 @@ def offered(*, typed: bool, user: bool, read_only: bool, admin: bool = False) ->
         read_only: only tools that change nothing.
         admin: include the tools of an administrator.
     """
-    known = _KNOWN_TOOLS if user else _POLICY_TOOLS
-    tools = {**_TOOLS, **_RECORD_TOOLS, **known, **(_ADMIN_TOOLS if admin else {})} if typed else _TOOLS
+    rules = _KNOWN_TOOLS if user else _POLICY_TOOLS
+    tools = {**_TOOLS, **_RECORD_TOOLS, **rules, **(_ADMIN_TOOLS if admin else {})} if typed else _TOOLS
     return {name: tool for name, tool in tools.items() if tool.hints["read_only_hint"] or not read_only}
 
 

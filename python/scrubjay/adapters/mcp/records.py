@@ -208,7 +208,7 @@ class RecordTools:
         if memory is None:
             return 0
         records = memory.list(self._scope, kinds=_KINDS, hidden=True, exact=True)
-        return sum(memory.delete(one.id, scope=self._scope, by=_SOURCE) for one in records)
+        return sum(memory.delete(record.id, scope=self._scope, by=_SOURCE) for record in records)
 
     def page(self, given: ListMemories, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Return a page of the facts and episodes that the scope sees, or of the facts about a subject."""
@@ -216,11 +216,11 @@ class RecordTools:
         if memory is None:
             return [], None
         kinds = _KINDS if given.subject is None else _KINDS[:1]
-        asked = {name: getattr(given, name) for name in ("subject", "as_of", "known_at")}
+        options = {name: getattr(given, name) for name in ("subject", "as_of", "known_at")}
         records, next_cursor = page(
-            memory, self._scope, limit=given.limit, cursor=cursor, kinds=kinds, **asked
+            memory, self._scope, limit=given.limit, cursor=cursor, kinds=kinds, **options
         )
-        return [self.shown(one) for one in records if isinstance(one, (Fact, Episode))], next_cursor
+        return [self.shown(record) for record in records if isinstance(record, (Fact, Episode))], next_cursor
 
     def shown(self, record: Fact | Episode) -> dict[str, Any]:
         """Return a record in the form of the tools."""

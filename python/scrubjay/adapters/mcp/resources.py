@@ -38,16 +38,18 @@ class Resources:
 
     def listed(self, cursor: str | None) -> tuple[list[types.Resource], str | None]:
         """Return a page of the resources and the next cursor: the rules and all memories, then each memory."""
-        made = []
+        resources = []
         if cursor is None:
-            made.append(_resource(MEMORIES, "memories", "The first page of the memories, newest last."))
+            resources.append(_resource(MEMORIES, "memories", "The first page of the memories, newest last."))
             if self._has_known:
-                made.append(_resource(KNOWN, "known", "Policies in force and the user's preferences."))
-        given = ListMemories() if cursor is None else ListMemories(cursor=cursor)
-        found = self._call("list_memories", given.model_dump(exclude_none=True))
-        for one in found["memories"]:
-            made.append(_resource(f"{MEMORIES}/{quote(one['id'], safe='')}", one["id"], one["text"][:200]))
-        return made, found["next_cursor"]
+                resources.append(_resource(KNOWN, "known", "Policies in force and the user's preferences."))
+        arguments = ListMemories() if cursor is None else ListMemories(cursor=cursor)
+        page = self._call("list_memories", arguments.model_dump(exclude_none=True))
+        for memory in page["memories"]:
+            resources.append(
+                _resource(f"{MEMORIES}/{quote(memory['id'], safe='')}", memory["id"], memory["text"][:200])
+            )
+        return resources, page["next_cursor"]
 
     @staticmethod
     def templates() -> list[types.ResourceTemplate]:
@@ -66,16 +68,16 @@ class Resources:
             MCPError: the address is unknown.
         """
         if uri == KNOWN and self._has_known:
-            found = self._call("get_policies_and_preferences", {})
+            content = self._call("get_policies_and_preferences", {})
         elif uri == MEMORIES:
-            found = self._call("list_memories", {})
+            content = self._call("list_memories", {})
         elif uri.startswith(MEMORIES + "/"):
             id = unquote(uri[len(MEMORIES) + 1 :])
-            found = self._call("get_memory", OneMemory(id=id).model_dump())
+            content = self._call("get_memory", OneMemory(id=id).model_dump())
         else:
             raise MCPError(types.INVALID_PARAMS, f"uri: expected {KNOWN}, {MEMORIES} or {_TEMPLATE}")
         return types.TextResourceContents(
-            uri=uri, mime_type=_JSON, text=json.dumps(found, ensure_ascii=False)
+            uri=uri, mime_type=_JSON, text=json.dumps(content, ensure_ascii=False)
         )
 
 
@@ -116,16 +118,16 @@ class Prompts:
             raise MCPError(types.INVALID_PARAMS, f"name: expected {_PROMPT!r}")
         unknown = sorted(set(arguments) - {"question", "budget_tokens"})
         if unknown or not arguments.get("question"):
-            what = f"{unknown[0][:80]}: unknown argument" if unknown else "question: expected some text"
-            raise MCPError(types.INVALID_PARAMS, what)
+            problem = f"{unknown[0][:80]}: unknown argument" if unknown else "question: expected some text"
+            raise MCPError(types.INVALID_PARAMS, problem)
         budget = arguments.get("budget_tokens", str(_BUDGET_TOKENS))
         if not budget.isascii() or not budget.isdigit() or not int(budget[:9]) >= 1 or len(budget) > 7:
             raise MCPError(types.INVALID_PARAMS, f"budget_tokens: expected 1 to 9999999, got {budget[:80]!r}")
         question = arguments["question"]
         memory = self._memory.find()
         text = "" if memory is None else memory.assemble(question, self._scope, int(budget)).text
-        said = f"{text}# Question\n{question}\n" if text else question
-        return [types.PromptMessage(role="user", content=types.TextContent(text=said))]
+        prompt = f"{text}# Question\n{question}\n" if text else question
+        return [types.PromptMessage(role="user", content=types.TextContent(text=prompt))]
 
 
 def _resource(uri: str, name: str, description: str) -> types.Resource:

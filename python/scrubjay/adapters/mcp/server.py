@@ -153,17 +153,19 @@ class MemoryServer:
     def _search(self, given: SearchMemories) -> dict[str, Any]:
         filter = bounded("filter", given.filter)
         settings = bounded("settings", given.settings)
-        asked = self._query if settings is None else _with_settings(self._query, settings)
-        found: Recalled | Hits | None = None
+        ranking = self._query if settings is None else _with_settings(self._query, settings)
+        hits: Recalled | Hits | None = None
         if self._records is not None:
-            found = self._records.recall(given, filter, asked)
-        if found is None:  # only notes
-            then = notes_of(filter, _moment(given))
-            found = self._index.search(given.query, scope=self.scope, k=given.limit, filter=then, query=asked)
+            hits = self._records.recall(given, filter, ranking)
+        if hits is None:  # only notes
+            condition = notes_of(filter, _moment(given))
+            hits = self._index.search(
+                given.query, scope=self.scope, k=given.limit, filter=condition, query=ranking
+            )
         return {
-            "memories": [self._found(hit) for hit in found],
-            "mode": found.mode,
-            "degraded": [reason.partition(":")[0] for reason in found.degraded],
+            "memories": [self._found(hit) for hit in hits],
+            "mode": hits.mode,
+            "degraded": [reason.partition(":")[0] for reason in hits.degraded],
         }
 
     def _list(self, given: ListMemories) -> dict[str, Any]:
@@ -177,14 +179,14 @@ class MemoryServer:
             if after is not None:
                 return {"memories": listed, "next_cursor": f"records.{after}"}
             cursor = ""
-        left = given.limit - len(listed)
-        if left == 0:
+        remaining = given.limit - len(listed)
+        if remaining == 0:
             return {"memories": listed, "next_cursor": "notes."}
         is_of_records = self._index.name == COLLECTION and self._records is not None
         if is_of_records or given.subject is not None:  # notes have no subject
             return {"memories": listed, "next_cursor": None}
-        then = notes_of(None, _moment(given))
-        page = self._index.scroll(scope=self.scope, limit=left, cursor=cursor or None, filter=then)
+        condition = notes_of(None, _moment(given))
+        page = self._index.scroll(scope=self.scope, limit=remaining, cursor=cursor or None, filter=condition)
         listed += [self._shown(record) for record in page.records]
         return {"memories": listed, "next_cursor": None if page.cursor is None else f"notes.{page.cursor}"}
 
@@ -218,10 +220,10 @@ class MemoryServer:
 
     def _why(self, given: OneMemory) -> dict[str, Any]:
         assert self._records is not None
-        found = self._records.why(given)
-        if found is None:
+        why = self._records.why(given)
+        if why is None:
             raise UnknownMemoryError(given.id)
-        return found
+        return why
 
     def _get(self, given: OneMemory) -> dict[str, Any]:
         if self._records is not None:
@@ -309,7 +311,7 @@ class MemoryServer:
         if params.name not in self.tools:
             raise MCPError(types.INVALID_PARAMS, f"name: expected one of {sorted(self.tools)}")
         try:  # on a thread: embedders and writes may block
-            given = await anyio.to_thread.run_sync(self.call, params.name, params.arguments or {})
+            result = await anyio.to_thread.run_sync(self.call, params.name, params.arguments or {})
         except Exception as error:  # noqa: BLE001 - report any error to the client and continue
             return types.CallToolResult(
                 content=[
@@ -319,8 +321,8 @@ class MemoryServer:
                 ],
                 is_error=True,
             )
-        text = json.dumps(given, ensure_ascii=False)
-        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=given)
+        text = json.dumps(result, ensure_ascii=False)
+        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
     # ------------------------------------------------------------------ resources, prompts
 
@@ -415,8 +417,8 @@ _RUN: dict[str, Callable[[MemoryServer, Any], dict[str, Any]]] = {
 
 def _with_settings(query: Query, settings: dict[str, Any]) -> Query:
     """Return the query with the fields of `settings` replaced."""
-    given = Query.from_dict(settings)
-    return query.replace(**{name: getattr(given, name) for name in settings})
+    changes = Query.from_dict(settings)
+    return query.replace(**{name: getattr(changes, name) for name in settings})
 
 
 def _moment(given: SearchMemories | ListMemories) -> Moment | None:

@@ -129,7 +129,7 @@ class ToldTools:
     def changes(self, given: ListChanges) -> dict[str, Any]:
         """Return the changes after a cursor, oldest first."""
         memory = self._memory.find()
-        found = (
+        changes = (
             [] if memory is None else memory.feed.changes(given.since, scope=self._scope, limit=given.limit)
         )
         events = [
@@ -143,9 +143,9 @@ class ToldTools:
                 "detail": event.detail,
                 "shared": event.scope != self._scope,
             }
-            for event in found
+            for event in changes
         ]
-        return {"changes": events, "cursor": found[-1].cursor if found else given.since}
+        return {"changes": events, "cursor": changes[-1].cursor if changes else given.since}
 
     def export(self, given: ExportMemories) -> dict[str, Any]:
         """Return a page of the lines of an export; all pages are from one snapshot of the file.

@@ -192,5 +192,5 @@ def bounded(name: str, value: Any) -> Any:
 def well_formed(given: dict[str, Any]) -> dict[str, Any]:
     """Replace lone surrogates, which metadata of other writers may contain and no message can carry, by U+FFFD."""
     text = json.dumps(given, ensure_ascii=False)
-    known = as_text(text)
-    return given if known == text else dict(json.loads(known))
+    valid = as_text(text)
+    return given if valid == text else dict(json.loads(valid))

@@ -76,6 +76,6 @@ def register() -> None:
     """
     VectorStoreFactory.provider_to_class[_PROVIDER] = f"{__name__}.ScrubjayVectorStore"
     # mem0 looks up the class of the configuration in a module of its own that is named after the provider.
-    known: dict[str, str] = VectorStoreConfig.__private_attributes__["_provider_configs"].default
-    known[_PROVIDER] = ScrubjayConfig.__name__
+    providers: dict[str, str] = VectorStoreConfig.__private_attributes__["_provider_configs"].default
+    providers[_PROVIDER] = ScrubjayConfig.__name__
     sys.modules[f"mem0.configs.vector_stores.{_PROVIDER}"] = sys.modules[__name__]

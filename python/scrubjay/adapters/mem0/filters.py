@@ -70,23 +70,23 @@ def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | Non
     >>> confined_to({"NOT": [{"user_id": "jane"}]}, "user_id") is None
     True
     """
-    found: set[str] | None = None
+    result: set[str] | None = None
     for key, value in (filters or {}).items():
         kind = _LOGICAL.get(key)
         if kind is Not or (kind is None and key != field):
             continue
         if kind is Either:
             choices = [confined_to(part, field) for part in value]
-            known = [choice for choice in choices if choice is not None]
-            here = set().union(*known) if len(known) == len(choices) else None
+            confined = [choice for choice in choices if choice is not None]
+            here = set().union(*confined) if len(confined) == len(choices) else None
         elif kind is All:
             here = None
             for part in value:
                 here = _both(here, confined_to(part, field))
         else:
             here = _values(value)
-        found = _both(found, here)
-    return found
+        result = _both(result, here)
+    return result
 
 
 def payload_of(record: Record | Hit) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _both(one: set[str] | None, other: set[str] | None) -> set[str] | None:
 
 def _values(condition: Any) -> set[str] | None:
     """Return the texts to which a condition restricts a field; None if it admits other values."""
-    found: set[str] | None = None
+    result: set[str] | None = None
     if isinstance(condition, str) and condition == "*":
         return None
     operators = (
@@ -116,8 +116,8 @@ def _values(condition: Any) -> set[str] | None:
             continue
         values = set(operand) if operator == "in" else {operand}
         if all(isinstance(value, str) and value for value in values):
-            found = _both(found, values)
-    return found
+            result = _both(result, values)
+    return result
 
 
 def _is_one_of(condition: Any) -> bool:
@@ -176,8 +176,8 @@ def _operation(field: Field, operator: Any, operand: Any) -> Node:
     if operator in ("in", "nin") and not _is_list(operand):
         raise TypeError(f"{name}: expected a list, got {type(operand).__name__}")
     values = [_scalar(value, name) for value in (operand if operator in ("in", "nin") else [operand])]
-    found = _one_of(field, values)
-    return found if operator in ("eq", "in") else All([field.present(), Not(found)])
+    condition = _one_of(field, values)
+    return condition if operator in ("eq", "in") else All([field.present(), Not(condition)])
 
 
 def _one_of(field: Field, values: list[Any]) -> Node:
@@ -210,10 +210,10 @@ def _part_of(field: Field, either_case: bool, operand: Any, name: str) -> Node:
     if not isinstance(operand, str):
         raise TypeError(f"{name}: expected a str, got {type(operand).__name__}")
     fold = str.casefold if either_case else str
-    wanted = fold(operand)
+    part = fold(operand)
 
     def holds(value: Any) -> bool:
-        return any(wanted in fold(text) for text in _elements(value) if isinstance(text, str))
+        return any(part in fold(text) for text in _elements(value) if isinstance(text, str))
 
     return field.test(holds, {"$or": [is_text(field.name), is_composite(field.name)]})
 

@@ -168,8 +168,8 @@ class ScrubjayVectorStore(VectorStoreBase):
             if record is None:
                 raise ValueError(f"vector_id: expected the id of a memory, got {vector_id!r}")
             before = payload_of(record)
-            kept = record.vector if vector is None else vector
-            row = self._row(record.id, kept, before if payload is None else payload)
+            merged_vector = record.vector if vector is None else vector
+            row = self._row(record.id, merged_vector, before if payload is None else payload)
             if row["scope"] != self._scope_of(before):
                 raise ValueError(f"payload: expected the user_id, agent_id and run_id of {vector_id!r}")
             row |= {"scope": record.scope, "expires_at": record.expires_at}
@@ -233,12 +233,12 @@ class ScrubjayVectorStore(VectorStoreBase):
             )
         vectors = [_vector(vector) for vector in vectors_list]
         metric, pool = Backend.of(self.index).metric, max(_limit(top_k), _LEAST_POOL)
-        found = (
+        results = (
             self._found(list(queries), vectors, pool, self._documents.query, filters, explain=True)
             if top_k
             else [[] for _ in queries]
         )
-        return [best([(similarity(hit, metric), hit) for hit in hits], top_k) for hits in found]
+        return [best([(similarity(hit, metric), hit) for hit in hits], top_k) for hits in results]
 
     def keyword_search(
         self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None
@@ -268,9 +268,9 @@ class ScrubjayVectorStore(VectorStoreBase):
     ) -> builtins.list[builtins.list[Hit]]:
         """Return the hits of each query in all scopes that the filter may cover."""
         index, node = self.index, translated(filters)
-        found: builtins.list[builtins.list[Hit]] = [[] for _ in queries]
+        results: builtins.list[builtins.list[Hit]] = [[] for _ in queries]
         if not queries:
-            return found
+            return results
         for scopes, admitted in admit_each(index, self._scopes(filters), node, exact=True):
             batch = index.search_batch(
                 [query for _ in scopes for query in queries],
@@ -282,8 +282,8 @@ class ScrubjayVectorStore(VectorStoreBase):
                 **admitted.asked(asked),
             )
             for number, hits in enumerate(batch):
-                found[number % len(queries)] += hits
-        return found
+                results[number % len(queries)] += hits
+        return results
 
     # ------------------------------------------------------------------ reading
 
@@ -309,16 +309,16 @@ class ScrubjayVectorStore(VectorStoreBase):
         Args:
             filters: as for :meth:`search`; None: all memories.
         """
-        left = None if top_k is None else _limit(top_k)
+        remaining = None if top_k is None else _limit(top_k)
         node = translated(filters)
-        found: builtins.list[OutputData] = []
+        memories: builtins.list[OutputData] = []
         for scope in self._scopes(filters):
-            limit = None if left is None else left - len(found)
+            limit = None if remaining is None else remaining - len(memories)
             if limit == 0:
                 break
             records = self._documents.list(scope=scope, filter=node, exact=True, limit=limit, order="oldest")
-            found += [OutputData(MemoryId.of(record), None, payload_of(record)) for record in records]
-        return [found]
+            memories += [OutputData(MemoryId.of(record), None, payload_of(record)) for record in records]
+        return [memories]
 
     # ------------------------------------------------------------------ collections
 
@@ -370,7 +370,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         name = str(id)
         if not valid_ids([name]):
             return None
-        scopes = [found.scope for found in self.index.find(name, within=self._scope)]
+        scopes = [record.scope for record in self.index.find(name, within=self._scope)]
         if isinstance(id, MemoryId):
             scopes = [scope for scope in scopes if scope == id.scope]
         if len(scopes) > 1:

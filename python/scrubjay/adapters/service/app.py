@@ -204,11 +204,11 @@ class Service:
         except Error:
             raise
         except (TypeError, ValueError) as error:
-            at, _, what = str(error).partition(": ")
+            at, _, message = str(error).partition(": ")
             if not at.startswith("records["):
                 raise
             raise BadArgumentError(
-                what if alone else f"memories{at.removeprefix('records')}: {what}"
+                message if alone else f"memories{at.removeprefix('records')}: {message}"
             ) from error
 
     async def get(
@@ -312,7 +312,7 @@ class Service:
     async def warm(self, request: Request, given: models.WarmIn) -> Response:
         """Load what searches of these scopes see into memory, for example when a user logs in, so that the first search
         is as fast as the next. Nothing is changed; memories beyond the memory budget are evicted again."""
-        scopes = [scope_of(request, "read", one) for one in given.scopes or [models.ScopeIn()]]
+        scopes = [scope_of(request, "read", scope) for scope in given.scopes or [models.ScopeIn()]]
         return Json({"memories": await self.off_loop(self.index.admin.warm, scopes)})
 
     async def erase(self, request: Request, given: models.EraseIn) -> Response:
@@ -444,8 +444,8 @@ class Service:
 def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, int]:
     """Return the result of a call, and the nanoseconds that it took."""
     start = time.perf_counter_ns()
-    found = call(*arguments, **options)
-    return found, time.perf_counter_ns() - start
+    result = call(*arguments, **options)
+    return result, time.perf_counter_ns() - start
 
 
 def _unready() -> Response:

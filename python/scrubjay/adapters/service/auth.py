@@ -180,12 +180,12 @@ def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
     """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["tokens"]
-        found = [_grant(entry) for entry in entries]
+        grants = [_grant(entry) for entry in entries]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise TokenFileError(f"{path}: expected tokens as scrubjay writes them, got {error!r}") from error
-    if len(dict(found)) < len(found):
+    if len(dict(grants)) < len(grants):
         raise TokenFileError(f"{path}: expected different tokens, two are the same")
-    return found
+    return grants
 
 
 def add_token(path: str | Path, grant: Grant) -> str:

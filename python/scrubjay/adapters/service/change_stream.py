@@ -90,17 +90,17 @@ class Followers:
             end += seconds
             yield "retry: 1000\n\n"
             while True:
-                found = await self._off_loop(
+                events = await self._off_loop(
                     lambda since: self._feed().changes(since, scope=scope, within=within, limit=_BATCH), seen
                 )
                 now = time.monotonic()
-                if found:
-                    seen, said = found[-1].cursor, now
-                    yield "".join(map(as_event, found))
+                if events:
+                    seen, said = events[-1].cursor, now
+                    yield "".join(map(as_event, events))
                 elif now - said > _COMMENT_SECONDS:
                     said = now
                     yield ": nothing new\n\n"
-                if len(found) < _BATCH:
+                if len(events) < _BATCH:
                     if now >= end:
                         return
                     await asyncio.sleep(min(_POLL_SECONDS, end - now))

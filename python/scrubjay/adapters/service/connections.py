@@ -130,7 +130,7 @@ class Connections:
         n_unsent = sum([connection.check(now) for connection in list(self._all)])
         if n_unsent > self.limits.max_unsent_bytes:
             self._note(loop, "answers that are not read are dropped")
-            for connection in [one for peer in self._peers.values() for one in peer.waiting]:
+            for connection in [waiting for peer in self._peers.values() for waiting in peer.waiting]:
                 n_unsent -= connection.n_unsent
                 if connection.n_unsent:
                     connection.hang_up()
@@ -323,12 +323,12 @@ def _peer(address: Any) -> str:
     if not isinstance(address, tuple) or not address:
         return ""
     try:
-        found = ipaddress.ip_address(str(address[0]).partition("%")[0])
+        ip = ipaddress.ip_address(str(address[0]).partition("%")[0])
     except ValueError:
         return str(address[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        if not found.is_loopback:
-            return str(ipaddress.IPv6Address(int(found) >> 64 << 64))
-    return str(found)
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip.ipv4_mapped is not None:
+            return str(ip.ipv4_mapped)
+        if not ip.is_loopback:
+            return str(ipaddress.IPv6Address(int(ip) >> 64 << 64))
+    return str(ip)

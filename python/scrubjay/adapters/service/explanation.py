@@ -30,15 +30,15 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
     >>> [hit["matched_terms"] for hit in shown["hits"]], shown["hits"][0]["snippet"]["pieces"][1]
     ([['train']], {'text': 'trains', 'match': 'word'})
     """
-    whole = asked.query(scope)
+    full_query = asked.query(scope)
     # A single ranking, without the signals of the query.
     bare = Query(
         Auto(),
-        candidates=whole.candidates,
-        recall=whole.recall,
-        keywords=whole.keywords,
-        ids=whole.ids,
-        exclude=whole.exclude,
+        candidates=full_query.candidates,
+        recall=full_query.recall,
+        keywords=full_query.keywords,
+        ids=full_query.ids,
+        exclude=full_query.exclude,
     )
 
     def search(query: Query, explain: bool = True) -> Hits:
@@ -46,8 +46,8 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
             asked.text, scope=scope, k=asked.k, filter=asked.filter, query=query, explain=explain
         )
 
-    took_us = _us(lambda: search(whole, explain=False))
-    hits = search(whole)
+    took_us = _us(lambda: search(full_query, explain=False))
+    hits = search(full_query)
     # A ranking by meaning has no evidence besides its scores, so it is not explained.
     by_meaning = bare.replace(mode="vector")
     meaning = _by_meaning(lambda: search(by_meaning, explain=False)) if index.embedder is not None else None
@@ -75,12 +75,12 @@ class _Dicts:
 
     def of(self, hits: Hits) -> list[dict[str, Any]]:
         """Return these hits as dicts."""
-        found = hits.to_dicts()
-        for key, hit, fields in zip(hits.keys, hits, found, strict=True):
+        dicts = hits.to_dicts()
+        for key, hit, fields in zip(hits.keys, hits, dicts, strict=True):
             if key not in self._known:
                 self._known[key] = hit.snippet(self._n_characters).to_dict()
             fields["snippet"] = self._known[key]
-        return found
+        return dicts
 
 
 def _by_meaning(search: Callable[[], Hits]) -> Hits | None:

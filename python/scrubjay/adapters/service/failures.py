@@ -82,8 +82,8 @@ def install(app: FastAPI) -> None:
     """Have the application answer every exception with a :class:`~scrubjay.adapters.service.models.Failure`."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    for known in (*_KNOWN, BadArgumentError):
-        app.add_exception_handler(known, _known)
+    for kind in (*_KNOWN, BadArgumentError):
+        app.add_exception_handler(kind, _known)
 
 
 async def _http(request: Any, error: Any) -> Response:
@@ -111,8 +111,10 @@ async def _invalid(request: Any, error: Any) -> Response:
         return failure(400, "malformed", "body: expected JSON")
     if isinstance(getattr(error, "body", None), bytes):  # the body was not parsed as JSON
         return failure(415, "unsupported_media_type", "content-type: expected application/json")
-    said = dict.fromkeys(f"{_place(problem['loc'])}: {_said(problem, request)}" for problem in problems[:5])
-    return failure(422, "invalid", "; ".join(said))
+    messages = dict.fromkeys(
+        f"{_place(problem['loc'])}: {_said(problem, request)}" for problem in problems[:5]
+    )
+    return failure(422, "invalid", "; ".join(messages))
 
 
 def _said(problem: dict[str, Any], request: Any) -> str:
@@ -125,8 +127,8 @@ def _said(problem: dict[str, Any], request: Any) -> str:
         return f"expected at most {most}, got {problem['input']}"
     if problem["type"] != "extra_forbidden":
         return str(problem["msg"])
-    known = _fields_of(request.scope["route"].endpoint) if len(problem["loc"]) == 2 else []
-    return f"unknown field, expected {', '.join(known)}" if known else "unknown field"
+    fields = _fields_of(request.scope["route"].endpoint) if len(problem["loc"]) == 2 else []
+    return f"unknown field, expected {', '.join(fields)}" if fields else "unknown field"
 
 
 def _fields_of(endpoint: Any) -> list[str]:

@@ -150,10 +150,10 @@ def is_loopback(host: str) -> bool:
         addresses = [ipaddress.ip_address(host)]
     except ValueError:
         try:
-            found: list[Any] = socket.getaddrinfo(host, None) if host else []
+            entries: list[Any] = socket.getaddrinfo(host, None) if host else []
         except OSError:
             return False
-        addresses = [ipaddress.ip_address(one[4][0].partition("%")[0]) for one in found]
+        addresses = [ipaddress.ip_address(entry[4][0].partition("%")[0]) for entry in entries]
     return bool(addresses) and all(address.is_loopback for address in addresses)
 
 

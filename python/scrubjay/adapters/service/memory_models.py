@@ -51,8 +51,8 @@ _Scope = (models.ScopeIn | None, None)
 
 def _request(name: str, said: str, method: Callable[..., Any] | None = None, **fields: Any) -> Any:
     """Create the model of a request, with a scope and the time arguments of a memory's method."""
-    taken = () if method is None else inspect.signature(method).parameters
-    times = {time: (models.Time | None, None) for time in TIMES if time in taken}
+    parameters = () if method is None else inspect.signature(method).parameters
+    times = {time: (models.Time | None, None) for time in TIMES if time in parameters}
     return create_model(name, __base__=Request, __doc__=said, **{"scope": _Scope, **fields, **times})
 
 
@@ -97,11 +97,11 @@ def _kind_of(given: Any) -> str:
         return "text"
     if isinstance(given, BaseModel):
         return str(getattr(given, "kind", "fact"))
-    said = given if isinstance(given, Mapping) else {}
-    kind = said.get("kind")
+    fields = given if isinstance(given, Mapping) else {}
+    kind = fields.get("kind")
     if isinstance(kind, str) and kind in _MODELS:
         return kind
-    return "episode" if "summary" in said else "preference" if "key" in said else "fact"
+    return "episode" if "summary" in fields else "preference" if "key" in fields else "fact"
 
 
 _Text = Annotated[str, Field(max_length=200_000, description="a fact as a sentence")]

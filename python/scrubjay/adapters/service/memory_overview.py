@@ -21,13 +21,13 @@ def overview(memory: Memory, scope: Scope, limit: int) -> dict[str, Any]:
         scope: the scope of the caller.
         limit: the length of each list of times, newest first.
     """
-    found = Overview.of(memory).summary(scope, limit)
+    summary = Overview.of(memory).summary(scope, limit)
     return {
-        "counts": found.counts,
-        "in_force": found.in_force,
-        "runs": found.runs,
-        "changed": [as_moment(at).isoformat() for at in found.changed],
-        "learned": [as_moment(at).isoformat() for at in found.learned],
+        "counts": summary.counts,
+        "in_force": summary.in_force,
+        "runs": summary.runs,
+        "changed": [as_moment(at).isoformat() for at in summary.changed],
+        "learned": [as_moment(at).isoformat() for at in summary.learned],
     }
 
 
@@ -49,7 +49,7 @@ def replayed(memory: Memory, scope: Scope, run: str, after: int, limit: int) -> 
     later = [prompt for prompt in replay.prompts() if prompt.seq > after]
     prompts = []
     for prompt in later[:limit]:
-        made, event = prompt.assembled, recorded[prompt.seq]
+        assembled, event = prompt.assembled, recorded[prompt.seq]
         prompts.append(
             {
                 "seq": prompt.seq,
@@ -57,9 +57,9 @@ def replayed(memory: Memory, scope: Scope, run: str, after: int, limit: int) -> 
                 "at": event.at.isoformat(),
                 "faithful": prompt.faithful,
                 "recorded_sha256": event.data["sha256"],
-                "sha256": None if made is None else made.sha256,
-                "text": None if made is None else made.text,
-                "blocks": [] if made is None else blocks_of(made),
+                "sha256": None if assembled is None else assembled.sha256,
+                "text": None if assembled is None else assembled.text,
+                "blocks": [] if assembled is None else blocks_of(assembled),
                 "trace": event.data["envelope"],
             }
         )

@@ -88,8 +88,8 @@ class MemoryRoutes:
             scope = scope_of(request, route.permission, given.scope)
             self._check_sizes(given)
             work = _Work(self, scope, given, id, grant_of(request).name)
-            found = await self._off_loop(known_record, route.run, work)
-            return Response(status_code=204) if route.gives is None else Json(found)
+            result = await self._off_loop(known_record, route.run, work)
+            return Response(status_code=204) if route.gives is None else Json(result)
 
         with_id = "{id}" in route.path
         if route.asks is None:
@@ -159,8 +159,8 @@ class _Work(NamedTuple):
 
     def options(self, *names: str) -> dict[str, Any]:
         """Return those of the request's fields that are not null."""
-        given = ((name, getattr(self.given, name, None)) for name in names)
-        return {name: value for name, value in given if value is not None}
+        fields = ((name, getattr(self.given, name, None)) for name in names)
+        return {name: value for name, value in fields if value is not None}
 
     def recall_options(self) -> dict[str, Any]:
         options = self.options(*_RECALL)
@@ -180,7 +180,7 @@ def _propose(work: _Work) -> Any:
     source = work.given.source
     if not isinstance(source, str):
         source = Provenance(**source.model_dump(exclude_none=True))
-    proposals = [(candidate_of(one), work.scope, source) for one in work.given.candidates]
+    proposals = [(candidate_of(candidate), work.scope, source) for candidate in work.given.candidates]
     return {"outcomes": plain(work.memory.propose_all(proposals))}
 
 
@@ -191,12 +191,12 @@ def _known(work: _Work) -> Any:
 
 def _recall(work: _Work) -> Any:
     """Search the facts, episodes and notes that answer a question, best first."""
-    found = work.memory.recall(work.given.text, work.scope, **work.recall_options())
+    hits = work.memory.recall(work.given.text, work.scope, **work.recall_options())
     return {
-        "hits": [_hit(hit) for hit in found],
-        "relevance": found.relevance,
-        "mode": found.mode,
-        "degraded": list(found.degraded),
+        "hits": [_hit(hit) for hit in hits],
+        "relevance": hits.relevance,
+        "mode": hits.mode,
+        "degraded": list(hits.degraded),
     }
 
 
@@ -236,8 +236,8 @@ def _rejections(work: _Work) -> Any:
 def _changes(work: _Work) -> Any:
     """Return the changes after a cursor, oldest first. GET streams the same as server-sent events."""
     given = work.given
-    found = work.memory.feed.changes(given.since, scope=work.scope, within=given.within, limit=given.limit)
-    return {"changes": plain(found), "cursor": found[-1].cursor if found else given.since}
+    events = work.memory.feed.changes(given.since, scope=work.scope, within=given.within, limit=given.limit)
+    return {"changes": plain(events), "cursor": events[-1].cursor if events else given.since}
 
 
 def _forget(work: _Work) -> Any:
@@ -339,18 +339,18 @@ def _distil(work: _Work) -> Any:
     """Distil the part of a run that was not distilled yet into memories."""
     extractor: Any = work.routes.extractor
     if work.given.candidates is not None:
-        found = [classify(candidate_of(one))[1] for one in work.given.candidates]
+        candidates = [classify(candidate_of(candidate))[1] for candidate in work.given.candidates]
 
         def extractor(transcript: Any) -> Any:
-            return found
+            return candidates
 
         extractor.name = "request"
     elif extractor is None:
         raise ValueError("candidates: expected some, as this service was started without an extractor")
     done = work.memory.distil(work.given.run, extractor, scope=work.scope)
-    said = plain(done)
-    outcomes = [one._asdict() for one in done.outcomes]
-    return {"run": said.pop("run_id"), **said, "outcomes": outcomes}
+    result = plain(done)
+    outcomes = [outcome._asdict() for outcome in done.outcomes]
+    return {"run": result.pop("run_id"), **result, "outcomes": outcomes}
 
 
 _ROUTES = (

@@ -22,18 +22,18 @@ class PageFile(NamedTuple):
 
 def _files(folder: Any, path: str) -> dict[str, PageFile]:
     """Return the files of a folder, recursively, by request path; unknown kinds of files are skipped."""
-    found: dict[str, PageFile] = {}
+    files: dict[str, PageFile] = {}
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
-            found.update(_files(entry, f"{path}{entry.name}/"))
+            files.update(_files(entry, f"{path}{entry.name}/"))
             continue
         stem, dot, ending = entry.name.rpartition(".")
         kind = _KINDS.get(dot + ending)
         if stem and kind is not None:
-            found[path if entry.name == "index.html" else path + entry.name] = PageFile(
+            files[path if entry.name == "index.html" else path + entry.name] = PageFile(
                 entry.read_bytes(), kind
             )
-    return found
+    return files
 
 
 PAGE_FILES = _files(resources.files("scrubjay.adapters.service") / "page", "/")

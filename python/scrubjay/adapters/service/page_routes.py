@@ -128,32 +128,32 @@ class PageRoutes:
         index, sought = self._index, contains.casefold()
         memory = None if self._typed is None else self._typed.find()  # reading creates no tables
         holders = [Backend.of(index), *([] if memory is None else [Backend.of(memory.documents)])]
-        found: list[Scope] = []
+        matches: list[Scope] = []
         remembered: set[Scope] = set()
         n_asked = limit + 1
-        while len(found) <= limit:
+        while len(matches) <= limit:
             pages = [holder.first_scopes(within, after, n_asked) for holder in holders]
             remembered.update(*pages[1:])
             ends = [page[-1] for page in pages if len(page) == n_asked]  # there may be more after these
-            some = [one for one in sorted({*chain(*pages)}) if not ends or not min(ends) < one]
-            found += [one for one in some if any(sought in part.casefold() for part in _named(one))]
+            scopes = [scope for scope in sorted({*chain(*pages)}) if not ends or not min(ends) < scope]
+            matches += [one for one in scopes if any(sought in part.casefold() for part in _named(one))]
             if not ends:
                 break
-            after, n_asked = some[-1], _PART
-        given = [
+            after, n_asked = scopes[-1], _PART
+        rows = [
             {
                 **_parts(scope),
                 "own": _own(index, scope),
                 "visible": index.count(scope),
                 "memory": scope in remembered,
             }
-            for scope in found[:limit]
+            for scope in matches[:limit]
         ]
-        is_more = len(found) > limit
+        is_more = len(matches) > limit
         return {
-            "scopes": given,
+            "scopes": rows,
             "more": is_more,
-            "next_cursor": json.dumps(_named(found[limit - 1], whole=True)) if is_more else None,
+            "next_cursor": json.dumps(_named(matches[limit - 1], whole=True)) if is_more else None,
         }
 
 

@@ -158,8 +158,8 @@ class Gate:
 
     def _known(self, headers: list[tuple[bytes, bytes]]) -> Grant:
         assert self._tokens is not None
-        given = [value for name, value in headers if name == b"authorization"]
-        scheme, _, token = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
+        values = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = (values[0] if len(values) == 1 else b"").decode("latin-1").partition(" ")
         try:
             grant = self._tokens.find(token.strip()) if scheme.lower() == "bearer" else None
         except TokenFileError:
@@ -215,12 +215,12 @@ class Gate:
             ) from None
         finally:
             self._n_arriving_bytes -= n_counted
-        whole: list[MutableMapping[str, Any]] = [
+        messages: list[MutableMapping[str, Any]] = [
             {"type": "http.request", "body": b"".join(pieces), "more_body": False}
         ]
 
         async def replay() -> MutableMapping[str, Any]:
-            return whole.pop() if whole else await receive()
+            return messages.pop() if messages else await receive()
 
         return replay
 

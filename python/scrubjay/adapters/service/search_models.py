@@ -231,16 +231,16 @@ class Ranked(Request):
         Raises:
             TypeError, ValueError: the message names the field.
         """
-        given = self.model_dump(include=self.asks - _OF_ONE_SEARCH, exclude_none=True)
-        query = Query.from_dict(given)
-        own = {name: getattr(self, name) for name in ("keywords", "ids", "exclude")}
+        fields = self.model_dump(include=self.asks - _OF_ONE_SEARCH, exclude_none=True)
+        query = Query.from_dict(fields)
+        options = {name: getattr(self, name) for name in ("keywords", "ids", "exclude")}
         if self.rankings is not None:
-            own["rankings"] = [[_entry(entry, scope) for entry in ranking] for ranking in self.rankings]
+            options["rankings"] = [[_entry(entry, scope) for entry in ranking] for ranking in self.rankings]
         if self.links is not None:
             centres = [_entry(entry, scope) for entry in self.links.centres or ()]
-            own["links"] = Links(centres, **self.links.model_dump(exclude={"centres"}))
-        own = {name: value for name, value in own.items() if value is not None}
-        return query.replace(**own) if own else query
+            options["links"] = Links(centres, **self.links.model_dump(exclude={"centres"}))
+        options = {name: value for name, value in options.items() if value is not None}
+        return query.replace(**options) if options else query
 
 
 class ExplainIn(Ranked):
@@ -274,8 +274,8 @@ _OF_ONE_SEARCH = {"keywords", "ids", "exclude", "rankings", "links"}
 def _entry(entry: str | KeyIn, scope: Scope) -> str | tuple[Scope, str]:
     if isinstance(entry, str):
         return entry
-    own = entry.scope
-    return Scope(own.tenant or scope.tenant, own.user, own.agent), entry.id
+    exact = entry.scope
+    return Scope(exact.tenant or scope.tenant, exact.user, exact.agent), entry.id
 
 
 class Piece(BaseModel):

@@ -40,7 +40,7 @@ class Projection:
         self._axes = axes * np.where(axes[largest, np.arange(axes.shape[1])] < 0, -1.0, 1.0)
         total = spread.sum()
         self.shares: list[float] = [
-            round(float(one / total), _N_DIGITS) if total > 0 else 0.0 for one in spread[::-1][:2]
+            round(float(variance / total), _N_DIGITS) if total > 0 else 0.0 for variance in spread[::-1][:2]
         ]
         places = centred @ self._axes
         # Scale each axis by itself; a common scale would make the map a narrow band.
@@ -66,30 +66,30 @@ def draw(index: Index, scope: Scope, asked: MapIn) -> dict[str, Any]:
     ([('m2', -1.0), ('m1', 0.0), ('m0', 1.0)], None)
     """
     page = index.scroll(scope=scope, filter=asked.filter, limit=asked.limit, descending=True, vectors=True)
-    found = [record for record in page if record.vector is not None]
-    drawn: dict[str, Any] = {
+    records = [record for record in page if record.vector is not None]
+    result: dict[str, Any] = {
         "points": [],
         "query": None,
         "visible": index.count(scope, filter=asked.filter),
-        "without_vector": len(page) - len(found),
+        "without_vector": len(page) - len(records),
         "shares": [],
     }
-    if not found:
-        return drawn
+    if not records:
+        return result
     vectors = np.array(
-        [mean_of(record.vector) for record in found if record.vector is not None], dtype=np.float64
+        [mean_of(record.vector) for record in records if record.vector is not None], dtype=np.float64
     )
     projection = Projection(vectors)
-    drawn["shares"] = projection.shares
-    drawn["points"] = [
+    result["shares"] = projection.shares
+    result["points"] = [
         _point(record, *place)
-        for record, place in zip(found, projection.places(vectors).tolist(), strict=True)
+        for record, place in zip(records, projection.places(vectors).tolist(), strict=True)
     ]
     question = _embedded(index, asked.text)
     if question is not None:
         x, y = projection.places(question[None, :]).tolist()[0]
-        drawn["query"] = {"x": x, "y": y}
-    return drawn
+        result["query"] = {"x": x, "y": y}
+    return result
 
 
 def _point(record: Record, x: float, y: float) -> dict[str, Any]:

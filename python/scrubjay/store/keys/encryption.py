@@ -307,6 +307,11 @@ class KeyRing:
             access = self._known[tenant] = Access(master, erased=erased, until=until)
         return access
 
+    def has_opened(self, tenant: str) -> bool:
+        """Whether this ring has unwrapped a data key of a tenant; another process may have destroyed the key since."""
+        access = self._known.get(tenant)
+        return access is not None and bool(access.boxes)
+
     def destroy(self, tenants: Iterable[str]) -> None:
         """Let the provider destroy the keys of tenants of whom nothing is left, if it has a method `destroy`.
 

@@ -97,6 +97,8 @@ class Feed:
         self._since: datetime | None = None  # the server's time
         self._connection: Any = None
         self._polled_at = 0.0
+        self.told_all_at = 0.0
+        """When the last answer that woke all followers was asked for."""
         self.n_polls = 0
         """The number of polls of this process itself."""
         self.sharing = Sharing(wanted=shared and max_stale > 0)
@@ -133,12 +135,17 @@ class Feed:
         try:
             self._polled_at = started = time.monotonic()
             self.n_polls += 1
+            asking = self.sharing.take_asking()
             with translated(self._server.place, "looking for changes"):
                 answer = self._ask(started)
             self._tell(answer.rows, answer.generations)
             self.fresh_at = started
             self.is_away = False
-            self.sharing.publish(answer)
+            if started > self.told_all_at + self._pause / 2:
+                self.told_all_at = started
+                self.sharing.publish(answer)
+            else:
+                self.sharing.publish(answer, asking)
             return True
         except BaseException:
             self.is_away = True
@@ -288,10 +295,12 @@ def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) 
             with suppress(Error, Exception):  # is_away is set; the next round retries
                 one.poll()
                 one.tidy()
-            del one
             ended = time.monotonic()
             earliest = ended + max(_LEAST_PAUSE, _REST * (ended - started))
             due = ended + pause
+            if sharing.has_followers and not one.is_away:
+                due = min(due, one.told_all_at + pause)  # hints do not wake all followers
+            del one
     finally:
         sharing.close()
         hints.close()

@@ -1,9 +1,10 @@
 """The protocol between a leader and its followers, over a socket of one machine.
 
-The leader sends `scrubjay-feed FORMAT NAME` once, and then one byte for each answer that it has written. A
-follower sends lines with the buckets of which it wants hints (`w 12 99`) and with its writes (`h 1.9f.12`:
-collection, key, bucket). The socket ends with either process, which the other one notices at once. Correctness
-does not depend on these messages: a lost or invalid one costs time.
+Both send lines. The leader sends `scrubjay-feed FORMAT NAME` once, then `n` for a new answer, `q 12.5 12 99` for
+buckets that have no other listener until a time of the monotonic clock, and `l` when one of these has a listener after
+all. A follower sends the buckets of which it wants hints (`w 12 99`) and its writes (`h 1.9f.12`: collection, key,
+bucket). The socket ends with either process, which the other one notices at once. Correctness does not depend on these
+messages: a lost or invalid one costs time.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Collection, Iterable, Sequence
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
-from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, Hint
+from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint
 from scrubjay.store.postgres.poll_answers import FORMAT
 
 _MOST_PEERS = 500
 _MOST_BYTES = 1 << 20  # of unsent or unparsed data
 _HINTS_A_LINE = 200
 _CHUNK_BYTES = 1 << 16
-_NEWS = b"."
+_MOST_QUIET = 10_000  # buckets
+_NEWS, _LOUD = b"n\n", b"l\n"
 
 
 class Peer:
@@ -31,11 +35,11 @@ class Peer:
     def __init__(self, end: socket.socket) -> None:
         self.end = end
         self.wishes: frozenset[int] = frozenset()
+        self.said: set[int] = set()
+        """The buckets of its hints since the last :meth:`Leader.hush`."""
+        self.quiet: set[int] = set()
+        """The buckets that it was told have no listener."""
         self._waiting = b""
-
-    def wants(self, hint: Hint) -> bool:
-        """Whether the scope of a hint may be in the follower's memory."""
-        return bool(self.wishes) and (hint.bucket == ALL or hint.bucket in self.wishes or ALL in self.wishes)
 
     def hear(self) -> list[Hint]:
         """Return the hints that the follower sent.
@@ -54,6 +58,7 @@ class Peer:
                 self.wishes = frozenset(bucket for word in words if 0 <= (bucket := int(word)) <= ALL)
             elif kind == b"h":
                 hints += [_hint(word) for word in words]
+        self.said.update([hint.bucket for hint in hints])
         return hints
 
 
@@ -70,6 +75,8 @@ class Leader:
     def __init__(self, address: str) -> None:
         self.name = secrets.token_hex(8)
         self.peers: list[Peer] = []
+        self._by_bucket: dict[int, set[Peer]] = {}  # the followers that want its hints
+        self._asking: set[Peer] = set()  # the followers that the next answer must wake
         self._hello = f"scrubjay-feed {FORMAT} {self.name}\n".encode()
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -93,14 +100,27 @@ class Leader:
         if self._door in ready:
             self._let_in()
         for peer in [peer for peer in self.peers if peer.end in ready]:
+            wishes = peer.wishes
             try:
                 given = peer.hear()
             except (OSError, ValueError):
                 self._drop(peer)
                 continue
+            if peer.wishes != wishes:
+                self._enter(peer)
+                self.wake_up(peer.wishes - wishes, but=peer)
             hints += given
-            is_asked = is_asked or self.wants(given, but=peer)
+            is_asked = self.wants(given, but=peer) or is_asked
         return hints, is_asked
+
+    def _enter(self, peer: Peer) -> None:
+        """Update the table of wishes after those of a follower changed."""
+        for bucket in [bucket for bucket, peers in self._by_bucket.items() if peer in peers]:
+            self._by_bucket[bucket].discard(peer)
+            if not self._by_bucket[bucket]:
+                del self._by_bucket[bucket]
+        for bucket in peer.wishes:
+            self._by_bucket.setdefault(bucket, set()).add(peer)
 
     def _let_in(self) -> None:
         with suppress(OSError):
@@ -114,17 +134,63 @@ class Leader:
                 self._say(peer, self._hello)
 
     def wants(self, hints: Iterable[Hint], but: Peer | None = None) -> bool:
-        """Whether a follower other than the sender wants one of these hints."""
-        return any(peer is not but and peer.wants(hint) for hint in hints for peer in self.peers)
+        """Whether a follower other than the sender wants one of these hints. The answer to the next question wakes the
+        followers that do."""
+        asking = set[Peer]()
+        for bucket in {hint.bucket for hint in hints}:
+            asking |= self._wanting(bucket)
+        asking.discard(but)
+        self._asking |= asking
+        return bool(asking)
+
+    def _wanting(self, bucket: int) -> set[Peer]:
+        """Return the followers that want the hints of a bucket."""
+        if bucket == ALL:
+            return set().union(*self._by_bucket.values())
+        return self._by_bucket.get(bucket, _NOBODY) | self._by_bucket.get(ALL, _NOBODY)
 
     def wishes(self) -> set[int]:
         """Return the buckets that followers want hints of."""
-        return {bucket for peer in self.peers for bucket in peer.wishes}
+        return set(self._by_bucket)
 
-    def wake(self) -> None:
-        """Notify followers of a new answer."""
-        for peer in list(self.peers):
+    def take_asking(self) -> set[Peer]:
+        """Return the followers that the answer to a question asked now must wake, and forget them."""
+        asking, self._asking = self._asking, set()
+        return asking
+
+    def wake(self, peers: Iterable[Peer] | None = None) -> None:
+        """Notify followers, by default all, of a new answer."""
+        for peer in list(self.peers if peers is None else peers):
             self._say(peer, _NEWS)
+
+    def hush(self, quiet: Mapping[int, float], own: Set[int]) -> None:
+        """Tell followers which buckets of their last hints have no other listener.
+
+        Args:
+            quiet: bucket -> until when it is assumed to have no listener on another connection to the database.
+            own: the buckets that the leader itself wants.
+        """
+        if ALL in own:
+            return
+        now = time.monotonic()
+        for peer in list(self.peers):
+            said, peer.said = peer.said, set()
+            unwanted = {
+                bucket
+                for bucket in said - own
+                if quiet.get(bucket, 0) > now and not self._wanting(bucket) - {peer}
+            }
+            if unwanted:
+                peer.quiet |= unwanted
+                until = min(quiet[bucket] for bucket in unwanted)
+                self._say(peer, f"q {until:.3f} {' '.join(map(str, unwanted))}\n".encode())
+
+    def wake_up(self, wanted: Set[int], but: Peer | None = None) -> None:
+        """Tell followers that buckets which they were told have no listener have one now."""
+        for peer in list(self.peers):
+            if peer is not but and (peer.quiet & wanted or (peer.quiet and ALL in wanted)):
+                peer.quiet.clear()
+                self._say(peer, _LOUD)
 
     def _say(self, peer: Peer, words: bytes) -> None:
         try:
@@ -135,14 +201,21 @@ class Leader:
             self._drop(peer)
 
     def _drop(self, peer: Peer) -> None:
-        self.peers.remove(peer)
-        peer.end.close()
+        if peer in self.peers:
+            self.peers.remove(peer)
+            self._asking.discard(peer)
+            peer.wishes = frozenset()
+            self._enter(peer)
+            peer.end.close()
 
     def close(self) -> None:
         """Close the sockets; followers see that the leader is gone."""
         for end in self.sockets():
             end.close()
         self.peers.clear()
+
+
+_NOBODY: set[Peer] = set()
 
 
 class Follower:
@@ -162,6 +235,7 @@ class Follower:
         self._heard = b""
         self._unsent = b""
         self._told: frozenset[int] = frozenset()
+        self._quiet: dict[int, float] = {}  # bucket -> until when it is assumed to have no other listener
         try:
             self.end.setblocking(False)
             self.end.connect(address)
@@ -175,20 +249,41 @@ class Follower:
         Raises:
             OSError: it has ended, or speaks another protocol.
         """
-        data = _received(self.end)
-        if self.leader is not None:
-            return bool(data)
-        self._heard += data
-        line, end, news = self._heard.partition(b"\n")
-        if not end:
-            if len(line) > _CHUNK_BYTES:
-                raise OSError("a line without an end")
-            return False
-        words = line.decode("ascii", "replace").split()
-        if words[:2] != ["scrubjay-feed", str(FORMAT)] or len(words) != 3:
-            raise OSError("another version of Scrubjay")
-        self.leader = words[2]
-        return bool(news)
+        self._heard += _received(self.end)
+        *lines, self._heard = self._heard.split(b"\n")
+        if len(self._heard) > _CHUNK_BYTES:
+            raise OSError("a line without an end")
+        has_news = False
+        for line in lines:
+            if self.leader is None:
+                words = line.decode("ascii", "replace").split()
+                if words[:2] != ["scrubjay-feed", str(FORMAT)] or len(words) != 3:
+                    raise OSError("another version of Scrubjay")
+                self.leader = words[2]
+            elif line[:1] == b"q":
+                self._hush(line)
+            elif line == b"l":
+                self._quiet.clear()
+            else:
+                has_news = True
+        return has_news
+
+    def _hush(self, line: bytes) -> None:
+        with suppress(ValueError):
+            until, *buckets = line.split()[1:]
+            now = time.monotonic()
+            last = now + min(max(0.0, float(until) - now), QUIET_SECONDS)
+            if len(self._quiet) > _MOST_QUIET:
+                self._quiet.clear()
+            self._quiet.update(dict.fromkeys(map(int, buckets), last))
+
+    def wanted(self, hints: Sequence[Hint]) -> list[Hint]:
+        """Return the hints that may have a listener."""
+        quiet = self._quiet
+        if not quiet:
+            return list(hints)
+        now = time.monotonic()
+        return [hint for hint in hints if quiet.get(hint.bucket, 0) <= now]
 
     def say(self, wishes: frozenset[int] | None, hints: Sequence[Hint]) -> None:
         """Send the wanted buckets (None: unchanged) and the hints to the leader.
@@ -230,6 +325,7 @@ def _received(end: socket.socket) -> bytes:
     return data
 
 
+@lru_cache(maxsize=4096)  # a process writes to few scopes again and again
 def _hint(word: bytes) -> Hint:
     collection, key, bucket = word.split(b".")
     return Hint(int(collection), int(key, 16), int(bucket))

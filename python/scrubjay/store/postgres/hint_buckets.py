@@ -11,6 +11,8 @@ ALL = _N_BUCKETS
 """The bucket of listeners that want all hints."""
 MOST_BUCKETS = 48
 """The most buckets of one listener, before it listens to all: each is a lock in the server's memory."""
+QUIET_SECONDS = 0.5
+"""The longest time for which a bucket is assumed to have no listener, after a check found none."""
 
 
 class Hint(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-FORMAT = 1
+FORMAT = 2
 """The version of these bytes and of the messages between leaders and followers. Processes of different versions
 never share a feed."""
 _MAGIC = b"scrubjay-feed-%d\n" % FORMAT

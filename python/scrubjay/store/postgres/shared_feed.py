@@ -15,13 +15,13 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from scrubjay.locks import renew_in_children
-from scrubjay.store.postgres.feed_protocol import Follower, Leader
+from scrubjay.store.postgres.feed_protocol import Follower, Leader, Peer
 from scrubjay.store.postgres.hint_buckets import Hint
 from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
 from scrubjay.store.postgres.rendezvous import Meeting
@@ -190,6 +190,18 @@ class Sharing:
         with self._lock:
             return set() if self._leader is None else self._leader.wishes()
 
+    def hush(self, quiet: Mapping[int, float], own: Set[int]) -> None:
+        """Stop followers from sending hints without listeners; see :meth:`Leader.hush`."""
+        with self._lock:
+            if self._leader is not None:
+                self._leader.hush(quiet, own)
+
+    def wake_up(self, wanted: Set[int]) -> None:
+        """Let followers send hints of these buckets again: this process wants them from now on."""
+        with self._lock:
+            if self._leader is not None:
+                self._leader.wake_up(wanted)
+
     def leave(self) -> None:
         """Stop following for a while, because the leader is not useful."""
         with self._lock:
@@ -224,23 +236,33 @@ class Sharing:
         with self._lock:
             if self._follower is None or not self.is_following:
                 return False
-            # the feed's thread notices the end, and closes the socket it may be polling
-            with suppress(OSError):
-                self._follower.say(None, hints)
+            if wanted := self._follower.wanted(hints):
+                # the feed's thread notices the end, and closes the socket it may be polling
+                with suppress(OSError):
+                    self._follower.say(None, wanted)
         return True
 
-    def publish(self, answer: Answer) -> None:
-        """Publish an answer, if there are followers. Its leader's name is not set yet."""
+    def take_asking(self) -> set[Peer]:
+        """Return the followers that the answer to a question asked now must wake, and forget them."""
+        with self._lock:
+            return set() if self._leader is None else self._leader.take_asking()
+
+    def publish(self, answer: Answer, asking: Set[Peer] | None = None) -> None:
+        """Publish an answer, and wake the followers `asking`, by default all; nothing is published if there are none.
+        The answer's leader is not set yet."""
         with self._lock:
             leader, meeting = self._leader, self._meeting
             if leader is None or meeting is None or not leader.peers:
+                return
+            asking = None if asking is None else asking & set(leader.peers)
+            if asking is not None and not asking:
                 return
             try:
                 meeting.write(bytes_of(answer._replace(leader=leader.name)))
             except OSError:
                 self._end(_LONG_REST_SECONDS)
                 return
-            leader.wake()
+            leader.wake(asking)
 
     def answer(self) -> Answer | None:
         """Return the leader's last answer; None if there is no valid one."""

@@ -172,7 +172,10 @@ class PostgresTransaction:
 
         Rows of a user are in the user's home, which is what is locked. So users of different homes do not wait
         for each other, and locking a tenant waits for all of them. Creating the data key of a tenant requires the
-        locks of all its homes, its own first, so with keys a user's lock includes the tenant's own home.
+        locks of all its homes, its own first, so with keys a user's lock includes the tenant's own home until this
+        process has seen the tenant's key. (If another process destroys that key and this one creates a new one, it
+        locks the tenant's own home after a user's. A deadlock is then possible, which the server ends: one of the two
+        raises StoreBusyError.)
 
         Until it ends, the transaction publishes the smallest number that it may write (:meth:`Writer.settled`).
 
@@ -191,8 +194,9 @@ class PostgresTransaction:
             self.batch.add(settling(everybody))
         homes = {self._homes.of_user(scope.tenant, scope.user) for scope in scopes}
         homes.update(map(self._homes.own, tenants))
-        if self.sealer.ring is not None:
-            homes.update(self._homes.own(scope.tenant) for scope in scopes)
+        ring = self.sealer.ring
+        if ring is not None:
+            homes.update(self._homes.own(one.tenant) for one in scopes if not ring.has_opened(one.tenant))
         self._turns.lock(homes)
         for tenant in filter(None, tenants):
             self._turns.lock_tenant(tenant)

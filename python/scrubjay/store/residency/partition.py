@@ -56,7 +56,7 @@ class Partition:
         self.lock = threading.RLock()
         self.version = version  # of the scope, as far as this process knows
         self.applied = version if empty else 0
-        self.in_flight = 0  # the version that this process is committing
+        self.in_flight = 0  # the version that this process has committed but not applied yet
         # the version before that commit, perhaps by another process and not yet known here
         self.in_flight_from = 0
         self.resident = empty  # an empty scope is trivially resident
@@ -78,7 +78,7 @@ class Partition:
         self.pinned = False
 
     def is_current(self) -> bool:
-        """Whether the engine has every known write, except one that this process is committing and will apply
+        """Whether the engine has every known write, except one that this process has committed and will apply
         itself."""
         return self.version <= self.applied or (
             self.version <= self.in_flight and self.applied >= self.in_flight_from

@@ -401,17 +401,21 @@ class Residency(Filling):
     # ------------------------------------------------------------------ around a commit of this process
 
     def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
-        """Announce, before the commit, the versions that this process will commit and apply itself; return the
-        partitions of these scopes, which stay unchanged until then. `own` describes how a glance shows this
-        commit."""
+        """Return the partitions of the scopes that this process is about to commit to, which stay unchanged until
+        :meth:`confirm`. `own` describes how a glance shows this commit."""
         with self._lock:
             self._own = own
-            partitions = []
-            for written, _, _ in changes:
-                partition = self._partitions.get(written.scope) or self._partition(written.scope)
+            return [self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes]
+
+    def confirm(self, partitions: Sequence[Partition], changes: Sequence[ScopeChange]) -> None:
+        """Note, after a successful commit, that this process will apply its versions itself.
+
+        Not before: if the commit fails, another process may write the same version of a scope before the failure is
+        known here, and searches must read that write.
+        """
+        with self._lock:
+            for partition, (written, _, _) in zip(partitions, changes, strict=True):
                 partition.in_flight, partition.in_flight_from = written.after, written.before
-                partitions.append(partition)
-            return partitions
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """After a commit that failed or could not be applied: let the next search read what is stored."""

@@ -60,6 +60,7 @@ from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
+from scrubjay.whole_files import beside
 
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which a step holds the write lock while another process writes
@@ -105,6 +106,8 @@ class SqliteStore:
         check_place(path)
         with recognised(path), translated(path, "opening"):
             hold_to_size(path)
+            if not read_only:
+                self._make_whole(identity)
             # The last connection to close removes the log if it may write, so the read-only store's connection
             # gets that right where the file permits it.
             self._writer = connect(
@@ -179,18 +182,35 @@ class SqliteStore:
         if known:
             self._write_ahead()  # a backup is not in WAL mode yet
         else:
-            self._writer.execute("PRAGMA page_size = 8192")  # reading images takes half the time of 4096
-            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction releases pages in steps
+            _settle_pages(self._writer)
             self._write_ahead()
-            self._writer.execute("BEGIN IMMEDIATE")
-            # another process may have created the tables
-            if not schema.recognise(self._writer, str(self.path)):
-                schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
-            self._writer.execute("COMMIT")
+            self._create(self._writer, identity)
         if not schema.is_current(self._writer):
             self._writer.execute("BEGIN IMMEDIATE")
             migrate(self._writer)
             self._writer.execute("COMMIT")
+
+    def _make_whole(self, identity: Identity) -> None:
+        """Create the file of a new index with all its tables, or nothing if that fails (a full disk)."""
+        target = Path(os.path.realpath(self.path))
+        if os.name != "posix" or target.exists():
+            return
+        with suppress(FileExistsError), beside(target) as fresh:
+            connection = connect(fresh, durability="full", busy_seconds=self._busy_seconds)
+            try:
+                connection.execute("PRAGMA journal_mode = MEMORY")  # a file that fails is removed
+                _settle_pages(connection)
+                self._create(connection, identity)
+            finally:
+                connection.close()
+
+    def _create(self, connection: StoreConnection, identity: Identity) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        if not schema.recognise(connection, str(self.path)):  # another process may have created the tables
+            schema.create(connection, identity if self.collection == "" else unsettled(identity))
+            if self.collection:
+                schema.create_collection(connection, self.collection, identity)
+        connection.execute("COMMIT")
 
     def _write_ahead(self) -> None:
         """Switch the file to WAL mode, retrying while another process does the same: SQLite's busy timeout does
@@ -607,6 +627,12 @@ class SqliteStore:
         self._scopes.watch_wal(None)
         self._readers.abandon()
         self._writer.abandon()
+
+
+def _settle_pages(connection: StoreConnection) -> None:
+    """Set what is fixed once a file has tables."""
+    connection.execute("PRAGMA page_size = 8192")  # reading images takes half the time of 4096
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # compaction releases pages in steps
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
