@@ -346,5 +346,5 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
         archive.writestr("a.md", "oak " * 100)
         archive.writestr("__MACOSX/a.md", "left out")
     damaged = data.getvalue().replace(b"oak oak", b"elm oak", 1)
-    with pytest.raises(InputError, match="there are none"):
+    with pytest.raises(InputError, match="found none"):
         read(tmp_path / "x.zip", damaged)

@@ -196,7 +196,7 @@ def test_folders_give_their_markdown_and_text(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     assert [record["text"] for record in read(tmp_path)] == ["a.txt", "b.md", "sub/c.markdown"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="there are none"):
+    with pytest.raises(InputError, match="found none"):
         read(tmp_path / "empty")
 
 

@@ -83,7 +83,7 @@ def read_paths(paths: list[str], reading: Reading | Scope) -> Iterator[dict[str,
             n_read += records is not None
             yield from records or ()
         if not n_read:
-            raise InputError(f"{name}: expected {_kinds()} files in it, there are none")
+            raise InputError(f"{name}: expected {_kinds()} files in it, found none")
 
 
 def paths_below(names: list[str]) -> Iterator[Path]:
