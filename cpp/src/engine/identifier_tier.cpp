@@ -77,7 +77,7 @@ class Finder {
     std::sort(out_.written.begin(), out_.written.end(), [](const std::string& a, const std::string& b) {
       return a.size() != b.size() ? a.size() > b.size() : a < b;
     });
-    size_t n_written = 0;  // the longest first: what is a part of another one is a part of one that stays
+    size_t n_written = 0;  // longest first: a part of a removed identifier is also a part of a remaining one
     for (size_t i = 0; i < out_.written.size(); ++i) {
       const auto kept = out_.written.begin() + static_cast<std::ptrdiff_t>(n_written);
       const bool inner = std::any_of(out_.written.begin(), kept, [&](const std::string& longer) {

@@ -8,10 +8,11 @@
 namespace scrubjay::engine {
 namespace {
 
-// Whole forms are the same in all languages: words are not stemmed for nothing.
+// Whole forms are the same in all languages, so no word is stemmed.
 const text::Analyzer& analyzer_of_wholes() {
-  static const text::Analyzer analyzer({.name = "plain", .stemmer = nullptr});
-  return analyzer;
+  static const auto* const analyzer =  // never destroyed: threads may outlive static destruction
+      new text::Analyzer({.name = "plain", .stemmer = nullptr});
+  return *analyzer;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Longer identifiers: whether a text holds an identifier as a part of a longer one: stg-0041 in sk-stg-0041.
 //
-// As terms: one of the text's whole forms has it at its begin, at its end or inside, with joiners beside it. Postings know
-// whole forms and single parts only, so the text is read; of a long one the first kMostReadBytes.
+// In terms: a whole form of the text starts with it, ends with it or contains it between joiners. Postings have only whole
+// forms and single parts, so the text itself is read, up to its first kMostReadBytes.
 // tests/reference/identifiers.py is the twin.
 #pragma once
 
@@ -15,12 +15,12 @@
 
 namespace scrubjay::engine {
 
-// Reads one text after the other; keeps its buffers. Not thread-safe.
+// Reads texts one by one and reuses its buffers. Not thread-safe.
 class LongerIdentifiers {
  public:
   static constexpr size_t kMostReadBytes = 65536;
 
-  // Whether the text holds any of them in this way. `identifiers`: whole forms, as terms.
+  // Whether the text contains any of `identifiers` (whole forms, as terms) as a part of a longer one.
   [[nodiscard]] bool any_in(std::string_view utf8, std::span<const std::string> identifiers);
 
  private:
