@@ -120,7 +120,7 @@ def on_cores(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-class Beside:
+class ConcurrentWriter:
     """Runs `work(number)` at fixed arrivals on a separate thread while a `with` block runs."""
 
     def __init__(self, work: Callable[[int], Any], a_second: float, core: int | None = None) -> None:
@@ -149,7 +149,7 @@ class Beside:
             self._error = error
         self._seconds = (perf_counter_ns() - begun) * 1e-9
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> ConcurrentWriter:
         self._thread.start()
         return self
 

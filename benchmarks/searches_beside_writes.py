@@ -62,7 +62,7 @@ def serve(durability: str, seconds: float, n_memories: int) -> None:
         for line in sys.stdin:
             rate, reached = int(line), 0.0
             if rate:
-                with recording.Beside(write, rate) as writer:
+                with recording.ConcurrentWriter(write, rate) as writer:
                     took = recording.open_loop(search, questions, SEARCHES_A_SECOND, seconds)
                 reached = writer.reached
             else:

@@ -52,7 +52,7 @@ def write(sizes: Sizes) -> Part:
         ask(question)
     for _ in range(N_ROUNDS):
         passes["quiet"].append(recording.open_loop(ask, questions, READS_A_SECOND, sizes.load_seconds))
-        with recording.Beside(upsert, WRITES_A_SECOND, core) as writer:
+        with recording.ConcurrentWriter(upsert, WRITES_A_SECOND, core) as writer:
             passes["written to"].append(
                 recording.open_loop(ask, questions, READS_A_SECOND, sizes.load_seconds)
             )

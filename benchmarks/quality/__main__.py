@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality import metrics, rankers
-from benchmarks.quality.identifiers import REQUIRED_RANK, Named, named_identifiers
+from benchmarks.quality.identifiers import REQUIRED_RANK, NamedIdentifier, named_identifiers
 from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.judged import SETS, JudgedSet, data_folder, judged_sets
 from benchmarks.quality.published import PUBLISHED
@@ -56,7 +56,7 @@ def evaluate(
     return report
 
 
-def identifier_report(named: list[Named]) -> dict[str, Any]:
+def identifier_report(named: list[NamedIdentifier]) -> dict[str, Any]:
     return {
         "queries": len(named),
         "first": sum(one.rank == 1 for one in named),

@@ -25,7 +25,7 @@ IDENTIFIER = re.compile(r"\d|@|_|[^\W\d_][a-z][A-Z]|[a-z][A-Z]|\w\.\w")
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedIdentifier:
     """A query that names an identifier, and the rank of its memory."""
 
     query: str
@@ -67,7 +67,7 @@ def holds_verbatim(text: str, identifier: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(identifier)}(?!\w)", text) is not None
 
 
-def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> list[Named]:
+def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> list[NamedIdentifier]:
     """Return all queries that name an identifier of their judged memory, with the rank of that memory in `rankings`."""
     text_of = {memory.id: memory.text for memory in judged.memories}
     texts_of_scope: dict[str, list[str]] = {}
@@ -83,7 +83,9 @@ def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> l
         first = ranking[0] if len(ranking) else "nothing"
         shared = shared_terms(query.text, text_of.get(first, ""))
         found.append(
-            Named(query.id, query.text, query.category, identifier, target, n_holders, rank, first, shared)
+            NamedIdentifier(
+                query.id, query.text, query.category, identifier, target, n_holders, rank, first, shared
+            )
         )
     return found
 

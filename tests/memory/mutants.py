@@ -194,7 +194,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "visible_rows": Mutant(
         "nor is it, if it was found",
-        _M + "read.recalled:FoundRows.row",
+        _M + "read.recall_result:RecordRows.row",
         "return row if is_among(row, self._seen) else None",
         "return row",
         f"{RECORDS}::test_rows_of_an_answer_are_those_that_its_scope_sees",
@@ -307,7 +307,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "confirm_by_tenant": Mutant(
         "nobody confirms for all in a user's scope",
-        _M + "gate.standing:Standing.confirm",
+        _M + "gate.confirmation:Confirmation.confirm",
         "if row is None or not belongs_to(row, scope):",
         "if row is None:",
         f"{GATE}::test_a_tenants_fact_that_is_confirmed_counts_for_all",
@@ -581,14 +581,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "ends_named": Mutant(
         "an end ends what it names alone",
-        _M + "model.named:ended",
+        _M + "model.target_statements:ended",
         "found = found or _mentioned(statement, known) or _most_shared(statement, known)",
         "found = found or list(range(len(known)))",
         f"{TRUTH}::test_an_end_ends_what_it_names_and_nothing_else",
     ),
     "corrects_named": Mutant(
         "a correction takes the place of what it speaks of, not of the last",
-        _M + "model.named:corrected",
+        _M + "model.target_statements:corrected",
         "found = _mentioned(statement, rest) or ([] if same or is_single else _most_shared(statement, rest))",
         "found = [len(rest) - 1] if rest else []",
         f"{TRUTH}::test_a_correction_takes_the_place_of_what_it_speaks_of",
@@ -702,7 +702,7 @@ MUTANTS: dict[str, Mutant] = {
     "replaces_in_scope": Mutant(
         "a fact replaces facts of its own scope only",
         _M + "gate.facts:Facts._fact_in",
-        "raise Unfit",
+        "raise Refusal",
         "str",
         TIMES,
     ),
@@ -722,7 +722,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "present_edges": Mutant(
         "what begins by itself is found from its time on",
-        _M + "read.present:Present.moment",
+        _M + "read.search_time:PresentTimes.moment",
         "passed = bisect_right(known.edges, now)",
         "passed = 0",
         TIMES,
@@ -772,7 +772,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "supersede_others": Mutant(
         "all that is contradicted goes, not the first alone",
-        _M + "ledger.asking:Asking.contradicted",
+        _M + "ledger.preparation:Preparation.contradicted",
         "found.append(rival.id)",
         "found[:] = found or [rival.id]",
         f"{FACTS}::test_a_judge_of_ones_own_may_find_several_contradictions",
@@ -793,7 +793,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "judge_before": Mutant(
         "the judge is asked while nobody waits",
-        _M + "ledger.asking:Asking.gather",
+        _M + "ledger.preparation:Preparation.gather",
         "if not proposal.is_decided:",
         "if False:",
         f"{FACTS}::test_the_judge_is_asked_while_nobody_waits",
@@ -865,7 +865,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "revoked_leaves_index": Mutant(
         "a revoked record leaves the index",
-        _M + "gate.standing:Standing.revoke_in",
+        _M + "gate.confirmation:Confirmation.revoke_in",
         'remove_documents(change, row, "revoked")',
         "pass",
         f"{RECORDS}::test_a_revoked_record_is_hidden_and_explained",
@@ -1375,14 +1375,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "own_goes_first": Mutant(
         "a tenant's policy goes before a global one",
-        _M + "model.ruling:prevailing",
+        _M + "model.precedence:prevailing",
         "or policy.key not in own",
         "or True",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
     ),
     "mandatory": Mutant(
         "a mandatory global policy goes before a tenant's",
-        _M + "model.ruling:prevailing",
+        _M + "model.precedence:prevailing",
         "if policy.mandatory or",
         "if",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
@@ -1475,35 +1475,35 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ content of prompts
     "floor": Mutant(
         "a question that nothing answers puts nothing in",
-        _M + "read.lines:over_floor",
+        _M + "read.prompt_lines:over_floor",
         "answered and tier",
         "tier",
         f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
     ),
     "floor_of_the_best": Mutant(
         "the most relevant hit decides, wherever it stands",
-        _M + "read.lines:over_floor",
+        _M + "read.prompt_lines:over_floor",
         "best_of(tiers)",
         "best_of(tiers[:1])",
         f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
     ),
     "floor_for_each": Mutant(
         "what is of no relevance stays out beside what answers",
-        _M + "read.lines:over_floor",
+        _M + "read.prompt_lines:over_floor",
         'answered and tier != "none"',
         "answered",
         f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
     ),
     "overriding_narrower": Mutant(
         "what is said in the narrower scope holds",
-        _M + "read.lines:overriding",
+        _M + "read.prompt_lines:overriding",
         "max(rivals",
         "min(rivals",
         f"{FLOOR}::test_a_tenants_fact_that_a_user_contradicts_says_what_holds",
     ),
     "overriding_single": Mutant(
         "what may have several values contradicts nothing",
-        _M + "read.lines:overriding",
+        _M + "read.prompt_lines:overriding",
         "else fact.single)",
         "else True)",
         f"{FLOOR}::test_what_may_have_several_values_holds_beside_another",

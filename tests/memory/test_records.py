@@ -15,7 +15,7 @@ from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.ledger.rows import find_row
 from scrubjay.memory.model.rows import belongs_to, is_visible
-from scrubjay.memory.read.recall_result import FoundRows
+from scrubjay.memory.read.recall_result import RecordRows
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -330,6 +330,6 @@ def test_rows_of_an_answer_are_those_that_its_scope_sees(memory: Memory) -> None
     """Whatever record a document names, the row is checked against the scope of the caller."""
     ids = {scope: memory.add("likes tea", scope=scope).id or "" for scope in (JANE, JOE, CODER, JANES_CODER)}
     for asking in EVERYWHERE:
-        found = FoundRows(memory._parts.recall.kept, [], asking)
+        found = RecordRows(memory._parts.recall.kept, [], asking)
         there = {scope for scope, id in ids.items() if found.row(id) is not None}
         assert there == {scope for scope in ids if scope in asking.visible()}

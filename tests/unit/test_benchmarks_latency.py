@@ -131,7 +131,7 @@ def test_a_stall_makes_those_behind_it_late() -> None:
 
 def test_work_beside_goes_on_and_its_error_comes_out() -> None:
     done = []
-    with recording.Beside(done.append, 1_000) as beside:
+    with recording.ConcurrentWriter(done.append, 1_000) as beside:
         end = time.monotonic() + 60
         while len(done) <= 5 and time.monotonic() < end:
             sleep(0.05)
@@ -141,7 +141,7 @@ def test_work_beside_goes_on_and_its_error_comes_out() -> None:
     def fail(_: int) -> None:
         raise KeyError("here")
 
-    with pytest.raises(KeyError), recording.Beside(fail, 1_000):
+    with pytest.raises(KeyError), recording.ConcurrentWriter(fail, 1_000):
         sleep(0.05)
 
 

@@ -27,7 +27,7 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.feed_protocol import Follower, Leader
 from scrubjay.store.postgres.hint_buckets import ALL, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
-from scrubjay.store.postgres.rendezvous import Meeting
+from scrubjay.store.postgres.rendezvous import Rendezvous
 from tests.data.postgres import Cluster, as_superuser, new_cluster, new_url
 
 psycopg = pytest.importorskip("psycopg")
@@ -114,7 +114,7 @@ def test_what_has_the_right_checksum_and_is_no_answer(body: bytes) -> None:
 
 
 def test_a_reader_never_sees_half_an_answer(tmp_path: Path) -> None:
-    place = Meeting(["x"], [tmp_path / "private"])
+    place = Rendezvous(["x"], [tmp_path / "private"])
     written = {n: bytes_of(an_answer(n, random.Random(n))) for n in (1, 3000, 20)}
     place.write(written[1])
     ended = threading.Event()
@@ -146,8 +146,8 @@ def test_only_a_private_folder_is_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     wrong = [open_to_all, elsewhere, tmp_path / "file", tmp_path / "missing" / "folder"]
     with pytest.raises(OSError, match="no private folder"):
-        Meeting(["x"], wrong)
-    place = Meeting(["x"], [*wrong, private])
+        Rendezvous(["x"], wrong)
+    place = Rendezvous(["x"], [*wrong, private])
     place.write(b"answer")
     held = place.lock()
     assert held is not None
@@ -157,7 +157,7 @@ def test_only_a_private_folder_is_used(tmp_path: Path) -> None:
     place.unlock(held)
     assert list(private.iterdir()) == []
     with pytest.raises(OSError, match="too long"):
-        Meeting(["x"], [tmp_path / ("long" * 40)])
+        Rendezvous(["x"], [tmp_path / ("long" * 40)])
 
 
 def test_a_platform_without_locks_stays_alone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_platform_without_locks_stays_alone(url: str, monkeypatch: pytest.Monk
 
 
 def test_one_lock_has_one_holder_and_its_file_goes_with_it(tmp_path: Path) -> None:
-    places = [Meeting(["x"], [tmp_path / "p"]) for _ in range(2)]
+    places = [Rendezvous(["x"], [tmp_path / "p"]) for _ in range(2)]
     held = places[0].lock()
     assert held is not None and places[1].lock() is None
     before = os.open(places[0]._lock, os.O_RDWR)  # as one that came while the holder was there
@@ -183,7 +183,7 @@ def test_one_lock_has_one_holder_and_its_file_goes_with_it(tmp_path: Path) -> No
 
 
 def test_what_was_left_behind_is_swept(tmp_path: Path) -> None:
-    old, used, new = (Meeting([name], [tmp_path / "p"]) for name in ("old", "used", "new"))
+    old, used, new = (Rendezvous([name], [tmp_path / "p"]) for name in ("old", "used", "new"))
     lasting = used.lock()
     for place in (old, used, new):
         place.write(b"names of tenants")
@@ -556,11 +556,11 @@ def test_damage_of_what_is_shared_costs_polls_and_nothing_else(url: str) -> None
 
 
 def test_no_space_for_answers_ends_the_sharing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(self: Meeting, data: bytes) -> None:
+    def full(self: Rendezvous, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
     with sharing(url) as shared:
-        monkeypatch.setattr(Meeting, "write", full)
+        monkeypatch.setattr(Rendezvous, "write", full)
         until(lambda: role_of(shared[0]) == "alone")
         for n, writer in enumerate(shared):
             writer.upsert(n, "oak", scope=JANE)

@@ -318,11 +318,12 @@ def test_a_log_is_read_where_its_index_cannot_be_made(path: Path, tmp_path: Path
         for end in ("", "-wal"):
             (tmp_path / f"work{end}").write_bytes((tmp_path / f"{path.name}{end}").read_bytes())
     script = (
-        "import resource, signal, sys; from pathlib import Path; from scrubjay.store.repair.wreck import open_wreck; "
+        "import resource, signal, sys; from pathlib import Path; "
+        "from scrubjay.store.repair.damaged_file import open_damaged; "
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY)); "
-        "mended = []; wreck = open_wreck(Path(sys.argv[1]), mended); "
-        "print(mended, wreck.execute(\"SELECT text FROM document WHERE id = 'late'\").fetchall())"
+        "mended = []; damaged = open_damaged(Path(sys.argv[1]), mended); "
+        "print(mended, damaged.execute(\"SELECT text FROM document WHERE id = 'late'\").fetchall())"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "work")]
     said = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True).stdout

@@ -35,7 +35,7 @@ R = TypeVar("R")
 S = TypeVar("S", bound="OpenTwin[Any]")
 
 
-class Twinned(Generic[T_co]):
+class AsyncTwin(Generic[T_co]):
     """Holds the object whose methods it awaits."""
 
     __slots__ = ("_sync",)
@@ -148,7 +148,7 @@ def _documented(run: F, method: Callable[..., Any]) -> F:
 
 
 @guarded
-class AsyncScopeView(Twinned[ScopeView]):
+class AsyncScopeView(AsyncTwin[ScopeView]):
     """The async twins of :class:`scrubjay.ScopeView`; created by :meth:`AsyncIndex.scope`."""
 
     __slots__ = ()
@@ -185,7 +185,7 @@ class AsyncScopeView(Twinned[ScopeView]):
 
 
 @guarded
-class AsyncAdmin(Twinned[Admin]):
+class AsyncAdmin(AsyncTwin[Admin]):
     """The async twins of :class:`scrubjay.Admin`; `AsyncIndex.admin`."""
 
     __slots__ = ()

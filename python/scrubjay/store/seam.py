@@ -26,14 +26,14 @@ from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
 from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.values import (
+    ChangedScopes,
     Changes,
     Entry,
     Event,
     Identity,
-    Look,
     NewRow,
-    Noticed,
     RowId,
+    ScopeHead,
     ScopeState,
     StoredRow,
     Written,
@@ -230,7 +230,7 @@ class Store(Protocol):
         """Return a mark of the current state, for :meth:`noticed`."""
         ...
 
-    def noticed(self, mark: Any) -> Noticed:
+    def noticed(self, mark: Any) -> ChangedScopes:
         """Return the scopes written to since a mark, and the next mark."""
         ...
 
@@ -254,7 +254,7 @@ class Store(Protocol):
         """Return the states of exact scopes of one tenant."""
         ...
 
-    def look(self, scope: Scope, *, now: int) -> Look:
+    def look(self, scope: Scope, *, now: int) -> ScopeHead:
         """Return the state of a scope, and which of its documents have expired or will."""
         ...
 

@@ -42,7 +42,7 @@ from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.read.index_notes import notes_of
-from scrubjay.memory.read.time_axes import Moment, moment_asked
+from scrubjay.memory.read.time_axes import QueryTime, moment_asked
 from scrubjay.records import Record
 
 SHOWN_TEXT = 4_000  # characters of a text in search results; get_memory returns all
@@ -421,7 +421,7 @@ def _with_settings(query: Query, settings: dict[str, Any]) -> Query:
     return query.replace(**{name: getattr(changes, name) for name in settings})
 
 
-def _moment(given: SearchMemories | ListMemories) -> Moment | None:
+def _moment(given: SearchMemories | ListMemories) -> QueryTime | None:
     return moment_asked(lambda: time.time_ns() // 1000, given.as_of, given.known_at)
 
 

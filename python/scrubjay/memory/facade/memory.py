@@ -18,7 +18,7 @@ from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
 from scrubjay.memory.facade.proposals import checked_proposals
-from scrubjay.memory.gate.confirmation import Standing
+from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.gate import Gate, Proposed
 from scrubjay.memory.intake.distillation import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
@@ -190,15 +190,15 @@ class Memory:
             expires_at=expires_at, ttl=ttl, provenance=provenance, sensitivity=sensitivity,
         )  # fmt: skip
 
-    @documented(Standing.confirm)
+    @documented(Confirmation.confirm)
     def confirm(self, id: str, *, by: str, scope: Scope) -> Outcome:
         """Bring a tenant's provisional fact or policy into force."""
-        return self._parts.standing.confirm(id, by=by, scope=scope)
+        return self._parts.confirmation.confirm(id, by=by, scope=scope)
 
-    @documented(Standing.revoke)
+    @documented(Confirmation.revoke)
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
         """Take a record out of force permanently."""
-        self._parts.standing.revoke(id, reason=reason, scope=scope, by=by)
+        self._parts.confirmation.revoke(id, reason=reason, scope=scope, by=by)
 
     @documented(Editing.update)
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:

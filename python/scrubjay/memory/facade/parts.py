@@ -13,7 +13,7 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin
-from scrubjay.memory.gate.confirmation import Standing
+from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.facts import Facts
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.gate.promotion import Promotion
@@ -21,7 +21,7 @@ from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.intake.relative_dates import checked_languages
 from scrubjay.memory.ledger import schema
 from scrubjay.memory.ledger.context import COLLECTION, MemoryContext
-from scrubjay.memory.ledger.preparation import Asking
+from scrubjay.memory.ledger.preparation import Preparation
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.ledger.trace import Traces
 from scrubjay.memory.lifecycle.consistency import Consistency
@@ -79,9 +79,11 @@ class Parts:
         # ------------------------------------------------------------------ writing
         slots = self.slots = Slots(context)
         promotion = Promotion(context, slots)
-        asking = Asking(context)
-        self.standing = Standing(context, slots, promotion)
-        self.gate = Gate(context, asking, Facts(context, slots, promotion, asking), self.standing)
+        preparation = Preparation(context)
+        self.confirmation = Confirmation(context, slots, promotion)
+        self.gate = Gate(
+            context, preparation, Facts(context, slots, promotion, preparation), self.confirmation
+        )
         self.editing = Editing(context, slots)
         self.rules = Rules(context)
         self.erasure = Erasure(context, slots, promotion, self.rules)
@@ -103,7 +105,7 @@ class Parts:
         self.runs = Runs(traces, self.gate, prompts)
         self.intake = Intake(context, self.gate, slots, self.lookup, traces)
         self.feed = Feed(context.changes)
-        verbs = Verbs(self.lookup.list, self.gate.propose, self.standing.revoke, self.editing.update)
+        verbs = Verbs(self.lookup.list, self.gate.propose, self.confirmation.revoke, self.editing.update)
         self.files = Files(context, slots, self.gate, self.rules, verbs)
         self.admin = MemoryAdmin(context, consistency, self.erasure, self.sweeping, self.intake, self.runs)
         seconds = settings.sweep_every_s

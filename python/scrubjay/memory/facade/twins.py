@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from types import TracebackType
 
 from scrubjay._native import Scope
-from scrubjay.index.twins import OpenTwin, Twinned, loose_twin, twin
+from scrubjay.index.twins import AsyncTwin, OpenTwin, loose_twin, twin
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.memory import Memory
@@ -20,7 +20,7 @@ from scrubjay.memory.read.feed import Feed
 from scrubjay.memory.runs.session import Session
 
 
-class AsyncSession(Twinned[Session]):
+class AsyncSession(AsyncTwin[Session]):
     """The async twins of a session; made by :meth:`AsyncMemory.session`."""
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class AsyncSession(Twinned[Session]):
         await asyncio.to_thread(self._sync.__exit__, kind, error, trace)
 
 
-class AsyncFeed(Twinned[Feed]):
+class AsyncFeed(AsyncTwin[Feed]):
     """The async twins of :class:`scrubjay.memory.Feed`; `AsyncMemory.feed`."""
 
     __slots__ = ()
@@ -88,7 +88,7 @@ class AsyncFeed(Twinned[Feed]):
                 await asyncio.sleep(poll_s)
 
 
-class AsyncFiles(Twinned[Files]):
+class AsyncFiles(AsyncTwin[Files]):
     """The async twins of :class:`scrubjay.memory.Files`; `AsyncMemory.files`."""
 
     __slots__ = ()
@@ -107,7 +107,7 @@ class AsyncFiles(Twinned[Files]):
             yield line
 
 
-class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
+class AsyncMemoryAdmin(AsyncTwin[MemoryAdmin]):
     """The async twins of :class:`scrubjay.memory.MemoryAdmin`; `AsyncMemory.admin`."""
 
     __slots__ = ()

@@ -18,7 +18,7 @@ from scrubjay.memory.model.statements import has_documents, withdrawn_at
 from scrubjay.store.write_batches import Change
 
 
-class Standing:
+class Confirmation:
     """Brings records into force and takes them out of force.
 
     Args:

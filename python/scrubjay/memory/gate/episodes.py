@@ -6,7 +6,7 @@ from scrubjay import payload
 from scrubjay.memory.gate.sources import provenance_columns
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new
-from scrubjay.memory.ledger.preparation import Asking
+from scrubjay.memory.ledger.preparation import Preparation
 from scrubjay.memory.ledger.rows import new_id, rows_where
 from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
 from scrubjay.memory.model.checking import encoded_artifacts, encoded_list
@@ -17,7 +17,7 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.write_batches import Change
 
 
-def write_episode(change: Change, proposal: Proposal, asking: Asking) -> Outcome:
+def write_episode(change: Change, proposal: Proposal, preparation: Preparation) -> Outcome:
     """Write an episode, unless its scope already has the same one."""
     candidate: EpisodeCandidate = proposal.candidate
     assert proposal.target is not None
@@ -65,6 +65,6 @@ def write_episode(change: Change, proposal: Proposal, asking: Asking) -> Outcome
         detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
         completed_at=None if completed_at is None else payload.microseconds(completed_at),
     )
-    documents_in(change).put(row, proposal.embedded or asking.embedded(proposal))
+    documents_in(change).put(row, proposal.embedded or preparation.embedded(proposal))
     insert_new(change, "memory_episode", row)
     return Outcome("written", "episode", id)

@@ -16,7 +16,7 @@ from scrubjay.memory.gate.sources import policy_version
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new, log
-from scrubjay.memory.ledger.preparation import Asking
+from scrubjay.memory.ledger.preparation import Preparation
 from scrubjay.memory.ledger.rows import IN_SCOPE, hash_in, new_ids, rows_where, update_fact
 from scrubjay.memory.ledger.schema import INDEPENDENT
 from scrubjay.memory.ledger.slots import Slots
@@ -27,7 +27,7 @@ from scrubjay.memory.model.content import value_words
 from scrubjay.memory.model.details import detail_in, said_now, with_earlier
 from scrubjay.memory.model.new_facts import alone, entered, fact_row, next_recorded, superseding
 from scrubjay.memory.model.proposal import Proposal
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import affirmed_of, has_documents, holds_at, holds_of, is_in_force
 from scrubjay.memory.model.voices import says_more
@@ -44,14 +44,16 @@ class Facts:
 
     Args:
         context: the context of the memory.
-        slots, promotion, asking: parts of the same memory.
+        slots, promotion, preparation: parts of the same memory.
     """
 
-    def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, asking: Asking) -> None:
+    def __init__(
+        self, context: MemoryContext, slots: Slots, promotion: Promotion, preparation: Preparation
+    ) -> None:
         self._context = context
         self._slots = slots
         self._promotion = promotion
-        self._asking = asking
+        self._preparation = preparation
 
     def write(self, change: Change, proposal: Proposal) -> Outcome:
         """Write a fact to its scope, unless it is known there; a fact about the tenant is also recorded as observed."""
@@ -83,7 +85,7 @@ class Facts:
                 status = "written"
             else:
                 status = "deduplicated"
-            embedded = self._asking.embedded(proposal)
+            embedded = self._preparation.embedded(proposal)
             superseded, active = self._promotion.promote(change, held, proposal.contradicted, None, embedded)
             status = "superseded" if superseded else status
             reason = "promoted: independent sources observed it"
@@ -110,7 +112,7 @@ class Facts:
         documents = documents_in(change)
         for proposal, fact in zip(proposals, facts, strict=True):
             documents.put(
-                fact.row, proposal.embedded or self._asking.embedded(proposal), documents=fact.documents
+                fact.row, proposal.embedded or self._preparation.embedded(proposal), documents=fact.documents
             )
         insert_new(change, "memory_fact", *[fact.row for fact in facts])
         return [fact.outcome for fact in facts]
@@ -121,7 +123,7 @@ class Facts:
         connection, names = change.connection, names_of(scope)
         for id in candidate.replaces:
             if next(rows_where(connection, "fact", IN_SCOPE + "AND id = ?", (*names, id)), None) is None:
-                raise Unfit(f"replaces: expected ids of facts of this scope, got {id!r}")
+                raise Refusal(f"replaces: expected ids of facts of this scope, got {id!r}")
         hash = proposal.hash if scope == proposal.target else hash_in(connection, scope, candidate.content)
         held, extends = self._living(change, proposal, scope, hash)
         if held is not None:
@@ -141,9 +143,9 @@ class Facts:
         )
         asserted = (hash, proposal.value_hash) if is_assertion else None
         rivals = self._slots.rivals(connection, names, proposal.topics, asserted=asserted)
-        contradicted = () if proposal.is_decided else self._asking.contradicted(proposal, rivals)
+        contradicted = () if proposal.is_decided else self._preparation.contradicted(proposal, rivals)
         beside = rows_beside(connection, rivals)
-        embedded = proposal.embedded or self._asking.embedded(proposal)
+        embedded = proposal.embedded or self._preparation.embedded(proposal)
         row = self._row(change, proposal, scope, hash, detail)
         fact = entered(row, rivals, beside, contradicted, change.now, self._context.is_single)
         ended = self._slots.write(change, fact, rivals, embedded, proposal.source.author)

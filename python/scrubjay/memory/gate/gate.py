@@ -16,14 +16,14 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
-from scrubjay.memory.gate.confirmation import Standing
+from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts, stands_alone
 from scrubjay.memory.gate.policies import policy_of, write_policy
 from scrubjay.memory.gate.preferences import write_preference
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import documents_in
-from scrubjay.memory.ledger.preparation import Asking
+from scrubjay.memory.ledger.preparation import Preparation
 from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.model.candidates import (
     Candidate,
@@ -40,7 +40,7 @@ from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.new_facts import UNFELT
 from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.values import said
 from scrubjay.payload import CreatedAt
 from scrubjay.store.write_batches import Change
@@ -55,14 +55,16 @@ class Gate:
 
     Args:
         context: the context of the memory.
-        asking, facts, standing: parts of the same memory.
+        preparation, facts, confirmation: parts of the same memory.
     """
 
-    def __init__(self, context: MemoryContext, asking: Asking, facts: Facts, standing: Standing) -> None:
+    def __init__(
+        self, context: MemoryContext, preparation: Preparation, facts: Facts, confirmation: Confirmation
+    ) -> None:
         self._context = context
-        self._asking = asking
+        self._preparation = preparation
         self._facts = facts
-        self._standing = standing
+        self._confirmation = confirmation
 
     def propose(
         self,
@@ -122,7 +124,7 @@ class Gate:
             for place, one in enumerate(proposals)
         ]
         revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
-        self._asking.gather(proposed)
+        self._preparation.gather(proposed)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in proposed] + [scope.tenant for _, scope, _ in revoke]
         owners = _written(proposed) | {scope for _, scope, _ in revoke}
@@ -131,11 +133,11 @@ class Gate:
         is_keyed = self._context.store.cipher.ring is not None
         with self._context.changing("proposing", tenants, of=owners) as change:
             for id, scope, reason in revoke:
-                self._standing.revoke_in(change, id, scope, reason, None)
+                self._confirmation.revoke_in(change, id, scope, reason, None)
             if is_keyed:
-                self._asking.hash_again(change, proposed)
+                self._preparation.hash_again(change, proposed)
             if len(proposed) > 1:
-                self._asking.note_new(change, proposed)
+                self._preparation.note_new(change, proposed)
             for alone, some in groupby(proposed, stands_alone):
                 if alone and not documents_in(change).has_changed:
                     outcomes += self._facts.write_alone(change, list(some))
@@ -230,7 +232,7 @@ class Gate:
         outcome = self.propose(candidate, scope=scope, source=source)
         _raised(outcome)
         if by is not None and not outcome.active and outcome.id is not None:
-            return self._standing.confirm(outcome.id, by=by, scope=scope)
+            return self._confirmation.confirm(outcome.id, by=by, scope=scope)
         return outcome
 
     def prefer(
@@ -280,12 +282,12 @@ class Gate:
             if proposal.kind == "fact":
                 return self._facts.write(change, proposal)
             if proposal.kind == "episode":
-                return write_episode(change, proposal, self._asking)
+                return write_episode(change, proposal, self._preparation)
             if proposal.kind == "preference":
                 return write_preference(change, proposal)
             window = proposal.begins_at, proposal.expires_at
             return write_policy(change, proposal.candidate, proposal.scope.tenant, window, proposal.source)
-        except Unfit as unfit:
+        except Refusal as unfit:
             return self._reject(change, proposal, str(unfit))
 
     def _reject(self, change: Change, proposal: Proposal, reason: str) -> Outcome:

@@ -18,7 +18,7 @@ from scrubjay.memory.model.checking import checked_source, verify
 from scrubjay.memory.model.content import named
 from scrubjay.memory.model.precedence import EVERYWHERE
 from scrubjay.memory.model.proposal import Window, window_of
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
 from scrubjay.memory.model.statements import is_in_force
@@ -134,7 +134,7 @@ def write_global(
         raise TypeError(f"mandatory: expected a bool, got {type(mandatory).__name__}")
     try:
         candidate = verify("policy", with_text(candidate), source)
-    except Unfit as unfit:
+    except Refusal as unfit:
         raise ValueError(str(unfit)) from None
     refused = fault(context.settings.validate, candidate)
     if refused:

@@ -10,7 +10,7 @@ from scrubjay.memory.ledger.log import drop, log
 from scrubjay.memory.ledger.rows import insert, new_id, rows_where, sealed_columns
 from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
 from scrubjay.memory.model.proposal import Proposal
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.rows import PreferenceRow
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
@@ -41,7 +41,7 @@ def write_preference(change: Change, proposal: Proposal) -> Outcome:
         if candidate.source == "inferred" and held.source != "inferred":
             if says_the_same:
                 return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
-            raise Unfit(
+            raise Refusal(
                 f"key: {candidate.key!r} is {held.source}, which an inferred preference does not replace"
             )
         same = says_the_same and held.source == candidate.source

@@ -39,7 +39,7 @@ from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.documents import place_in_run
 from scrubjay.memory.model.rows import FactRow, belongs_to
-from scrubjay.memory.model.target_statements import Named, ended
+from scrubjay.memory.model.target_statements import NamedStatement, ended
 from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
@@ -175,14 +175,15 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
     return found
 
 
-def _ended(retraction: Retraction, known: Sequence[Named]) -> list[int]:
+def _ended(retraction: Retraction, known: Sequence[NamedStatement]) -> list[int]:
     """Return the positions of the statements of its slot that a retraction ends: all, if it has no content or value."""
     if not retraction.content and retraction.value is None:
         return list(range(len(known)))
     words = "" if retraction.value is None else value_words(retraction.value)
     value = retraction.value if isinstance(retraction.value, str) else words
     return ended(
-        Named(retraction.content, words, value, None, retraction.subject, retraction.predicate), known
+        NamedStatement(retraction.content, words, value, None, retraction.subject, retraction.predicate),
+        known,
     )
 
 
@@ -198,16 +199,16 @@ def _is_about(candidate: Candidate, retraction: Retraction) -> bool:
     )
 
 
-def _named(context: MemoryContext, one: Any) -> Named:
+def _named(context: MemoryContext, one: Any) -> NamedStatement:
     words = normalised(one.content) if one.value is None else value_words(one.value)
     value = one.value if isinstance(one.value, str) else "" if one.value is None else words
     single = context.cardinality(one)
-    return Named(
+    return NamedStatement(
         one.content, words, value, None if single is None else bool(single), one.subject, one.predicate
     )
 
 
-def _named_row(context: MemoryContext, row: FactRow) -> Named:
+def _named_row(context: MemoryContext, row: FactRow) -> NamedStatement:
     single = None if row.single is None else bool(row.single)
     value = detail_in(row).get("value")
     candidate = FactCandidate(row.content, row.subject, row.predicate, value=value, single=single)

@@ -31,7 +31,7 @@ _SAYS_SO = {
 _AT_ONCE = 200  # hashes in one statement
 
 
-class Asking:
+class Preparation:
     """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow.
 
     Args:

@@ -29,7 +29,7 @@ from scrubjay.memory.model.decoding import as_moment, moment_of
 from scrubjay.memory.model.details import detail_in, with_earlier
 from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.records import Record
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.row_records import loaded, record_of
 from scrubjay.memory.model.rows import (
     EpisodeRow,
@@ -205,10 +205,10 @@ class Editing:
                 candidate = verify(row.kind, with_text(candidate), Provenance(row.source_run))
                 refused = fault(self._context.settings.validate, candidate)
                 if refused:
-                    raise Unfit(refused)
+                    raise Refusal(refused)
                 return candidate
             return verify(row.kind, candidate, Provenance(row.source_run))
-        except Unfit as unfit:
+        except Refusal as unfit:
             raise ValueError(str(unfit)) from None
 
     def _rewrite(

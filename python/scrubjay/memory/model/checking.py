@@ -29,7 +29,7 @@ from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.memory.model.documents import RESERVED
 from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE, RELATIONS
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
 
 _T = TypeVar("_T")
@@ -151,7 +151,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     """Return the candidate with its texts in the stored form.
 
     Raises:
-        Unfit: it must be rejected; the message is the reason.
+        Refusal: it must be rejected; the message is the reason.
         TypeError, ValueError: a field has a wrong type.
     """
     made_as: Any = type(candidate)
@@ -164,16 +164,16 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
             unfit = f"{name}: expected {wanted}"
         texts[name] = text
     if unfit:
-        raise Unfit(unfit)
+        raise Refusal(unfit)
     if not source.run:
-        raise Unfit("source.run: every record needs the run that it comes from")
+        raise Refusal("source.run: every record needs the run that it comes from")
     if kind == "fact":
         _verify_statement(candidate)
         _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":
         _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
         if texts["source"] not in SOURCES:
-            raise Unfit(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
+            raise Refusal(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
     elif kind == "episode":
         encoded_list(candidate.steps, "steps")
         encoded_artifacts(candidate.artifacts)
@@ -181,7 +181,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     if kind in ("policy", "preference"):
         detail = kept_detail(value=candidate.value) or b""
         if len(detail) > MAX_VALUE_BYTES:
-            raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
+            raise Refusal(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):
         encoded(candidate.metadata)
     return with_values(candidate, texts)
@@ -193,7 +193,7 @@ def _verify_statement(candidate: FactCandidate) -> None:
     if not isinstance(candidate.relation, str):
         raise TypeError(f"relation: expected a str, got {type(candidate.relation).__name__}")
     if candidate.relation not in RELATIONS:
-        raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
+        raise Refusal(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
     for name in ("replaces", "entities"):
         texts = getattr(candidate, name)
         if texts == ():  # nearly always
@@ -202,9 +202,9 @@ def _verify_statement(candidate: FactCandidate) -> None:
             raise TypeError(f"{name}: expected a sequence of str, got {type(texts).__name__}")
         for i, text in enumerate(texts):
             if len(checked_str(text, f"{name}[{i}]")) > MAX_NAME_CHARS:
-                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(text):,}")
+                raise Refusal(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(text):,}")
     if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
-        raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
+        raise Refusal(f"importance: expected 0 to 1, got {candidate.importance!r}")
     encoded_detail(candidate)
 
 
@@ -213,7 +213,7 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
 
     Raises:
         TypeError, ValueError: the value is not JSON.
-        Unfit: it is too long.
+        Refusal: it is too long.
     """
     if (
         candidate.value is None
@@ -240,16 +240,16 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     except RecursionError:
         raise ValueError("value: expected less nesting") from None
     if len(data) > 4 * MAX_CHARS:
-        raise Unfit(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+        raise Refusal(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
     return data
 
 
 def _confident(candidate: Any, least: float, kind: str) -> None:
     confidence = number_in(candidate.confidence, "confidence")
     if math.isnan(confidence):
-        raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
+        raise Refusal(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
     if confidence < least:
-        raise Unfit(f"confidence: {kind} needs {least}, got {confidence:g}")
+        raise Refusal(f"confidence: {kind} needs {least}, got {confidence:g}")
 
 
 def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
@@ -272,7 +272,7 @@ def encoded_list(items: Any, name: str) -> bytes:
 
     Raises:
         TypeError: not a sequence of str.
-        Unfit: they are too long.
+        Refusal: they are too long.
     """
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise TypeError(f"{name}: expected a sequence of str, got {type(items).__name__}")
@@ -284,7 +284,7 @@ def encoded_artifacts(artifacts: Any) -> bytes:
 
     Raises:
         TypeError, ValueError: they are neither.
-        Unfit: they are too long.
+        Refusal: they are too long.
     """
     if isinstance(artifacts, Mapping):
         return _encoded(payload.checked_value(artifacts, "artifacts"), "artifacts")
@@ -307,7 +307,7 @@ def encoded_artifacts(artifacts: Any) -> bytes:
 def _encoded(value: Any, name: str) -> bytes:
     data = json.dumps(value).encode()
     if len(data) > 4 * MAX_CHARS:
-        raise Unfit(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+        raise Refusal(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
     return data
 
 
@@ -322,20 +322,20 @@ def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     scope, once independent runs have observed it (which the gate decides from the file).
 
     Raises:
-        Unfit: the record would have no owner.
+        Refusal: the record would have no owner.
     """
     if kind == "policy":
         return Scope(scope.tenant), False
     if kind == "preference":
         if scope.user is None and scope.agent is not None:
-            raise Unfit("scope: a preference belongs to a user or a tenant, and the scope is an agent's")
+            raise Refusal("scope: a preference belongs to a user or a tenant, and the scope is an agent's")
         return Scope(scope.tenant, scope.user), False
     nobodys = scope.user is None and scope.agent is None
     if kind == "episode":
         return scope, False
     about_tenant = _name(candidate.subject) == _name(scope.tenant)
     if nobodys and not about_tenant:
-        raise Unfit(
+        raise Refusal(
             "scope: only a fact whose subject is the tenant itself can be the tenant's; name the user or agent"
         )
     return scope, about_tenant

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from scrubjay.memory.model.kinds import replaced
 from scrubjay.memory.model.names import Relation
-from scrubjay.memory.model.target_statements import Named, corrected, ended
+from scrubjay.memory.model.target_statements import NamedStatement, corrected, ended
 from scrubjay.memory.model.voices import Voices, voices_of, without
 
 Interval = tuple[int, int | None]
@@ -252,8 +252,8 @@ def _corrected(
     return [earlier[place] for place in corrected(_named(statement), [_named(other) for other in earlier])]
 
 
-def _named(statement: Statement) -> Named:
-    return Named(
+def _named(statement: Statement) -> NamedStatement:
+    return NamedStatement(
         statement.text,
         statement.value,
         statement.given,

@@ -24,7 +24,7 @@ from scrubjay.memory.model.content import digest, value_digest
 from scrubjay.memory.model.decoding import as_moment, expiry_of, moment_of
 from scrubjay.memory.model.documents import Embedded
 from scrubjay.memory.model.judge import Judge, cardinality
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.sensitivity import classified
 from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import fault, with_text
@@ -84,7 +84,7 @@ def prepared(
     try:
         proposal.candidate = classified(settings.classify, verify(kind, typed, proposal.source))
         proposal.target, proposal.about_tenant = resolve(kind, typed, scope)
-    except Unfit as unfit:
+    except Refusal as unfit:
         proposal.unfit = str(unfit)
         return proposal
     if kind in ("policy", "preference"):
@@ -101,7 +101,7 @@ def prepared(
     if kind == "fact":
         try:
             _check_times(proposal, settings.clock())
-        except Unfit as unfit:
+        except Refusal as unfit:
             proposal.unfit = str(unfit)
             return proposal
         proposal.detail = encoded_detail(proposal.candidate)
@@ -146,7 +146,7 @@ def _check_times(proposal: Proposal, now: int) -> None:
     moment = proposal.source.at if candidate.said_at is None else candidate.said_at
     proposal.said_at = moment_of(moment, "said_at")
     if proposal.said_at is not None and proposal.said_at > now + _DAY_US:
-        raise Unfit(f"said_at: expected a past or present time, got {as_moment(proposal.said_at)}")
+        raise Refusal(f"said_at: expected a past or present time, got {as_moment(proposal.said_at)}")
     proposal.valid_from = moment_of(candidate.valid_from, "valid_from")
     if proposal.valid_from is None and proposal.said_at is not None and proposal.said_at > now:
         proposal.valid_from = proposal.said_at
@@ -156,7 +156,7 @@ def _check_times(proposal: Proposal, now: int) -> None:
         and proposal.valid_from is not None
         and proposal.valid_until <= proposal.valid_from
     ):
-        raise Unfit(
+        raise Refusal(
             f"valid_until: expected a time after {as_moment(proposal.valid_from)}, "
             f"got {as_moment(proposal.valid_until)}"
         )

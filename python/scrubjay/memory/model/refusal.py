@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 
-class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
+class Refusal(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
     """The candidate is rejected; the message is the reason."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from scrubjay.memory.model.content import MAX_NAME_CHARS, checked_str
-from scrubjay.memory.model.refusal import Unfit
+from scrubjay.memory.model.refusal import Refusal
 
 Classify = Callable[[Any], "str | None"]
 """Returns the sensitivity of a candidate; None or "": none. If it raises, the candidate is rejected."""
@@ -32,18 +32,18 @@ def classified(classify: Classify | None, candidate: Any) -> Any:
     """Return a candidate with its sensitivity: its own, or the one that the hook returns.
 
     Raises:
-        Unfit: the hook raised, or returned something other than a short str.
+        Refusal: the hook raised, or returned something other than a short str.
     """
     if classify is None or getattr(candidate, "sensitivity", None) != "":
         return candidate
     try:
         found = classify(candidate)
     except Exception as error:  # noqa: BLE001 - a finder of another project raises errors of its own
-        raise Unfit(f"classify: {str(error)[:500] or type(error).__name__}") from None
+        raise Refusal(f"classify: {str(error)[:500] or type(error).__name__}") from None
     if not found:
         return candidate
     if not isinstance(found, str) or len(found) > MAX_NAME_CHARS:
-        raise Unfit(
+        raise Refusal(
             f"classify: expected a str of at most {MAX_NAME_CHARS} characters, got {type(found).__name__}"
         )
     return replace(candidate, sensitivity=found)

@@ -14,7 +14,7 @@ from scrubjay.memory.model.cardinality import synonyms_of
 from scrubjay.memory.model.wording import stems
 
 
-class Named(NamedTuple):
+class NamedStatement(NamedTuple):
     """A statement, reduced to the fields by which it is named or names others."""
 
     text: str
@@ -27,7 +27,7 @@ class Named(NamedTuple):
     predicate: str = ""
 
 
-def ended(statement: Named, known: Sequence[Named]) -> list[int]:
+def ended(statement: NamedStatement, known: Sequence[NamedStatement]) -> list[int]:
     """Return the positions of the statements that an end names.
 
     The first rule that matches any statement decides: statements with its value; statements whose value its text
@@ -35,10 +35,10 @@ def ended(statement: Named, known: Sequence[Named]) -> list[int]:
     and, if it states no value, statements of a predicate with one value at a time (or the only statement, if its
     predicate has one value of a kind).
 
-    >>> nuts, latex = Named("Noor is allergic to nuts"), Named("Noor is allergic to latex")
-    >>> ended(Named("Noor's nut allergy is gone", subject="Noor", predicate="allergic to"), [nuts, latex])
+    >>> nuts, latex = NamedStatement("Noor is allergic to nuts"), NamedStatement("Noor is allergic to latex")
+    >>> ended(NamedStatement("Noor's nut allergy is gone", subject="Noor", predicate="allergic to"), [nuts, latex])
     [0]
-    >>> ended(Named("Noor has no allergies any more", subject="Noor", predicate="allergic to"), [nuts, latex])
+    >>> ended(NamedStatement("Noor has no allergies any more", subject="Noor", predicate="allergic to"), [nuts, latex])
     []
     """
     found = [place for place, other in enumerate(known) if statement.value and _is_value(statement, other)]
@@ -52,15 +52,15 @@ def ended(statement: Named, known: Sequence[Named]) -> list[int]:
     return found
 
 
-def corrected(statement: Named, known: Sequence[Named]) -> list[int]:
+def corrected(statement: NamedStatement, known: Sequence[NamedStatement]) -> list[int]:
     """Return the position of the statement that a correction corrects; `known` is in order, oldest first.
 
     It is the last statement whose value its text mentions, or the one that shares most words with it, or the last one
     that says the same, or, unless several values hold at once, the last one; a statement that is alone in its slot is
     always corrected.
 
-    >>> known = [Named("I react to walnuts"), Named("I react to kiwi")]
-    >>> corrected(Named("Sorry, not walnuts: I meant hazelnuts"), known)
+    >>> known = [NamedStatement("I react to walnuts"), NamedStatement("I react to kiwi")]
+    >>> corrected(NamedStatement("Sorry, not walnuts: I meant hazelnuts"), known)
     [0]
     """
     same = [place for place, other in enumerate(known) if statement.value and other.value == statement.value]
@@ -75,14 +75,14 @@ def corrected(statement: Named, known: Sequence[Named]) -> list[int]:
     return others[-1:] if is_single or len(others) == 1 else []
 
 
-def _is_value(statement: Named, other: Named) -> bool:
+def _is_value(statement: NamedStatement, other: NamedStatement) -> bool:
     if other.value == statement.value:
         return True
     wanted = stems(statement.value)
     return bool(statement.given and other.given and wanted) and wanted == stems(other.value)
 
 
-def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
+def _mentioned(statement: NamedStatement, known: Sequence[NamedStatement]) -> list[int]:
     """The statements whose value, or whose own words, all occur in the text of an end."""
     words = stems(statement.text, statement.given)
     beside = _beside(statement)
@@ -94,7 +94,7 @@ def _mentioned(statement: Named, known: Sequence[Named]) -> list[int]:
     return found
 
 
-def _most_shared(statement: Named, known: Sequence[Named]) -> list[int]:
+def _most_shared(statement: NamedStatement, known: Sequence[NamedStatement]) -> list[int]:
     """The statement that shares most of its words with the text, if there is exactly one."""
     words = stems(statement.text, statement.given) - _beside(statement)
     shared = [len(words & stems(other.text, other.given)) for other in known]
@@ -102,7 +102,7 @@ def _most_shared(statement: Named, known: Sequence[Named]) -> list[int]:
     return [shared.index(most)] if most and shared.count(most) == 1 else []
 
 
-def _beside(statement: Named) -> frozenset[str]:
+def _beside(statement: NamedStatement) -> frozenset[str]:
     return stems(
         statement.subject,
         statement.predicate,

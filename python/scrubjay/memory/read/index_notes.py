@@ -19,7 +19,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.memory.model.decoding import as_moment
-from scrubjay.memory.read.time_axes import Moment
+from scrubjay.memory.read.time_axes import QueryTime
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
@@ -197,7 +197,7 @@ def merged(facts: Sequence[RetrievedHit], notes: Sequence[RetrievedHit]) -> list
     return [ranked for _, ranked in sorted(placed, key=itemgetter(0))]
 
 
-def notes_of(filter: Mapping[str, Any] | None, moment: Moment | None) -> Mapping[str, Any] | None:
+def notes_of(filter: Mapping[str, Any] | None, moment: QueryTime | None) -> Mapping[str, Any] | None:
     """Return the filter for notes as of a moment. A note has no history: for an earlier time, notes created by then
     count."""
     until = None if moment is None else min(moment.as_of, moment.known_at or moment.now)

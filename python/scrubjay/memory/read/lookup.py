@@ -26,7 +26,7 @@ from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.model.statements import is_in_force
-from scrubjay.memory.read.time_axes import Moment, Past, moment_asked, would_be_in_force
+from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked, would_be_in_force
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
@@ -69,7 +69,7 @@ class Lookup:
             if moment is None:
                 now = self._context.clock()
                 return record_of(row, now) if hidden or is_in_force(row, now) else None
-            past = Past(connection, moment, self._context.is_single)
+            past = PastRecords(connection, moment, self._context.is_single)
             versions = versions_of(connection, row) if isinstance(row, FactRow) else ()
             for version in (row, *(versions if moment.known_at is not None else ())):
                 if (then := past.in_force(version)) is not None:
@@ -195,14 +195,14 @@ class _Listed:
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, context: MemoryContext, moment: Moment | None, hidden: bool
+        self, connection: sqlite3.Connection, context: MemoryContext, moment: QueryTime | None, hidden: bool
     ) -> None:
         self._connection = connection
         self._is_single = context.is_single
         self._hidden = hidden
         now = context.clock()
-        self._moment = Moment(now, now, None) if moment is None else moment
-        self._past = None if moment is None else Past(connection, moment, context.is_single)
+        self._moment = QueryTime(now, now, None) if moment is None else moment
+        self._past = None if moment is None else PastRecords(connection, moment, context.is_single)
         self.now = now if self._past is None else self._past.now
         """The time by which records are planned, or over."""
 

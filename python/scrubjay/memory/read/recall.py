@@ -24,10 +24,10 @@ from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.sensitivity import checked_without, not_of
 from scrubjay.memory.read.index_notes import IndexNotes, Note, Ranked, notes_of
-from scrubjay.memory.read.recall_result import FoundRows, Recalled, RecalledHit
-from scrubjay.memory.read.row_cache import KeptRecords
-from scrubjay.memory.read.search_time import Present
-from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
+from scrubjay.memory.read.recall_result import Recalled, RecalledHit, RecordRows
+from scrubjay.memory.read.row_cache import RecordCache
+from scrubjay.memory.read.search_time import PresentTimes
+from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
@@ -52,8 +52,8 @@ class Recall:
         self._context = context
         self.retriever = retriever
         self._notes = notes
-        self._present = Present(context)
-        self.kept = KeptRecords(context)
+        self._present = PresentTimes(context)
+        self.kept = RecordCache(context)
 
     def recall(
         self,
@@ -144,7 +144,7 @@ class Recall:
         if n_damaged:
             reason = f"metadata_damaged: {n_damaged} memories found cannot be read and were left out"
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        rows = FoundRows(self.kept, hits, scope)
+        rows = RecordRows(self.kept, hits, scope)
 
         def find(hit: RecalledHit) -> Fact | Episode | Note | None:
             if hit.is_note:
@@ -160,23 +160,23 @@ class Recall:
             recalled = [one for one in recalled if admitted(one.hit)]
         return Recalled(found, recalled)
 
-    def _then(self, rows: FoundRows, id: str, moment: Moment) -> Fact | Episode | None:
+    def _then(self, rows: RecordRows, id: str, moment: QueryTime) -> Fact | Episode | None:
         """Return the record of a hit if it was in force at another time."""
         row = rows.row(id)
         if row is None:
             return None
         with self._context.snapshot() as connection:
-            past = Past(connection, moment, self._context.is_single)
+            past = PastRecords(connection, moment, self._context.is_single)
             then = past.in_force(row)
         return None if then is None else record_of(then, past.now)  # type: ignore[return-value]
 
-    def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
+    def _believed(self, scope: Scope, kinds: Sequence[str], moment: QueryTime) -> tuple[list[str], int]:
         """Return the ids of the records believed to be in force, and the number of their documents beyond one each."""
         assert moment.known_at is not None
         ids: list[str] = []
         n_more = 0
         with self._context.snapshot() as connection:
-            past = Past(connection, moment, self._context.is_single)
+            past = PastRecords(connection, moment, self._context.is_single)
             for owner in scope.visible():
                 if not self._context.is_readable(owner):
                     continue

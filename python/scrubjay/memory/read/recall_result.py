@@ -13,7 +13,7 @@ from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet
 from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.model.rows import Row, is_among, names_seen
 from scrubjay.memory.read.index_notes import Note
-from scrubjay.memory.read.row_cache import KeptRecords
+from scrubjay.memory.read.row_cache import RecordCache
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.trace import Trace
 
@@ -204,7 +204,7 @@ class Recalled(Sequence[RecalledHit]):
         return f"<scrubjay.Recalled {len(self)}, {self.mode}>"
 
 
-class FoundRows:
+class RecordRows:
     """The rows and records of an answer in their current state; the first access reads all.
 
     Args:
@@ -215,7 +215,7 @@ class FoundRows:
 
     __slots__ = ("_hits", "_kept", "_scope", "_seen")
 
-    def __init__(self, kept: KeptRecords, hits: Sequence[RetrievedHit], scope: Scope) -> None:
+    def __init__(self, kept: RecordCache, hits: Sequence[RetrievedHit], scope: Scope) -> None:
         self._kept = kept
         self._hits = hits
         self._scope = scope

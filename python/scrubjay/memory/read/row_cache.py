@@ -37,7 +37,7 @@ class _State(NamedTuple):
     made: dict[str, _Made]
 
 
-class KeptRecords:
+class RecordCache:
     """The cached records of one memory. Thread-safe.
 
     Rows of encrypted files are not cached: a key may be destroyed without a trace in the file.

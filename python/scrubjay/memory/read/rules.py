@@ -22,7 +22,7 @@ from scrubjay.memory.model.records import Known, Policy, Record
 from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import Row
 from scrubjay.memory.model.sensitivity import checked_without
-from scrubjay.memory.read.time_axes import Moment, Past, moment_asked
+from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked
 from scrubjay.payload import CreatedAt
 
 _MAX_KEPT = 10_000
@@ -118,7 +118,7 @@ class Rules:
             return ""
         return scope.user
 
-    def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
+    def _known_then(self, scope: Scope, moment: QueryTime | None) -> Known:
         """Return the answer for another time, from the rows."""
         assert moment is not None
         if not self._context.is_readable(Scope(scope.tenant)):
@@ -127,7 +127,7 @@ class Rules:
         newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
         preferences: dict[str, Any] = {}
         with self._context.snapshot() as connection:
-            past = Past(connection, moment, self._context.is_single)
+            past = PastRecords(connection, moment, self._context.is_single)
             policies = "tenant IN ('', ?) ORDER BY version"
             for row in rows_where(connection, "policy", policies, (tenant,)):
                 if (then := past.in_force(row)) is not None:

@@ -30,7 +30,7 @@ class _Known(NamedTuple):
     edges: list[int]  # later times at which facts begin or end by themselves
 
 
-class Present:
+class PresentTimes:
     """The present of each tenant in one file, or of each user in a database, in microseconds since 1970. Thread-safe.
 
     Args:

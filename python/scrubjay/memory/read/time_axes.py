@@ -18,7 +18,7 @@ from scrubjay.memory.model.statements import IsSingle, begin_of_episode, holds_a
 from scrubjay.payload import CreatedAt
 
 
-class Moment(NamedTuple):
+class QueryTime(NamedTuple):
     """The times of a query, in microseconds since 1970."""
 
     now: int
@@ -29,7 +29,7 @@ class Moment(NamedTuple):
 
 def moment_asked(
     clock: Callable[[], int], as_of: CreatedAt | None, known_at: CreatedAt | None
-) -> Moment | None:
+) -> QueryTime | None:
     """Return the time that a query asks for; None: now.
 
     Raises:
@@ -43,10 +43,10 @@ def moment_asked(
     if valid is None:
         valid = known
     assert valid is not None
-    return Moment(now, valid, known if known is not None and known < now else None)
+    return QueryTime(now, valid, known if known is not None and known < now else None)
 
 
-class Past:
+class PastRecords:
     """Records as they were at one time, as known at another.
 
     Preferences are in force from when they are written until they are superseded, revoked or expire; episodes from when
@@ -58,7 +58,7 @@ class Past:
         is_single: the cardinality for rows of facts that do not state it.
     """
 
-    def __init__(self, connection: sqlite3.Connection, moment: Moment, is_single: IsSingle) -> None:
+    def __init__(self, connection: sqlite3.Connection, moment: QueryTime, is_single: IsSingle) -> None:
         self._connection = connection
         self._moment = moment
         self._beliefs = None if moment.known_at is None else Beliefs(connection, moment.known_at, is_single)
@@ -111,7 +111,7 @@ def _restored(row: PreferenceRow | EpisodeRow) -> PreferenceRow | EpisodeRow:
 
 
 def would_be_in_force(
-    connection: sqlite3.Connection, row: FactRow, moment: Moment, is_single: IsSingle
+    connection: sqlite3.Connection, row: FactRow, moment: QueryTime, is_single: IsSingle
 ) -> bool:
     """Whether a tenant's provisional fact would be in force at a time if it, and all of its slot, were confirmed."""
     if row.expires_at is not None and row.expires_at <= moment.now:

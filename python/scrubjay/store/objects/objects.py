@@ -37,7 +37,7 @@ _OBJECT = re.compile(r"[0-9a-f]{64}")
 _UNFINISHED = re.compile(r"\.[0-9a-f]{64}\..*\.partial")  # left in a folder by a killed process
 _T = TypeVar("_T")
 
-Named = Callable[[Sequence[bytes]], Collection[bytes]]
+NamedStatement = Callable[[Sequence[bytes]], Collection[bytes]]
 """Hashes of objects -> those that a row refers to."""
 
 
@@ -285,7 +285,7 @@ class ObjectStore:
             self._tidy_at = now + _TIDY_SECONDS
             return True
 
-    def tidy(self, named: Named) -> None:
+    def tidy(self, named: NamedStatement) -> None:
         """Remove cached copies of images that no longer exist, and retry failed removals."""
         if self._cache is not None:
             held = [name for name in self._cache.names() if _OBJECT.fullmatch(name)]
@@ -302,7 +302,7 @@ class ObjectStore:
                     self._owed |= owed
                 raise
 
-    def sweep(self, named: Named) -> int:
+    def sweep(self, named: NamedStatement) -> int:
         """Remove the objects that no row refers to, except those younger than the grace period; return their
         number. Other files in the place are ignored.
 

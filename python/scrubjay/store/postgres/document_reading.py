@@ -19,7 +19,7 @@ from scrubjay.store.postgres.digests import BLOCKS, blocks_of, recent_of
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of, stored_id
 from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.staging import OF_DOCUMENT, end_in_place, vector_of
-from scrubjay.store.postgres.thawing import ColdCare
+from scrubjay.store.postgres.thawing import Thawing
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import Sight, names_of
 from scrubjay.store.rows.sealed import is_sealed
@@ -39,7 +39,7 @@ class DocumentReader:
         care: notified of used scopes.
     """
 
-    def __init__(self, collection: Collection, scopes: ScopeReader, cold: ColdRows, care: ColdCare) -> None:
+    def __init__(self, collection: Collection, scopes: ScopeReader, cold: ColdRows, care: Thawing) -> None:
         self._collection = collection
         self._scopes = scopes
         self._cold = cold

@@ -25,7 +25,7 @@ from scrubjay.store.rows.values import Entry, StoredRow
 _PAGE = 5_000  # rows per result
 
 
-class Walk:
+class DocumentWalk:
     """Walks the documents of all tenants. Thread-safe.
 
     Args:

@@ -15,7 +15,7 @@ from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql
 from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.digests import BLOCKS
-from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
+from scrubjay.store.postgres.home_locks import PLACE, TouchedScope, Turns
 from scrubjay.store.postgres.keys import Key, can_hold, stored_id
 from scrubjay.store.postgres.loading import Loaded, insert
 from scrubjay.store.postgres.row_security import EVERY_HOME
@@ -159,7 +159,9 @@ class DocumentWriter:
         """The SQL expression for what a row contributes to a digest, if it may be sealed."""
         return "NULL::bytea" if self._turns.sealer.ring is None else BLOCKS
 
-    def _remove(self, key: Key, state: Touched, rows: Sequence[tuple[int, int | None, bytes | None]]) -> None:
+    def _remove(
+        self, key: Key, state: TouchedScope, rows: Sequence[tuple[int, int | None, bytes | None]]
+    ) -> None:
         """Delete rows (number, expiry, blocks) of a scope."""
         seqs = [row[0] for row in rows]
         if any(blocks is not None for _, _, blocks in rows):

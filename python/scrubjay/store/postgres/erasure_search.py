@@ -15,7 +15,7 @@ from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.images import has_objects
 from scrubjay.store.postgres.layer_connection import as_kept
 from scrubjay.store.postgres.row_security import ACROSS, EVERY_HOME
-from scrubjay.store.rows.erasure_search import ErasureReport, Sought, first_hits, sought_for
+from scrubjay.store.rows.erasure_search import ErasureReport, SearchPatterns, first_hits, sought_for
 
 NOT_COVERED = (
     "dead versions of rows, until the server has vacuumed them and written over their pages",
@@ -93,7 +93,9 @@ def search_rows(collection: Collection, needles: Sequence[bytes], names: Sequenc
     )
 
 
-def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
+def _search_objects(
+    objects: ObjectStore, sought: SearchPatterns
+) -> Iterator[tuple[str, int, list[tuple[int, int]]]]:
     """Yield name, size and matches (sequence, position) of each object."""
     for name, data in objects.everything():
         hits: dict[int, int] = {}
@@ -102,7 +104,7 @@ def _search_objects(objects: ObjectStore, sought: Sought) -> Iterator[tuple[str,
 
 
 def _search(
-    collection: Collection, table: str, columns: Sequence[tuple[str, bool]], sought: Sought
+    collection: Collection, table: str, columns: Sequence[tuple[str, bool]], sought: SearchPatterns
 ) -> tuple[int, list[tuple[str, int, int]]]:
     """Return the total size of a table's columns in bytes, and the matches as (column, number of rows, sequence)."""
     values = ", ".join(f"('{column}', {_bytes_of(column, is_bytes)})" for column, is_bytes in columns)

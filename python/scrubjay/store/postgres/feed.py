@@ -35,7 +35,7 @@ from scrubjay.store.postgres.poll_answers import Answer
 from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.schema import WINDOW_SECONDS
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.shared_feed import Sharing
+from scrubjay.store.postgres.shared_feed import SharedFeed
 from scrubjay.store.rows.decoding import scope_of
 
 _LONGEST_PAUSE = 0.2
@@ -101,7 +101,7 @@ class Feed:
         """When the last answer that woke all followers was asked for."""
         self.n_polls = 0
         """The number of polls of this process itself."""
-        self.sharing = Sharing(wanted=shared and max_stale > 0)
+        self.sharing = SharedFeed(wanted=shared and max_stale > 0)
         self.hints = Hints(server, self.sharing, hears=max_stale > 0)
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -258,7 +258,7 @@ class Feed:
             self._drop_connection()
 
 
-def _run(feed: weakref.ref[Feed], hints: Hints, sharing: Sharing, pause: float) -> None:
+def _run(feed: weakref.ref[Feed], hints: Hints, sharing: SharedFeed, pause: float) -> None:
     try:
         due = time.monotonic() + pause
         earliest = 0.0

@@ -13,7 +13,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.sessions import Sessions
-from scrubjay.store.rows.values import Noticed
+from scrubjay.store.rows.values import ChangedScopes
 
 _MOST_MET = 200_000  # scopes; beyond that every hint is taken to concern one of them
 _PATIENCE_SECONDS = 0.05  # for another thread's poll, before a search proceeds with what is known
@@ -123,7 +123,7 @@ class Freshness:
         """Return None: there is one reader, so its changes are collected here."""
         return None
 
-    def noticed(self, mark: object) -> Noticed:
+    def noticed(self, mark: object) -> ChangedScopes:
         """Return the scopes that were written to since the last call."""
         with self._marks:
             behind, self._behind = self._behind, {}
@@ -131,7 +131,7 @@ class Freshness:
             is_renewed, self._is_renewed = self._is_renewed, False
             if is_other:
                 self.history = self._server.lineage
-        return Noticed(None, None if is_other else list(behind.items()), is_renewed)
+        return ChangedScopes(None, None if is_other else list(behind.items()), is_renewed)
 
     def generation(self) -> int:
         """Return the newest known generation of the collection; when it changes everything must be read again."""

@@ -30,7 +30,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server
-from scrubjay.store.postgres.shared_feed import Sharing
+from scrubjay.store.postgres.shared_feed import SharedFeed
 
 _MOST_KEYS = 250  # per notification, which has at most 8,000 bytes
 _RETRY_SECONDS = 1.0
@@ -57,7 +57,7 @@ class Hints:
         hears: whether this process wants hints.
     """
 
-    def __init__(self, server: Server, sharing: Sharing, *, hears: bool = True) -> None:
+    def __init__(self, server: Server, sharing: SharedFeed, *, hears: bool = True) -> None:
         self._server = server
         self._sharing = sharing
         self._hears = hears

@@ -41,7 +41,7 @@ PLACE = "home = %s AND collection = %s AND scope = %s"
 
 
 @dataclass
-class Touched:
+class TouchedScope:
     """The state of a scope as the transaction will leave it."""
 
     scope: Scope
@@ -100,7 +100,7 @@ class Turns:
         transaction ends."""
         self.made_of: Sequence[Any] | None = None
         """The collection's identity as it was read along with that (:func:`identity_of`)."""
-        self.touched: dict[Key, Touched] = {}
+        self.touched: dict[Key, TouchedScope] = {}
         self._lineage = lineage
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
         self._taken: dict[str, int] = {}  # home -> the last number that its row has already
@@ -301,7 +301,7 @@ class Turns:
         self.made_of = state[0][10:]
         if self.is_held:
             self.holds.enter(self.batch, home, holds)
-        touched = Touched(
+        touched = TouchedScope(
             scope,
             version or 0,
             documents or 0,
@@ -324,7 +324,7 @@ class Turns:
             touched.version = touched.horizon = self.next(home)
             touched.is_changed = True
 
-    def thawed(self, scope: Scope) -> Touched:
+    def thawed(self, scope: Scope) -> TouchedScope:
         """Return the state of a scope, with its home locked and its rows in the table.
 
         Raises:
@@ -338,7 +338,7 @@ class Turns:
             state.cold = None
         return state
 
-    def state(self, scope: Scope) -> Touched:
+    def state(self, scope: Scope) -> TouchedScope:
         """Return the state of a scope, with its home locked."""
         key = self.homes.key(scope)
         if key not in self.touched:
@@ -387,7 +387,7 @@ class Turns:
 
     # ------------------------------------------------------------------ changes to write
 
-    def changed(self) -> list[tuple[Key, Touched]]:
+    def changed(self) -> list[tuple[Key, TouchedScope]]:
         """Return the scopes that were written to, home by home."""
         found = [(key, state) for key, state in self.touched.items() if state.is_changed]
         return sorted(found, key=lambda one: one[0].home)
@@ -465,7 +465,7 @@ class Turns:
                         state.counted.digest = sealed.get((turns.collection, key.number))
             count_tables_anew(self.batch, box, home)
 
-    def _digest(self, key: Key, state: Touched) -> bytes | None:
+    def _digest(self, key: Key, state: TouchedScope) -> bytes | None:
         """Return the new digest of a scope; None: it needs none.
 
         Raises:
@@ -483,7 +483,7 @@ class Turns:
         after = state.counted.after(box, key, self.collection)
         return seal_digest(box, key, self.collection, state.version, state.documents, state.vectors, after)
 
-    def _statement_of(self, key: Key, state: Touched) -> Statement:
+    def _statement_of(self, key: Key, state: TouchedScope) -> Statement:
         digest = self._digest(key, state)
         state.counted = Counted(state.version, state.documents, state.vectors, digest)
         values = (

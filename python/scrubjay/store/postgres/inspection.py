@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
-from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.document_walk import DocumentWalk
 from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import plain_table
 from scrubjay.store.rows.decoding import scope_of
@@ -72,7 +72,7 @@ _CONTRADICTIONS = {
 }
 
 
-def inspect_rows(collection: Collection, walk: Walk, report: CheckReport) -> None:
+def inspect_rows(collection: Collection, walk: DocumentWalk, report: CheckReport) -> None:
     """Check the rows of a collection; call in a snapshot."""
     for what, question in _CONTRADICTIONS.items():
         (n,) = collection.ask(question, (collection.number,), home=EVERY_HOME, doing="checking")[0]

@@ -20,7 +20,7 @@ def today() -> int:
     return int(time.time()) // _DAY_SECONDS
 
 
-class Uses:
+class UseLog:
     """The scopes that this process used and whose rows do not record it yet. Thread-safe."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
-from scrubjay.store.postgres.batch import Statement as Asking
+from scrubjay.store.postgres.batch import Statement as Preparation
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import agreeing
 from scrubjay.store.postgres.dialect import Layer, Statement, translated
@@ -68,7 +68,7 @@ class Rows:
         """Do nothing: no resources are held."""
 
 
-class Beside:
+class LayerConnection:
     """The tables of one layer. Thread-safe.
 
     Args:
@@ -168,7 +168,7 @@ class Beside:
         if not homes:
             return []
 
-        def question(home: str) -> Asking:
+        def question(home: str) -> Preparation:
             return made.query, self._values_in(made, values, home)
 
         if transaction is None or not made.is_spread or not made.query.startswith(_READS_RECORDS):
@@ -281,7 +281,7 @@ class Beside:
     def documents_within(self, scope: Scope) -> list[tuple[str, int]]:
         """Return, for each collection, its suffix in reports and the number of its documents within a scope."""
 
-        def question(home: str) -> Asking:
+        def question(home: str) -> Preparation:
             condition, names = agreeing(scope, home)
             return (
                 f"SELECT collection, sum(documents)::bigint FROM sj_scope WHERE {condition} GROUP BY collection",

@@ -12,7 +12,7 @@ from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE
 from scrubjay.store.postgres.keys import can_hold, stored_id
-from scrubjay.store.postgres.thawing import ColdCare
+from scrubjay.store.postgres.thawing import Thawing
 from scrubjay.store.rows.listing import share_of
 from scrubjay.store.rows.values import RowId, StoredRow
 
@@ -29,7 +29,7 @@ class ListReader:
         care: notified of used scopes, and of frozen scopes whose rows were read.
     """
 
-    def __init__(self, collection: Collection, cold: ColdRows, care: ColdCare) -> None:
+    def __init__(self, collection: Collection, cold: ColdRows, care: Thawing) -> None:
         self._collection = collection
         self._cold = cold
         self._care = care

@@ -11,7 +11,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.store.postgres.conditions import agreeing
-from scrubjay.store.postgres.home_locks import PLACE, Touched, Turns
+from scrubjay.store.postgres.home_locks import PLACE, TouchedScope, Turns
 from scrubjay.store.postgres.keys import Key
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms
@@ -60,7 +60,7 @@ def rename_scopes(turns: Turns, scope: Scope, words: Pseudonyms) -> int | None:
         turns.touched.pop(old, None)
         # Greater than the old version, even if the new home was never written to.
         version = max(turns.next(new.home), horizon + 1)
-        turns.touched[new] = Touched(new.scope, version, 0, 0, version, is_new=True, embedding=embedding)
+        turns.touched[new] = TouchedScope(new.scope, version, 0, 0, version, is_new=True, embedding=embedding)
         turns.number(new, version)
     if not found:
         return None

@@ -24,7 +24,7 @@ _ABANDONED_SECONDS = 3600
 _PARTS = (".lock", ".sock", ".feed", ".new")
 
 
-class Meeting:
+class Rendezvous:
     """The files shared by processes with equal words: a lock, a socket and the last answer.
 
     Args:

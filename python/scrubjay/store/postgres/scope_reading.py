@@ -14,10 +14,10 @@ from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
 from scrubjay.store.postgres.last_use import today
 from scrubjay.store.postgres.row_security import EVERY_HOME
-from scrubjay.store.postgres.thawing import ColdCare
+from scrubjay.store.postgres.thawing import Thawing
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.values import Event, Look, ScopeState
+from scrubjay.store.rows.values import Event, ScopeHead, ScopeState
 
 _STATE = "key, version, horizon, documents, vectors, digest"
 
@@ -35,7 +35,7 @@ class ScopeReader:
         freshness: notified of the scopes that were read.
     """
 
-    def __init__(self, collection: Collection, cold: ColdRows, care: ColdCare, freshness: Freshness) -> None:
+    def __init__(self, collection: Collection, cold: ColdRows, care: Thawing, freshness: Freshness) -> None:
         self._collection = collection
         self._cold = cold
         self._care = care
@@ -74,10 +74,10 @@ class ScopeReader:
             for scope, state in states
         ]
 
-    def look(self, scope: Scope, *, now: int) -> Look:
+    def look(self, scope: Scope, *, now: int) -> ScopeHead:
         self._freshness.meet([scope])
         if not can_hold(scope):
-            return Look(None, [], None)
+            return ScopeHead(None, [], None)
         key = self._collection.homes.key(scope)
         place = (key.home, self._collection.number, key.number)
         own = "d.home = s.home AND d.collection = s.collection AND d.scope = s.key AND d.expires_at"
@@ -92,7 +92,7 @@ class ScopeReader:
         )
         self._cold.saw(key, is_frozen=bool(found) and found[0][-2] is not None)
         if not found:
-            return Look(None, [], None)
+            return ScopeHead(None, [], None)
         *state, expired, next_expiry, generation, cold, used = found[0]
         self._freshness.saw_generation(generation)
         if cold is not None:
@@ -104,7 +104,7 @@ class ScopeReader:
             self._care.used(scope)
         ids = (id_of(data, self._collection.kind()) for data in expired)
         gone = [id for id in ids if not isinstance(id, Unreadable)]
-        return Look(ScopeState(key, *state[1:]), gone, next_expiry)
+        return ScopeHead(ScopeState(key, *state[1:]), gone, next_expiry)
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         found = self._collection.ask(

@@ -24,7 +24,7 @@ from scrubjay.locks import renew_in_children
 from scrubjay.store.postgres.feed_protocol import Follower, Leader, Peer
 from scrubjay.store.postgres.hint_buckets import Hint
 from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of
-from scrubjay.store.postgres.rendezvous import Meeting
+from scrubjay.store.postgres.rendezvous import Rendezvous
 
 Role = Literal["leader", "follower", "alone"]
 
@@ -34,10 +34,10 @@ _REST_SECONDS = 1.0  # after leaving a leader
 _LONG_REST_SECONDS = 10.0  # after failing to write an answer
 _SETTLE_SECONDS = 0.5  # alone, before a connection for hints is opened
 
-_live: weakref.WeakSet[Sharing] = weakref.WeakSet()
+_live: weakref.WeakSet[SharedFeed] = weakref.WeakSet()
 
 
-class Sharing:
+class SharedFeed:
     """The role of one feed. `tend`, `hear` and `say` are for the feed's thread, the rest for any thread.
 
     Args:
@@ -54,7 +54,7 @@ class Sharing:
         self._wanted = wanted
         self._lock = threading.Lock()
         renew_in_children(self, "_lock")
-        self._meeting: Meeting | None = None
+        self._meeting: Rendezvous | None = None
         self._held: int | None = None  # the lock of the file
         self._leader: Leader | None = None
         self._follower: Follower | None = None
@@ -66,7 +66,7 @@ class Sharing:
         """Share with processes that use the same words, from now on; if that is not possible stay alone."""
         if self._wanted and self._meeting is None:
             with suppress(OSError):
-                self._meeting = Meeting(words, folders)
+                self._meeting = Rendezvous(words, folders)
                 self._alone_since = time.monotonic()
 
     @property
@@ -127,7 +127,7 @@ class Sharing:
                     self._follower = Follower(self._meeting.address)
             return False
 
-    def _lead(self, meeting: Meeting, held: int) -> bool:
+    def _lead(self, meeting: Rendezvous, held: int) -> bool:
         self._drop_follower()
         meeting.clear()
         try:

@@ -18,7 +18,7 @@ from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.dialect import Layer
 from scrubjay.store.postgres.document_reading import DocumentReader
-from scrubjay.store.postgres.document_walk import Walk
+from scrubjay.store.postgres.document_walk import DocumentWalk
 from scrubjay.store.postgres.embedding_queue import PendingReader
 from scrubjay.store.postgres.erasure_search import search_rows
 from scrubjay.store.postgres.feed import Feed
@@ -28,7 +28,7 @@ from scrubjay.store.postgres.image_reading import ImageReader
 from scrubjay.store.postgres.images import named_of
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import Homes, can_hold
-from scrubjay.store.postgres.layer_connection import Beside
+from scrubjay.store.postgres.layer_connection import LayerConnection
 from scrubjay.store.postgres.list_reading import ListReader
 from scrubjay.store.postgres.maintenance import vacuum
 from scrubjay.store.postgres.row_homes import MOVED, move_rows
@@ -37,7 +37,7 @@ from scrubjay.store.postgres.scope_reading import ScopeReader
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.sessions import Sessions
 from scrubjay.store.postgres.staging import behind
-from scrubjay.store.postgres.thawing import ColdCare
+from scrubjay.store.postgres.thawing import Thawing
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.writer import Writer
 from scrubjay.store.rows.decoding import scope_of
@@ -106,8 +106,8 @@ class PostgresStore:
         )
         self._cold = cold = ColdRows(rows)
         self._writer = Writer(rows, cold, freshness, feed, is_held=collection != OWNED)
-        self._care = care = ColdCare(rows, self.writing)
-        self._walk = Walk(rows, cold)
+        self._care = care = Thawing(rows, self.writing)
+        self._walk = DocumentWalk(rows, cold)
         scopes = ScopeReader(rows, cold, care, freshness)
         documents = DocumentReader(rows, scopes, cold, care)
         lists, images, pending = ListReader(rows, cold, care), ImageReader(rows), PendingReader(rows)
@@ -215,7 +215,7 @@ class PostgresStore:
         Returns:
             The format of the tables in the database.
         """
-        self._writer.beside = Beside(self._collection, layer, statements)
+        self._writer.beside = LayerConnection(self._collection, layer, statements)
 
         def make(to: int) -> int:
             with self._sessions.connection("opening") as connection:
@@ -236,7 +236,7 @@ class PostgresStore:
             move_rows(self, layer)
         return make(format)
 
-    def reading_connection(self) -> Beside:
+    def reading_connection(self) -> LayerConnection:
         """Return the object through which the layer above reads its rows.
 
         Raises:

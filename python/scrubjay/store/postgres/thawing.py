@@ -10,13 +10,13 @@ from contextlib import AbstractContextManager, suppress
 from scrubjay._native import Scope
 from scrubjay.errors import Error
 from scrubjay.store.postgres.collection import Collection
-from scrubjay.store.postgres.last_use import Uses, today
+from scrubjay.store.postgres.last_use import UseLog, today
 from scrubjay.store.postgres.transaction import PostgresTransaction
 
 _MOST_READ = 10_000  # frozen scopes remembered as read once
 
 
-class ColdCare:
+class Thawing:
     """Records the use of scopes of a collection, and thaws those whose rows are read repeatedly. Thread-safe.
 
     Args:
@@ -30,7 +30,7 @@ class ColdCare:
         self._collection = collection
         self._writing = writing
         self._read_only = collection.sessions.server.read_only
-        self._uses = Uses()
+        self._uses = UseLog()
         self._read: dict[Scope, None] = {}  # frozen scopes that were read once
         self._to_thaw: dict[Scope, None] = {}  # frozen scopes that were read again
         self._is_caring = False

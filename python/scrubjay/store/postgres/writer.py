@@ -20,7 +20,7 @@ from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.freshness import Freshness
 from scrubjay.store.postgres.holds import HoldTable
 from scrubjay.store.postgres.keys import Key
-from scrubjay.store.postgres.layer_connection import Beside
+from scrubjay.store.postgres.layer_connection import LayerConnection
 from scrubjay.store.postgres.row_security import NO_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from scrubjay.store.postgres.write_order import SETTLED
@@ -45,7 +45,7 @@ class Writer:
     def __init__(
         self, collection: Collection, cold: ColdRows, freshness: Freshness, feed: Feed, *, is_held: bool
     ) -> None:
-        self.beside: Beside | None = None
+        self.beside: LayerConnection | None = None
         """The connection object of a layer above."""
         self._collection = collection
         self._sessions = collection.sessions

@@ -1,6 +1,6 @@
 """Building a sound file from what can be read in a damaged one.
 
-Each row that can be read (:mod:`scrubjay.store.repair.wreck`) is validated (:mod:`scrubjay.store.rows.decoding`;
+Each row that can be read (:mod:`scrubjay.store.repair.damaged_file`) is validated (:mod:`scrubjay.store.rows.decoding`;
 for other tables the types of their columns and the constraints of the table); an invalid one is *set aside*
 (:mod:`scrubjay.store.repair.rebuilt_file`). Images and tombstones are omitted, since images are rebuilt from the
 rows. Sealed values are copied as they are, without a key.
@@ -18,9 +18,9 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.payload import CONTEXT
 from scrubjay.payload import decode as decode_payload
+from scrubjay.store.repair.damaged_file import DamagedFile, open_damaged
 from scrubjay.store.repair.rebuilt_file import UNFIT, Rebuilt, RebuiltFile, raise_if_full
 from scrubjay.store.repair.rebuilt_identity import identity_of
-from scrubjay.store.repair.wreck import Wreck, open_wreck
 from scrubjay.store.rows.decoding import (
     Checksum,
     integer,
@@ -56,11 +56,11 @@ def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
     """
     report = Rebuilt()
     with (
-        closing(open_wreck(source, report.mended)) as wreck,
+        closing(open_damaged(source, report.mended)) as damaged,
         closing(RebuiltFile(target, report, aside)) as fresh,
     ):
         fresh.execute("BEGIN")
-        _Rebuilding(Wreck(wreck, fresh.lost), fresh).run()
+        _Rebuilding(DamagedFile(damaged, fresh.lost), fresh).run()
         fresh.execute("COMMIT")
     return report
 
@@ -68,8 +68,8 @@ def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
 class _Rebuilding:
     """The rebuilding of a damaged file to a new one."""
 
-    def __init__(self, wreck: Wreck, fresh: RebuiltFile) -> None:
-        self._wreck = wreck
+    def __init__(self, damaged: DamagedFile, fresh: RebuiltFile) -> None:
+        self._damaged = damaged
         self.fresh = fresh
         self.report = fresh.report
 
@@ -77,7 +77,7 @@ class _Rebuilding:
         """Copy everything."""
         collections = self._collections()
         identities = {
-            tables.suffix: identity_of(self._wreck, tables, self.report.mended)
+            tables.suffix: identity_of(self._damaged, tables, self.report.mended)
             for tables in (Tables(), *map(Tables, collections))
         }
         schema.create(self.fresh.connection, identities[""])
@@ -99,7 +99,7 @@ class _Rebuilding:
             "SELECT name FROM sqlite_master WHERE type <> 'table' AND sql NOT NULL"
         ).fetchall()
         # Before format 5 an index of versions took the place of the index of horizons.
-        there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._wreck.schema}
+        there = {name.replace("scope_version", "scope_horizon") for _, name, _ in self._damaged.schema}
         if missing := sorted({name for (name,) in created} - there):
             self.report.mended.append(f"missing indexes and triggers were recreated: {', '.join(missing)}")
 
@@ -107,7 +107,7 @@ class _Rebuilding:
 
     def _collections(self) -> dict[int, str]:
         named: dict[int, str] = {}
-        for row in self._wreck.rows("collection"):
+        for row in self._damaged.rows("collection"):
             number, name = row.get("number"), row.get("name")
             if (
                 isinstance(number, int)
@@ -118,7 +118,7 @@ class _Rebuilding:
                 named[number] = name
             else:
                 self.fresh.set_aside("collection", row, "its number or name is not what was written")
-        for table in sorted(self._wreck.tables):
+        for table in sorted(self._damaged.tables):
             match = re.fullmatch(r"document_(\d+)", table)
             if match is not None and int(match[1]) not in named and int(match[1]) > 0:
                 named[int(match[1])] = f"recovered-{match[1]}"
@@ -128,7 +128,7 @@ class _Rebuilding:
     # ------------------------------------------------------------------ a collection
 
     def _collection(self, t: Tables, identity: Identity) -> None:
-        if missing := [table for table in t.all() if table not in self._wreck.tables]:
+        if missing := [table for table in t.all() if table not in self._damaged.tables]:
             self.report.mended.append(f"missing tables were recreated empty: {', '.join(missing)}")
         self._meta(t)
         scopes = self._scopes(t)
@@ -148,7 +148,7 @@ class _Rebuilding:
 
     def _meta(self, t: Tables) -> None:
         written = {name for (name,) in self.fresh.execute(f"SELECT name FROM {t.meta}").fetchall()}
-        for row in self._wreck.rows(t.meta):
+        for row in self._damaged.rows(t.meta):
             name = row.get("name")
             if name in written or name == "documents":  # a count in files before format 5
                 continue
@@ -161,7 +161,7 @@ class _Rebuilding:
 
     def _scopes(self, t: Tables) -> dict[int, Scope]:
         scopes: dict[int, Scope] = {}
-        for row in self._wreck.rows(t.scope):
+        for row in self._damaged.rows(t.scope):
             try:
                 scope = scope_of(row["tenant"], row["user"], row["agent"])
                 key = integer(row["key"], "key", 1)
@@ -191,7 +191,7 @@ class _Rebuilding:
         checksums = {key: Checksum(scope) for key, scope in scopes.items()}
         sealed: dict[int, bool] = {}
         ids: set[tuple[int, Any]] = set()
-        for row in self._wreck.rows(t.document):
+        for row in self._damaged.rows(t.document):
             try:
                 key = self._checked_document(row, checksums, identity)
                 if (key, row["id"]) in ids:
@@ -240,7 +240,7 @@ class _Rebuilding:
 
     def _vectors(self, table: str, documents: dict[int, bool], identity: Identity | None) -> None:
         n_orphans = n_kept = 0
-        for row in self._wreck.rows(table):
+        for row in self._damaged.rows(table):
             data, sealed = row.get("data"), documents.get(row.get("seq", 0))
             if sealed is None:
                 n_orphans += 1
@@ -262,7 +262,7 @@ class _Rebuilding:
         self.report.rows[table] = n_kept
 
     def _events(self, t: Tables, scopes: dict[int, Scope]) -> None:
-        for row in self._wreck.rows(t.event):
+        for row in self._damaged.rows(t.event):
             try:
                 integer(row["at"], "at")
                 integer(row["documents"], "documents")
@@ -275,11 +275,11 @@ class _Rebuilding:
 
     def _feedback(self, t: Tables) -> None:
         table = f"feedback{t.suffix}"
-        if table not in self._wreck.tables:
+        if table not in self._damaged.tables:
             return
         for statement in feedback_tables(t):
             self.fresh.execute(statement)
-        for row in self._wreck.rows(table):
+        for row in self._damaged.rows(table):
             try:
                 scope_of(row["tenant"], row["user"], row["agent"])
                 check_note([row[name] for name in NOTE])
@@ -315,23 +315,23 @@ class _Rebuilding:
             "sealed_table",
             "table_digest",
         ):  # rules of sealed tables, and digests of their rows
-            for row in self._wreck.rows(table):
+            for row in self._damaged.rows(table):
                 self.fresh.take(table, row)
-        if "data_key" not in self._wreck.tables:
+        if "data_key" not in self._damaged.tables:
             return
         schema.create_data_keys(self.fresh.connection)
-        for row in self._wreck.rows("data_key"):
+        for row in self._damaged.rows("data_key"):
             self.fresh.take("data_key", row)
-        if "user_key" in self._wreck.tables:
+        if "user_key" in self._damaged.tables:
             schema.create_user_keys(self.fresh.connection)
-            for row in self._wreck.rows("user_key"):
+            for row in self._damaged.rows("user_key"):
                 self.fresh.take("user_key", row)
 
     def _tables_of_others(self) -> None:
         names = self.fresh.names()
-        derived = {name for name in self._wreck.tables if name.partition("_")[0] in _DERIVED}
+        derived = {name for name in self._damaged.tables if name.partition("_")[0] in _DERIVED}
         own = re.compile(r"(meta|scope|document|vector|staged_vector|tombstone|event|image|feedback)_\d+")
-        others = sorted(self._wreck.tables - names - derived - {"sqlite_sequence"})
+        others = sorted(self._damaged.tables - names - derived - {"sqlite_sequence"})
         later: list[str] = []
         for beginning, statements in KNOWN_TABLES.items():
             if any(table.startswith(beginning) for table in others):
@@ -342,7 +342,7 @@ class _Rebuilding:
                         self.fresh.execute(statement)
         names = self.fresh.names()
         known = {statement.split("(")[0].split()[2] for statement in later}
-        for kind, name, sql in self._wreck.schema:
+        for kind, name, sql in self._damaged.schema:
             if kind == "table" and name in others and name not in names and not own.fullmatch(name):
                 self.fresh.make_table(name, sql)
             elif kind == "index" and name not in names and not name.startswith("sqlite_"):
@@ -355,7 +355,7 @@ class _Rebuilding:
         names = self.fresh.names("table")
         for table in others:
             if table in names:
-                for row in self._wreck.rows(table):
+                for row in self._damaged.rows(table):
                     self.fresh.take(table, row)
             elif own.fullmatch(table):
                 self.fresh.lost(table, "a table of a collection that is not in the file")
@@ -368,7 +368,7 @@ class _Rebuilding:
 
     def _sequence(self) -> None:
         """Restore the counters of numbers that must not be reused."""
-        for row in self._wreck.rows("sqlite_sequence"):
+        for row in self._damaged.rows("sqlite_sequence"):
             name, seq = row.get("name"), row.get("seq")
             if isinstance(name, str) and seq.__class__ is int and 0 <= int(str(seq)) < 1 << 61:
                 self.fresh.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?", (seq, name))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from scrubjay.store.repair.wreck import PAGE_BYTES, quoted
+from scrubjay.store.repair.damaged_file import PAGE_BYTES, quoted
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.sealed import is_sealed
 

@@ -16,7 +16,7 @@ from typing import Protocol
 _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 64.0
 
 
-class Tidied(Protocol):
+class HousekeepingOwner(Protocol):
     """The owner of background work."""
 
     def tidy(self) -> bool | None:
@@ -27,7 +27,7 @@ class Tidied(Protocol):
 class Housekeeper:
     """A thread that calls `tidy` a second after :meth:`note`, and again while work remains."""
 
-    def __init__(self, house: Tidied, name: str = "scrubjay-housekeeping") -> None:
+    def __init__(self, house: HousekeepingOwner, name: str = "scrubjay-housekeeping") -> None:
         self._name = name
         self._house = weakref.ref(house)
         self._lock = threading.Lock()
@@ -89,7 +89,7 @@ class _Notes:
             return True
 
 
-def _keep(house: weakref.ref[Tidied], notes: _Notes) -> None:
+def _keep(house: weakref.ref[HousekeepingOwner], notes: _Notes) -> None:
     pause = _PAUSE_SECONDS
     while notes.rest(pause):
         notes.noted = False

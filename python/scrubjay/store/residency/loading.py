@@ -45,7 +45,7 @@ class _Arriving(Protocol):
     def vector(self) -> bytes | None: ...
 
 
-class Filling:
+class PartitionLoading:
     """The loading half of a residency. Every method requires the partition's lock."""
 
     engine: Engine

@@ -33,7 +33,7 @@ from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.residency.budget import Budget
 from scrubjay.store.residency.housekeeping import Housekeeper
-from scrubjay.store.residency.loading import FEW, UNFINISHED, Filling
+from scrubjay.store.residency.loading import FEW, UNFINISHED, PartitionLoading
 from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
 from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange
@@ -65,7 +65,7 @@ class _Trusting(int):
         return trusting
 
 
-class Residency(Filling):
+class Residency(PartitionLoading):
     """The partitions of one native engine over one store. Thread-safe."""
 
     def __init__(

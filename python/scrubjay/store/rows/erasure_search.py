@@ -102,7 +102,7 @@ class ErasureReport:
         return (*map(str, self.keys), *searched)
 
 
-class Sought(NamedTuple):
+class SearchPatterns(NamedTuple):
     """The search patterns: (bytes, the index of the sequence that they are part of)."""
 
     exact: list[tuple[bytes, int]]
@@ -178,7 +178,7 @@ def name_needles(name: str) -> tuple[list[bytes], list[bytes]]:
     return list(dict.fromkeys(folded)), [needle for needle in exact if len(needle) >= _MIN_BASE64]
 
 
-def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> Sought:
+def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> SearchPatterns:
     """Return the search patterns of byte sequences, and of names in every encoding of :func:`name_needles`."""
     exact = [(piece, number) for number, needle in enumerate(needles) for piece in _pieces(needle)]
     folded: list[tuple[bytes, int]] = []
@@ -186,7 +186,7 @@ def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> Sought:
         anyhow, exactly = name_needles(name)
         folded += [(piece, number) for piece in anyhow]
         exact += [(piece, number) for piece in exactly]
-    return Sought(exact, folded)
+    return SearchPatterns(exact, folded)
 
 
 def search_files(
@@ -215,7 +215,7 @@ def search_files(
     return ErasureReport(tuple(searched), n_bytes, len(needles) + len(names), tuple(matches))
 
 
-def first_hits(data: bytes, start: int, sought: Sought, first: dict[int, int]) -> None:
+def first_hits(data: bytes, start: int, sought: SearchPatterns, first: dict[int, int]) -> None:
     """Record in `first` (sequence -> position) the first match of each sequence in `data`, which begins at
     `start`."""
     lower = data.lower() if sought.folded else b""

@@ -121,7 +121,7 @@ class Event(NamedTuple):
     documents: int
 
 
-class Look(NamedTuple):
+class ScopeHead(NamedTuple):
     """What is read of a scope before its documents: its state, the expired ids, and the next expiry."""
 
     state: ScopeState | None
@@ -129,7 +129,7 @@ class Look(NamedTuple):
     next_expiry: int | None
 
 
-class Noticed(NamedTuple):
+class ChangedScopes(NamedTuple):
     """The scopes written to since a mark, with their versions, and the next mark.
 
     `changed` is None if the history is another one (a replica that is behind took over), which invalidates

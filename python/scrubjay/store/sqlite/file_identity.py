@@ -21,7 +21,7 @@ from scrubjay.store.sqlite.schema import Tables
 FILE_ID = "file_id"
 
 
-class Nameable(Protocol):
+class IdentifiedCollection(Protocol):
     """What this module needs of a collection of a file."""
 
     path: Path
@@ -36,7 +36,7 @@ class Nameable(Protocol):
         ...
 
 
-def place_of(store: Nameable) -> str | None:
+def place_of(store: IdentifiedCollection) -> str | None:
     """Return a value that is equal in all processes that have this collection of this file open, and in no others.
 
     None: the file has no name yet and cannot be given one now, because another writer is active.
@@ -48,7 +48,7 @@ def place_of(store: Nameable) -> str | None:
     return f"{name}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"
 
 
-def name_of(store: Nameable) -> str | None:
+def name_of(store: IdentifiedCollection) -> str | None:
     """Return a name that is equal wherever this collection is open, even after the file was moved; a backup has
     another one.
 
@@ -58,7 +58,7 @@ def name_of(store: Nameable) -> str | None:
     return None if name is None else name + store.tables.suffix
 
 
-def _file_name(store: Nameable) -> str | None:
+def _file_name(store: IdentifiedCollection) -> str | None:
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"
     with translated(store.path, "reading"):

@@ -18,11 +18,11 @@ from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.values import (
+    ChangedScopes,
     Event,
     Identity,
-    Look,
-    Noticed,
     RowId,
+    ScopeHead,
     ScopeState,
 )
 from scrubjay.store.sqlite import schema
@@ -119,9 +119,9 @@ class ScopeReader:
         """Return the number of the last write, as a mark of the current state."""
         return self.last_version()
 
-    def noticed(self, mark: int) -> Noticed:
+    def noticed(self, mark: int) -> ChangedScopes:
         since = self.scopes_since(mark)
-        return Noticed(max([mark, *(version for _, version in since)]), since)
+        return ChangedScopes(max([mark, *(version for _, version in since)]), since)
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
         t = self.tables
@@ -132,20 +132,20 @@ class ScopeReader:
     def scope_states(self, scopes: Sequence[Scope]) -> list[ScopeState | None]:
         return [self.scope_state(scope) for scope in scopes]
 
-    def look(self, scope: Scope, *, now: int) -> Look:
+    def look(self, scope: Scope, *, now: int) -> ScopeHead:
         t = self.tables
         with translated(self.path, "reading"):
             # A single query for most scopes, in which nothing has expired.
             first = f"(SELECT min(d.expires_at) FROM {t.document} d WHERE d.scope = s.key AND d.expires_at IS NOT NULL)"
             row = row_of(self._reader, t.scope, scope, f"{_STATE}, {first}")
             if row is None:
-                return Look(None, [], None)
+                return ScopeHead(None, [], None)
             state, expiry = _state(row[:-1]), row[-1]
         if expiry is None:
-            return Look(state, [], None)
+            return ScopeHead(state, [], None)
         if expiry.__class__ is int and expiry > now:
-            return Look(state, [], expiry)
-        return Look(state, self.expired_ids(state.key, now=now), self.next_expiry(state.key, now=now))
+            return ScopeHead(state, [], expiry)
+        return ScopeHead(state, self.expired_ids(state.key, now=now), self.next_expiry(state.key, now=now))
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         t = self.tables

@@ -22,7 +22,7 @@ _BATCH = 1_000
 _MAX_IN_VAIN = 500  # consecutive failures before the rest of a table is given up
 
 
-def open_wreck(source: Path, mended: list[str]) -> sqlite3.Connection:
+def open_damaged(source: Path, mended: list[str]) -> sqlite3.Connection:
     """Open a damaged file, which may be changed for that; the problems are added to `mended`.
 
     Raises:
@@ -66,7 +66,7 @@ def _mend_header(path: Path) -> None:
         file.write(head)
 
 
-class Wreck:
+class DamagedFile:
     """A damaged file.
 
     Args:
