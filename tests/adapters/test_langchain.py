@@ -394,7 +394,9 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         store.add_texts(TEXTS)
         assert store.index.admin.stats()["embedder"] == "Recorded:one"
     with ScrubjayVectorStore(Recorded(model="two"), path=path) as store:
-        with pytest.raises(scrubjay.EmbedderMismatchError, match="'Recorded:two' cannot be"):
+        with pytest.raises(
+            scrubjay.EmbedderMismatchError, match="not comparable with those of 'Recorded:two'"
+        ):
             store.add_texts(["x"])
         with pytest.raises(scrubjay.EmbedderMismatchError):
             store.similarity_search("x")

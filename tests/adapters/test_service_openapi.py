@@ -50,11 +50,19 @@ def test_the_service_keeps_to_its_document(tmp_path: Path, which: str, n_operati
         (tmp_path / "schemathesis.toml").write_text(
             f"[checks.negative_data_rejection]\nexpected-statuses = {REFUSALS}\n{STREAM}"
         )
-        command += ["--max-time", str(SECONDS), "--suppress-health-check", "all", "--continue-on-failure"]
-        ran = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS + 240, check=False
-        )
-        assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+        command += ["--suppress-health-check", "all", "--continue-on-failure", "--max-time"]
+        for seconds in (SECONDS, 8 * SECONDS):
+            ran = subprocess.run(
+                [*command, str(seconds)],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=seconds + 240,
+                check=False,
+            )
+            assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+            if f"Tested: {n_operations}" in ran.stdout:
+                break  # on a loaded machine reading the document can take most of the shorter limit
         assert f"Tested: {n_operations}" in ran.stdout, ran.stdout
         metrics = service.ask("GET", "/metrics", token=token)[1]
         code, said = service.end()
