@@ -28,7 +28,10 @@ from tests.crash.power_writer import N_THREADS, Texts, check, expected
 
 NAME = "power.scrubjay"
 SECTOR_BYTES = 512
-_CALLS = "openat,close,pwrite64,write,lseek,ftruncate,fsync,fdatasync,unlink"
+_CALLS = (
+    "openat,close,pwrite64,write,lseek,ftruncate,fsync,fdatasync,unlink,link,linkat,rename,renameat,renameat2"
+)
+_LINKS, _RENAMES = ("link", "linkat"), ("rename", "renameat", "renameat2")
 
 
 @dataclass
@@ -116,11 +119,16 @@ def calls(trace: Path) -> Iterator[Call]:
                 yield Call(found[1], found[2], int(found[3]), start, number)
 
 
+def texts_of(quoted: str) -> list[bytes]:
+    """Return the bytes of the strings that strace printed in hexadecimal."""
+    return [bytes.fromhex(text.replace("\\x", "")) for text in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', quoted)]
+
+
 def text_of(quoted: str) -> bytes:
-    """Return the bytes of a string that strace printed in hexadecimal."""
-    found = re.search(r'"((?:\\x[0-9a-f]{2})*)"', quoted)
-    assert found is not None, quoted[:200]
-    return bytes.fromhex(found[1].replace("\\x", ""))
+    """Return the bytes of the first of these strings."""
+    texts = texts_of(quoted)
+    assert texts, quoted[:200]
+    return texts[0]
 
 
 class Disk:
@@ -140,6 +148,9 @@ class Disk:
             return
         if call.name in ("openat", "unlink"):
             self._name(call)
+            return
+        if call.name in (*_LINKS, *_RENAMES):
+            self._name_again(call)
             return
         number = int(call.arguments.partition("<")[0].partition(",")[0])
         if number not in self._open:
@@ -175,6 +186,13 @@ class Disk:
         else:
             self._open[call.result] = (path, self._names.setdefault(path, File()))
             self._places[call.result] = 0
+
+    def _name_again(self, call: Call) -> None:
+        old, new = (text.decode() for text in texts_of(call.arguments))
+        if old in self._names:
+            self._names[new] = self._names[old]
+            if call.name in _RENAMES:
+                del self._names[old]
 
     def left(self, rng: random.Random) -> dict[str, bytes]:
         """Return the files that a disk may have now."""
