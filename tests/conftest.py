@@ -3,9 +3,9 @@
 Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run and `tiny` draw the same cases each time, so that the
 result depends on the commit alone; `ci` and `thorough` draw new cases, to find unforeseen bugs (`tests/long/run`);
 `hunt` is for the mutants.
-Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long`, of which CI
-runs a share, only with `--long` or under `thorough`; the seeded bugs of `reference/mutants.py` only with `--mutants`
-(twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the tests of `smoke.py`.
+Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long`
+(CI runs a share of their cases) only with `--long` or under `thorough`; the seeded bugs of `reference/mutants.py` only
+with `--mutants` (twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the tests of `smoke.py`.
 """
 
 from __future__ import annotations

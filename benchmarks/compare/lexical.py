@@ -108,7 +108,7 @@ def numbers(value: str) -> tuple[int, ...]:
 
 
 def names_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Return a parser of lists of names, each of which must be known."""
+    """Return a parser of lists of known names."""
 
     def read(value: str) -> tuple[str, ...]:
         names = tuple(value.split(","))

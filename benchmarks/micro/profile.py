@@ -31,7 +31,7 @@ from benchmarks.micro import instructions
 SIZES = {False: (1_000, 10_000), True: (100, 200)}
 N_TIMED = 400
 N_COUNTED = 5
-"""The number of calls, of which the one with the fewest instructions counts: callgrind counts other threads, too."""
+"""The number of calls. The one with the fewest instructions counts, because callgrind includes other threads."""
 NOTE = (
     "Own instructions of each part, counted by callgrind at AVX2; microseconds are the p50 of the call without it, "
     "split by these shares."

@@ -74,7 +74,7 @@ def filled_index(judged: JudgedSet, model: str) -> Index:
 
 
 def figures(judged: JudgedSet, model: str, reranker: Reranker, n_questions: int | None) -> dict[str, Any]:
-    """Mean recall@10 and nDCG@10 of each way, of so many questions, evenly spread; None: of all."""
+    """Mean recall@10 and nDCG@10 of each way over `n_questions` questions, evenly spread; None: all."""
     index, vectors, once = filled_index(judged, model), judged.query_vectors(model), ReadOnce(reranker)
     ways = {NONE: Retriever(index)} | {
         f"the first {depth}, {way}": Retriever(index, reranker=once, rerank=depth, **options)

@@ -136,7 +136,7 @@ def build_wheel(name: str, python: str, core: Path, out: Path) -> Path:
     )
     (wheel,) = raw.glob("*.whl")
     # The oldest C library with which it runs; auditwheel does not know the tags of other processors by name. With musl,
-    # libc.so is the loader itself, of which auditwheel would look for a copy on this machine.
+    # libc.so is the loader itself; auditwheel would look for a copy on this machine.
     tagged = raw / "tagged"
     musl = ("--exclude", "libc.so") if platform.abi.endswith("-musl") else ()
     run(sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", *musl, "--wheel-dir", tagged, wheel)

@@ -188,7 +188,7 @@ def _items(blocks: _Blocks) -> Iterator[Row]:
 
 
 class _Blocks:
-    """The text of a file, of which the part that was not decoded yet is in memory."""
+    """The text of a file; only the part that is not decoded yet is in memory."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path, self._file = path, file

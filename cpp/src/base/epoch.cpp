@@ -42,7 +42,7 @@ void lock_domain() noexcept;
 void unlock_domain() noexcept;
 void renew_domain() noexcept;
 
-constexpr uint64_t kRetiredPerPass = 64;  // a pass for every so many, which frees up to twice as many
+constexpr uint64_t kRetiredPerPass = 64;  // a pass after this many retirements frees up to twice as many
 constexpr size_t kMostPerPass = 2 * kRetiredPerPass;
 
 Domain& domain() noexcept {

@@ -41,7 +41,7 @@ class StaticEmbedder {
   // and writes zeros, if the text has no tokens and thus no direction.
   [[nodiscard]] bool embed(std::string_view text, std::span<float> out) const;
 
-  // Returns the ids of the tokens of which the vector is the mean.
+  // Returns the ids of the tokens whose rows are averaged.
   [[nodiscard]] std::vector<uint32_t> tokenize(std::string_view text) const;
 
  private:

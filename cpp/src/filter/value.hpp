@@ -1,4 +1,4 @@
-// Value: the values of which a filter consists: null, booleans, numbers, times, texts, lists, and mappings of
+// Value: the values in a filter: null, booleans, numbers, times, texts, lists, and mappings of
 // keys to values.
 //
 // An interface, so that a host's values (bindings/filter.cpp: Python objects) are read in place and on

@@ -39,10 +39,10 @@ class DateWindows {
   void add_month(int year, int month, Terms terms);
   // The last day of this number until now; false if it is in no year that questions name.
   bool try_recent_number(int day);
-  // The day of this number in the month so many before this one; false if there is none.
+  // The given day of the month that lies the given number of months back; false if there is none.
   bool try_number(int day, int back);
-  // From a month to another one, both with it, or to the last of its name that has begun if no year is given (0).
-  // False if they are in another order or far apart.
+  // Adds the months from one to another, both included; without a year (0) the last month is the most recent one of its
+  // name. Returns false if they are in another order or far apart.
   bool try_months(int year, int month, int last_year, int last_month);
   bool try_years(int year, int last_year);
   // Adds the most recent one that has begun, or with `over` that has ended.
@@ -65,7 +65,7 @@ class DateWindows {
   void add_today();
   void add_yesterday();
   void add_day_before_yesterday();
-  // Adds the last one before today, or one so many weeks before that.
+  // Adds the last one before today, or one the given number of weeks earlier.
   void add_last_weekday(int weekday, int weeks_before = 0);
   // Adds the week, weekend, month, quarter or year that is `back` units before the current one.
   void add_calendar(DateUnit unit, int back);

@@ -27,7 +27,7 @@ constexpr std::string_view kWhole[] = {
     "e",
     // letters before "ate", "ive", "ize", "ble", "al", "ent" that some rule wrote
     "at", "i", "a", "tion", "em", "m"};
-// Endings of which only the last letters are removed.
+// Endings whose last letters alone are removed.
 constexpr struct {
   std::string_view letters;
   uint8_t n_changed;

@@ -37,7 +37,7 @@ void replace(std::string& text, const Replacement (&replacements)[n]) {
   text.resize(end);
 }
 
-// Lower-case ASCII letters, of which the first may be a capital: by far the most frequent run, and
+// Lower-case ASCII letters, perhaps after one capital: by far the most frequent run, and
 // not a compound.
 bool is_plain_word(std::string_view run) noexcept {
   return (is_lower(run[0]) || is_upper(run[0])) && std::all_of(run.begin() + 1, run.end(), is_lower);

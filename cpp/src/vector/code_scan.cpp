@@ -191,7 +191,7 @@ void hide_dead(const base::Bitmap* dead, uint32_t first, uint32_t n_docs, uint32
 }
 
 // A bound that k documents and a third more reach: the k-th greatest of the maxima of about 2k groups.
-// With so many originals the first threshold is nearly final; with more groups fewer are scored first
+// With this many originals the first threshold is nearly final; with more groups fewer are scored first
 // and more afterwards.
 [[nodiscard]] uint32_t seed_bound(const uint32_t* bounds, size_t n, size_t k, CodeScanScratch& scratch) {
   const size_t group = std::max<size_t>(1, n / (2 * k));

@@ -13,7 +13,7 @@ class Offers {
  public:
   Offers(base::TopK& best, const simd::Kernels& kernels) noexcept : best_(best), kernels_(kernels) {}
 
-  // Makes room for at most `n` more, of which the caller adds some.
+  // Makes room for at most `n` more; the caller may add fewer.
   void make_room(size_t n) {
     if (n_ + n > kRoom) flush();
   }

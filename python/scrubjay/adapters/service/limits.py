@@ -25,7 +25,7 @@ class Limits:
         max_in_flight: requests processed at once.
         max_arriving_bytes: total size of arriving bodies; above it bodies of more than 64 KiB are refused.
         max_unsent_bytes: total size of unread answers; above it the longest-waiting ones are dropped.
-        max_connections: connections in total; fewer if the process may not open so many files. At the cap the
+        max_connections: connections in total; fewer if the limit of open files is lower. At the cap the
             longest-waiting connection (for a request, the rest of one, or a reader) is closed; if all are working, new
             ones are refused.
         max_connections_per_peer: connections from one IPv4 address, or one /64 network of IPv6; 0: no separate cap, for

@@ -158,7 +158,7 @@ class Phrase(NamedTuple):
     n: int
     """The number of units, negative for the past."""
     unit: str
-    """ "day", "week", "month", "year", or the English name of a weekday, of which it is the last or next one."""
+    """ "day", "week", "month", "year", or the English name of a weekday (the last or next one is meant)."""
     is_counted: bool
     """Whether a number was said ("vor einer Woche" is a day), not a name ("vorige Woche" is a week)."""
 

@@ -2,7 +2,7 @@
 
 It names a statement by its value, or else by words. Words are compared by their stems, so that "peanut" names
 "peanuts"; the words of subject and predicate, which all statements of a slot share, and negations name nothing. If it
-names none of several values it affects none: what nobody contradicted is not lost.
+names none of several values it affects none, so that no uncontradicted statement is lost.
 """
 
 from __future__ import annotations

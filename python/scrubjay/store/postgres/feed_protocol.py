@@ -2,7 +2,7 @@
 
 Both send lines. The leader sends `scrubjay-feed FORMAT NAME` once, then `n` for a new answer, `q 12.5 12 99` for
 buckets that have no other listener until a time of the monotonic clock, and `l` when one of these has a listener after
-all. A follower sends the buckets of which it wants hints (`w 12 99`) and its writes (`h 1.9f.12`: collection, key,
+all. A follower sends the buckets whose hints it wants (`w 12 99`) and its writes (`h 1.9f.12`: collection, key,
 bucket). The socket ends with either process, which the other one notices at once. Correctness does not depend on these
 messages: a lost or invalid one costs time.
 """
