@@ -65,18 +65,13 @@ class Finder {
       if (!has_digit(token.term) || is_quantity(token.term) || is_date(token.term)) continue;
       out_.names_any = true;
       out_.written.emplace_back(token.term);
-      strip(token.term, written_);
-      for (const text::Token& form : tokens) {
-        if (form.kind == text::TokenKind::part) continue;
-        strip(form.term, form_);
-        if (form_ != written_) continue;
-        const uint32_t t = term_of(form);
-        if (t < terms_.size()) out_.any_form.push_back(t);
-      }
     }
     std::sort(out_.written.begin(), out_.written.end(), [](const std::string& a, const std::string& b) {
       return a.size() != b.size() ? a.size() > b.size() : a < b;
     });
+    // A question may repeat an identifier thousands of times.
+    out_.written.erase(std::unique(out_.written.begin(), out_.written.end()), out_.written.end());
+    find_forms_of_written(tokens);
     size_t n_written = 0;  // longest first: a part of a removed identifier is also a part of a remaining one
     for (size_t i = 0; i < out_.written.size(); ++i) {
       const auto kept = out_.written.begin() + static_cast<std::ptrdiff_t>(n_written);
@@ -86,8 +81,24 @@ class Finder {
       if (!inner) std::swap(out_.written[n_written++], out_.written[i]);
     }
     out_.written.resize(n_written);
-    std::sort(out_.any_form.begin(), out_.any_form.end());
-    out_.any_form.erase(std::unique(out_.any_form.begin(), out_.any_form.end()), out_.any_form.end());
+  }
+
+  // Fills `any_form` with the terms that are forms of an identifier in `written`.
+  void find_forms_of_written(std::span<const text::Token> tokens) {
+    std::vector<std::string>& stripped = out_.written_stripped;
+    stripped.resize(out_.written.size());
+    for (size_t i = 0; i < stripped.size(); ++i) strip(out_.written[i], stripped[i]);
+    std::sort(stripped.begin(), stripped.end());
+    if (stripped.empty()) return;
+    for (uint32_t t = 0; t < terms_.size(); ++t) {
+      strip(terms_[t].term, form_);
+      if (!std::binary_search(stripped.begin(), stripped.end(), form_)) continue;
+      const bool is_form = std::any_of(tokens.begin(), tokens.end(), [&](const text::Token& token) {
+        return token.kind != text::TokenKind::part && token.key == terms_[t].key &&
+               token.term == terms_[t].term;
+      });
+      if (is_form) out_.any_form.push_back(t);
+    }
   }
 
   // Fills `known`.

@@ -30,12 +30,13 @@ struct QueryIdentifiers {
   std::vector<uint32_t> members;             // ascending: documents that contain one are in the tier
   std::vector<std::vector<uint32_t>> named;  // each identifier as its forms; only the first n_named are valid
   size_t n_named = 0;
-  bool names_any = false;             // the text has an identifier with a digit, not a quantity or date
-  std::vector<uint32_t> any_form;     // ascending: terms that are any form of an identifier
-  std::vector<std::string> written;   // identifiers with a digit, as terms, without parts of others
-  std::vector<uint32_t> known, rare;  // scratch
-  std::vector<std::string> stripped;  // each known identifier without the joiners of its parts
-  std::vector<uint8_t> exact;         // whether each known identifier, as written, is not a quantity
+  bool names_any = false;            // the text has an identifier with a digit, not a quantity or date
+  std::vector<uint32_t> any_form;    // ascending: terms that are any form of an identifier
+  std::vector<std::string> written;  // identifiers with a digit, as terms, without parts of others
+  std::vector<std::string> written_stripped;  // scratch: `written` without joiners, ascending
+  std::vector<uint32_t> known, rare;          // scratch
+  std::vector<std::string> stripped;          // each known identifier without the joiners of its parts
+  std::vector<uint8_t> exact;                 // whether each known identifier, as written, is not a quantity
 };
 
 // Whether a character joins the parts of an identifier.
