@@ -5,7 +5,8 @@
 
 Without an address a server of Debian's packages is started in a temporary folder, on a socket. 256 dimensions, vectors
 given, scopes of 1,000 memories and one of 10,000; the same documents in both, measured alternately in one process.
-Cold: a newly opened index searches the scope for the first time. Durable writes: durability "full" on both sides.
+Cold: an index that has been open for a while searches a scope that it has not in memory; "first search": a newly
+opened index does so, with new connections and caches. Durable writes: durability "full" on both sides.
 `--cold` measures only cold searches from images in the database, in an object store (`--objects`, by default a folder)
 and in the cache on the local disk, alternately. `--calls` measures only warm searches and upserts. `--user-homes`
 measures only 24 processes that each write to a user of one tenant, alternately in a database in which the tenant's
@@ -46,6 +47,8 @@ ACCEPT = {
     "warm search p50": "<= 1.05 of the file",
     "cold 1,000 from image p95": "<= 8 ms or 2.5 of the file",
     "cold 10,000 from image p95": "<= 60 ms or 2.5 of the file",
+    "first search, 1,000 from image p95": "<= 8 ms or 2.5 of the file",
+    "first search, 10,000 from image p95": "<= 60 ms or 2.5 of the file",
     "cold 1,000 from rows p95": "<= 80 ms",
     "cold 10,000 from rows p95": "<= 1,000 ms",
     "upsert p50": "<= 3 of the file",
@@ -126,13 +129,29 @@ def bulk_rows(index: Index, data: Data) -> float:
 
 
 def cold(open_index: Callable[[], Index], data: Data, scope: Scope) -> Callable[[int], float]:
+    """Return a call that times the first search of a newly opened index."""
+
     def call(i: int) -> float:
         with open_index() as index:
-            question = data.questions[i]
-            vector = data.vectors[i]
-            return timed(lambda: index.search(question, scope=scope, vector=vector, query=QUERY))
+            return _searched(index, data, scope, i)
 
     return call
+
+
+def cold_scope(index: Index, data: Data, scope: Scope) -> Callable[[int], float]:
+    """Return a call that times a search of a scope that an open index has just evicted."""
+    residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
+
+    def call(i: int) -> float:
+        residency.forget_tenant(scope.tenant, wait=True)
+        return _searched(index, data, scope, i)
+
+    return call
+
+
+def _searched(index: Index, data: Data, scope: Scope, i: int) -> float:
+    question, vector = data.questions[i], data.vectors[i]
+    return timed(lambda: index.search(question, scope=scope, vector=vector, query=QUERY))
 
 
 def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, float | None]]:
@@ -157,19 +176,24 @@ def measure(url: str, folder: Path, n_scopes: int) -> dict[str, tuple[float, flo
         with one() as index:
             index.admin.compact()
     for name, scope in (("1,000", small(0)), ("10,000", LARGE)):
-        images = alternate(30, *(cold(one, data, scope) for one in opened))
-        for share, label in ((0.5, "p50"), (0.95, "p95")):
-            figures[f"cold {name} from image {label}"] = (
-                percentile(images[0], share),
-                percentile(images[1], share),
-            )
+        images = alternate(60, *(cold(one, data, scope) for one in opened))
+        _put(figures, f"first search, {name} from image", images)
     with opened[0]() as served, opened[1]() as file:
         indexes = [served, file]
+        for name, scope in (("1,000", small(0)), ("10,000", LARGE)):
+            images = alternate(60, *(cold_scope(one, data, scope) for one in indexes))
+            _put(figures, f"cold {name} from image", images)
         _warm(indexes, data, figures)
         _writes(url, indexes, data, figures)
         _elsewhere(opened[0], served, data, figures)
     figures["24 writers, hints beside none"] = (writers(url)[0], None)
     return figures
+
+
+def _put(figures: dict[str, tuple[float, float | None]], name: str, times: list[list[float]]) -> None:
+    """Add p50 and p95 of the times of PostgreSQL and of the file."""
+    for share, label in ((0.5, "p50"), (0.95, "p95")):
+        figures[f"{name} {label}"] = (percentile(times[0], share), percentile(times[1], share))
 
 
 def calls(url: str, folder: Path) -> dict[str, tuple[float, float | None]]:

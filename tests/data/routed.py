@@ -192,9 +192,9 @@ def use_routed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _connected(server: Server, urls: Sequence[str]) -> RoutedConnection:
-    import psycopg
+    from scrubjay.store.postgres.server import connection_class
 
-    connections = [psycopg.connect(url, autocommit=True, client_encoding="UTF8") for url in urls]
+    connections = [connection_class().connect(url, autocommit=True, client_encoding="UTF8") for url in urls]
     for one in connections:
         server._prepare(one)
     routed = RoutedConnection(connections)

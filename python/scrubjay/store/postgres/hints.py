@@ -34,6 +34,8 @@ from scrubjay.store.postgres.shared_feed import SharedFeed
 
 _MOST_KEYS = 250  # per notification, which has at most 8,000 bytes
 _RETRY_SECONDS = 1.0
+_SETTLE_SECONDS = 0.05
+"""After opening, the time without a connection for hints: it would be made while the first search waits."""
 _SOON_SECONDS = 0.02  # until a message that the leader could not accept is retried
 _GATHER_SECONDS = 0.003
 """After sending hints of followers, the time until more are taken: one send costs as much as many hints."""
@@ -76,7 +78,7 @@ class Hints:
         self._notes: list[
             tuple[str, str]
         ] = []  # (channel, words) of notifications received along with a query result
-        self._next_try = 0.0
+        self._next_try = time.monotonic() + _SETTLE_SECONDS
         self._gathers_until = 0.0
         self._bell, self._clapper = socket.socketpair()
         for end in (self._bell, self._clapper):
@@ -186,7 +188,10 @@ class Hints:
         if self._sharing.has_more:
             return _SOON_SECONDS
         waits_for_server = self._connection is None and self._channel is not None and not is_away
-        return _RETRY_SECONDS if waits_for_server and not self._sharing.is_following else float("inf")
+        if not waits_for_server or self._sharing.is_following:
+            return float("inf")
+        until_try = self._next_try - time.monotonic()
+        return until_try if until_try > 0 else _RETRY_SECONDS
 
     def _connect(self) -> None:
         if self._connection is not None or self._channel is None or time.monotonic() < self._next_try:

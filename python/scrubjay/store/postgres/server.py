@@ -127,10 +127,8 @@ class Server:
         return connection
 
     def _prepare(self, connection: Any) -> None:
-        milliseconds = max(int(self.busy_seconds * 1000), 1)
-        version, encoding = connection.execute(
-            "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')"
-        ).fetchone()
+        # the server reported both with its greeting
+        version, encoding = connection.info.server_version, connection.info.parameter_status("server_encoding")
         if version < _LEAST_VERSION:
             raise StoreFormatError(
                 f"path: expected PostgreSQL {_LEAST_VERSION // 10_000} or newer, got {version // 10_000}: {self.place}"
@@ -140,7 +138,23 @@ class Server:
                 f"path: expected a database with the encoding UTF8, got {encoding}; make one with "
                 f"createdb -E UTF8 -T template0: {self.place}"
             )
-        connection.execute(
+        psycopg = psycopg_module()
+        settings = self._settings()
+        try:
+            ((found,),) = connection.exchange([settings, (_LINEAGE, (), True)])[0]
+        except (
+            psycopg.errors.InsufficientPrivilege,
+            psycopg.errors.UndefinedFunction,
+            psycopg.errors.FeatureNotSupported,
+        ):
+            connection.exchange([settings])  # the failure undid them
+            found = "shared"  # servers on shared storage have one history
+        self._note_lineage(connection, found)
+
+    def _settings(self) -> tuple[str, tuple[str, ...], bool]:
+        """Return the statement that sets up a new connection, as :meth:`Connection.exchange` takes it."""
+        milliseconds = max(int(self.busy_seconds * 1000), 1)
+        return (
             "SELECT set_config('synchronous_commit', %s, false), set_config('lock_timeout', %s, false), "
             "set_config('idle_in_transaction_session_timeout', %s, false), "
             "set_config('default_transaction_read_only', %s, false)",
@@ -150,19 +164,10 @@ class Server:
                 str(IDLE_SECONDS * 1000),
                 "on" if self.read_only else "off",
             ),
+            False,
         )
-        self._look_at_lineage(connection)
 
-    def _look_at_lineage(self, connection: Any) -> None:
-        psycopg = psycopg_module()
-        try:
-            (found,) = connection.execute(_LINEAGE).fetchone()
-        except (
-            psycopg.errors.InsufficientPrivilege,
-            psycopg.errors.UndefinedFunction,
-            psycopg.errors.FeatureNotSupported,
-        ):
-            found = "shared"  # servers on shared storage have one history
+    def _note_lineage(self, connection: Any, found: str) -> None:
         with self._lock:
             self._lineages[connection] = found
             is_other = self.lineage not in ("", found)
