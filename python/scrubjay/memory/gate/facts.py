@@ -40,12 +40,7 @@ _PROVISIONAL = "provisional: a tenant's fact needs a second independent source, 
 
 
 class Facts:
-    """The writer of facts, called by the gate in the writer's turn.
-
-    Args:
-        context: the context of the memory.
-        slots, promotion, preparation: parts of the same memory.
-    """
+    """The writer of facts, called by the gate in the writer's turn."""
 
     def __init__(
         self, context: MemoryContext, slots: Slots, promotion: Promotion, preparation: Preparation

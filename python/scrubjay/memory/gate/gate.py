@@ -51,12 +51,7 @@ Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 
 class Gate:
-    """The gate of a memory.
-
-    Args:
-        context: the context of the memory.
-        preparation, facts, confirmation: parts of the same memory.
-    """
+    """The gate of a memory."""
 
     def __init__(
         self, context: MemoryContext, preparation: Preparation, facts: Facts, confirmation: Confirmation

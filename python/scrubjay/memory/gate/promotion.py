@@ -20,12 +20,7 @@ from scrubjay.store.write_batches import Change
 
 
 class Promotion:
-    """Brings a tenant's fact into force, and takes its copies in narrower scopes out of it.
-
-    Args:
-        context: the context of the memory.
-        slots: the slots of the same memory.
-    """
+    """Brings a tenant's fact into force, and takes its copies in narrower scopes out of it."""
 
     def __init__(self, context: MemoryContext, slots: Slots) -> None:
         self._context = context

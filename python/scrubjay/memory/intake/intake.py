@@ -23,12 +23,7 @@ from scrubjay.memory.read.lookup import Lookup
 
 
 class Intake:
-    """Finds what is worth remembering, with extractors and mergers that may be slow.
-
-    Args:
-        context: the context of the memory.
-        gate, slots, lookup, traces: parts of the same memory.
-    """
+    """Finds what is worth remembering, with extractors and mergers that may be slow."""
 
     def __init__(
         self, context: MemoryContext, gate: Gate, slots: Slots, lookup: Lookup, traces: Traces

@@ -85,11 +85,7 @@ class Logged(Protocol):
 
 
 class Changes:
-    """The changes of the records of a memory, in all scopes. Thread-safe.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The changes of the records of a memory, in all scopes. Thread-safe."""
 
     def __init__(self, context: Logged) -> None:
         self._context = context

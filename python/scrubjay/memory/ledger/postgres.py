@@ -51,10 +51,6 @@ _RECORDS = {
 def prepare(store: Any, tables: Sequence[str]) -> None:
     """Create the tables if the database has none yet.
 
-    Args:
-        store: the collection of memory's documents.
-        tables: the statements that create them in a file.
-
     Raises:
         UnsupportedError: the store does not support tables.
         StoreFormatError: they have another format, or the collection contains documents of something other than memory.

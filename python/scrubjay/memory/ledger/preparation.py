@@ -32,11 +32,7 @@ _AT_ONCE = 200  # hashes in one statement
 
 
 class Preparation:
-    """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

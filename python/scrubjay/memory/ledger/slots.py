@@ -45,11 +45,7 @@ COMPUTED = (
 
 
 class Slots:
-    """The slots of a memory's facts.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The slots of a memory's facts."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

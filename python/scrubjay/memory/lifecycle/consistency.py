@@ -31,11 +31,7 @@ class _Found(NamedTuple):
 
 
 class Consistency:
-    """Compares the index of a memory with its rows.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Compares the index of a memory with its rows."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

@@ -44,12 +44,7 @@ class Swept:
 
 
 class Sweeping:
-    """Ages facts that are not used, and deletes records whose time is over.
-
-    Args:
-        context: the context of the memory.
-        promotion, rules: parts of the same memory.
-    """
+    """Ages facts that are not used, and deletes records whose time is over."""
 
     def __init__(self, context: MemoryContext, promotion: Promotion, rules: Rules) -> None:
         self._context = context

@@ -33,11 +33,7 @@ from scrubjay.store.rows.scopes import names_of
 
 
 class Lookup:
-    """Reads records without ranking.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Reads records without ranking."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

@@ -29,12 +29,7 @@ _MAX_RESERVED = 1000
 
 
 class Prompts:
-    """Makes prompts from the records of a memory.
-
-    Args:
-        context: the context of the memory.
-        rules, recall: parts of the same memory.
-    """
+    """Makes prompts from the records of a memory."""
 
     def __init__(self, context: MemoryContext, rules: Rules, recall: Recall) -> None:
         self._context = context

@@ -20,11 +20,7 @@ from scrubjay.store.rows.listing import checked_count
 
 
 class ProvenanceReader:
-    """Reads the history of records.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Reads the history of records."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

@@ -40,13 +40,7 @@ _NAMES = (b'"record":', b'"kind":', b'"faded":')  # in the metadata of documents
 
 
 class Recall:
-    """Searches the facts, episodes and notes of a memory.
-
-    Args:
-        context: the context of the memory.
-        retriever: runs the searches of facts and episodes.
-        notes: the documents written to the index itself.
-    """
+    """Searches the facts, episodes and notes of a memory."""
 
     def __init__(self, context: MemoryContext, retriever: Retriever, notes: IndexNotes) -> None:
         self._context = context

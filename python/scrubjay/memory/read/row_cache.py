@@ -41,9 +41,6 @@ class RecordCache:
     """The cached records of one memory. Thread-safe.
 
     Rows of encrypted files are not cached: a key may be destroyed without a trace in the file.
-
-    Args:
-        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:

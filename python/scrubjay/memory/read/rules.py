@@ -48,11 +48,7 @@ class _Kept(NamedTuple):
 
 
 class Rules:
-    """The policies and preferences that a scope has to follow, whatever the question.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The policies and preferences that a scope has to follow, whatever the question."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

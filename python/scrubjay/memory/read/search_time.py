@@ -31,11 +31,8 @@ class _Known(NamedTuple):
 
 
 class PresentTimes:
-    """The present of each tenant in one file, or of each user in a database, in microseconds since 1970. Thread-safe.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The present of each tenant in one file, or of each user in a database, in microseconds since 1970.
+    Thread-safe."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context

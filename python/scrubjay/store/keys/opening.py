@@ -110,11 +110,6 @@ class Opening:
         return not access.erased
 
     def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own and it was destroyed.
-
-        Raises:
-            EncryptionError: the key store is not available.
-        """
         ring = self.ring
         if ring is None or ring.users is None:
             return False

@@ -147,7 +147,6 @@ class ObjectStore:
 
     @property
     def place(self) -> str:
-        """The location, for messages."""
         return self._blobs.place
 
     def takes(self, data: bytes) -> bool:

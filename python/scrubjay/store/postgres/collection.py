@@ -125,11 +125,6 @@ class Collection:
     # ------------------------------------------------------------------ keys
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in a state that was read; None: it has no digest.
-
-        Raises:
-            CorruptIndexError: the state, or the digest, was rolled back or changed.
-        """
         return self.cipher.scope_digest(table_of(self.number), scope, state)
 
     def encrypted_tenants(self) -> list[str]:

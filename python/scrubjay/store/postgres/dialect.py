@@ -290,12 +290,7 @@ _INDEX = re.compile(r"^(CREATE (?:UNIQUE )?INDEX \w+ ON \w+)\(")
 
 
 def made(statements: Iterable[str], without: Collection[str] = ()) -> list[str]:
-    """Return the statements that create a layer's tables and indexes in PostgreSQL; `home` begins every key.
-
-    Args:
-        statements: that create them in a file.
-        without: tables that do not exist here.
-    """
+    """Return the statements that create a layer's tables and indexes in PostgreSQL; `home` begins every key."""
     found = []
     for statement in statements:
         words = statement.split("(")[0].split()

@@ -69,13 +69,7 @@ class Rows:
 
 
 class LayerConnection:
-    """The tables of one layer. Thread-safe.
-
-    Args:
-        collection: that the layer writes to.
-        layer: the description of its tables.
-        statements: that created them.
-    """
+    """The tables of one layer. Thread-safe."""
 
     is_file = False
     """False: there are no triggers; the layer does their work."""
@@ -88,7 +82,6 @@ class LayerConnection:
 
     @property
     def cipher(self) -> Keys:
-        """The keys of encrypted tenants."""
         return self._collection.cipher
 
     def next_number(self) -> int:

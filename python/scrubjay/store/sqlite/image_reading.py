@@ -14,22 +14,13 @@ from scrubjay.store.sqlite.reading import ScopeReader
 
 
 class ImageReader:
-    """Reads the images of a collection, each in its own snapshot. Thread-safe.
-
-    Args:
-        scopes, documents: read the scopes and documents of the collection.
-    """
+    """Reads the images of a collection, each in its own snapshot. Thread-safe."""
 
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
         self._path, self._snapshot, self._scope_of = scopes.path, scopes.snapshot, documents.scope_of_key
         self._images = Images(scopes.tables, scopes.cipher, scopes.reading_connection)
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing.
-
-        Raises:
-            CorruptIndexError: it is sealed and cannot be opened.
-        """
         with translated(self._path, "reading"), self._snapshot():
             return self._images.copied(key, partial(self._scope_of, key))
 

@@ -21,13 +21,7 @@ _Parts = Sequence[bytes | memoryview]
 
 
 class Images:
-    """Reads the images of a collection's partitions, each within a snapshot of its caller. Thread-safe.
-
-    Args:
-        tables: of the collection.
-        cipher: opens sealed images.
-        connection: returns the calling thread's connection.
-    """
+    """Reads the images of a collection's partitions, each within a snapshot of its caller. Thread-safe."""
 
     def __init__(self, tables: Tables, cipher: Cipher, connection: Callable[[], StoreConnection]) -> None:
         self._tables = tables

@@ -34,14 +34,7 @@ from scrubjay.store.sqlite.versions import last_version, scopes_since
 
 
 class ScopeReader:
-    """Reads the state of a file's collection and of its scopes. Thread-safe.
-
-    Args:
-        path: the file.
-        tables: of the collection.
-        cipher: of the store.
-        readers: the connections of threads.
-    """
+    """Reads the state of a file's collection and of its scopes. Thread-safe."""
 
     def __init__(self, path: Path, tables: Tables, cipher: Cipher, readers: Readers) -> None:
         self.path = path
@@ -59,7 +52,6 @@ class ScopeReader:
         return self._readers.get().connection
 
     def identity(self) -> Identity:
-        """Return the current identity of the index."""
         with translated(self.path, "reading"):
             return schema.read_identity(self._reader, self.tables)
 
@@ -74,7 +66,6 @@ class ScopeReader:
             raise ClosedError(f"the index is closed: {self.path}") from None
 
     def head(self) -> bytes | None:
-        """Return the header of the wal-index, as `glance` does; None if it cannot be read."""
         mapped = self._wal_index
         try:
             return None if mapped is None else mapped[:]
@@ -199,7 +190,6 @@ class ScopeReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every read of this thread inside the block see one state of the file."""
         reader = self._reader
         with translated(self.path, "reading"):
             if reader.in_transaction:
