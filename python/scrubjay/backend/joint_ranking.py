@@ -96,23 +96,23 @@ def search_together(
 
 def _ranked(
     index: Index,
-    found: dict[Key, Hit],
+    best_hits: dict[Key, Hit],
     text: str | bytes | None,
     k: int,
     vector: ArrayLike | None,
     query: Query,
     explain: bool,
 ) -> list[Hit]:
-    if not found:
+    if not best_hits:
         return []
     backend = Backend.of(index)
     with backend.scratch() as scratch:
-        Backend.of(scratch).write_rows([_row(number, hit) for number, hit in enumerate(found.values())])
+        Backend.of(scratch).write_rows([_row(number, hit) for number, hit in enumerate(best_hits.values())])
         if isinstance(text, str):
             backend.lend_query(text, Backend.of(scratch))
         again = query.replace(ids=None, exclude=None, rankings=None)
         hits = scratch.search(text, scope=_RANKED, k=k, vector=vector, query=again, explain=explain)
-        keys = list(found)
+        keys = list(best_hits)
         return [_Joined(hit, keys[int(hit.id)]) for hit in hits]
 
 

@@ -76,8 +76,8 @@ def _known(
     return result
 
 
-def _is_due(found: Record | Hit, now: datetime) -> bool:
-    metadata = found.metadata or {}
+def _is_due(document: Record | Hit, now: datetime) -> bool:
+    metadata = document.metadata or {}
     ttl = metadata.get("ttl")
     if ttl is None:
         return False

@@ -17,7 +17,6 @@ from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
-from scrubjay.memory.facade.proposals import checked_proposals
 from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.gate import Gate, Proposed
 from scrubjay.memory.intake.distillation import Distilled
@@ -156,7 +155,7 @@ class Memory:
         revoke: Iterable[tuple[str, Scope, str]] = (), raise_if_rejected: bool = False,
     ) -> builtins.list[Outcome]:  # fmt: skip
         """Propose several candidates in one transaction, in order; each sees those before it."""
-        return self._parts.gate.propose_all(checked_proposals(proposals), also, revoke, raise_if_rejected)
+        return self._parts.gate.propose_all(proposals, also, revoke, raise_if_rejected)
 
     @documented(Gate.add)
     def add(

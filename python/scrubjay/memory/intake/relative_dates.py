@@ -217,7 +217,7 @@ def _read(
     words: Sequence[tuple[int, int]],
     at: int,
     length: int,
-    found: list[Phrase],
+    phrases: list[Phrase],
 ) -> int:
     """Append the longest phrase that begins with a word, if there is one; return the number of words consumed."""
 
@@ -237,7 +237,7 @@ def _read(
             first += 1
         if (first == last or meant[0] > 0) and _misleads(language, text, words, first, last):
             continue
-        found.append(Phrase(words[first][0], words[last][1], *meant))
+        phrases.append(Phrase(words[first][0], words[last][1], *meant))
         return last - at + 1
     return 1
 

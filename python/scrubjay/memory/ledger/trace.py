@@ -234,24 +234,17 @@ class Traces:
         if not self._sealer.readable(scope.tenant, scope.user):
             return None
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
-                "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
-                (*names_of(scope), run_id),
-            ).fetchone()
-            return None if found is None else _run(found)
+            row = connection.execute(f"{_RUNS} AND run = ?", (*names_of(scope), run_id)).fetchone()
+            return None if row is None else _run(row)
 
     def runs(self, scope: Scope) -> list[Run]:
         """Return the runs of exactly this scope, oldest first; empty if the tenant's key was destroyed."""
         if not self._sealer.readable(scope.tenant, scope.user):
             return []
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
-                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
-                names_of(scope),
-            ).fetchall()
-            return [_run(row) for row in found]
+            return [
+                _run(row) for row in connection.execute(f"{_RUNS} ORDER BY key", names_of(scope)).fetchall()
+            ]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
         """Return the events of a run after number `after`, in order; empty if exactly this scope has no such run.
@@ -377,6 +370,10 @@ class Traces:
 
 _PLAIN = (int, int, int, str, str, str)
 """Types of an event's number, turn, time, kind, author and content when stored in the clear."""
+_RUNS = (
+    "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+    "WHERE tenant = ? AND user = ? AND agent = ?"
+)
 _STATE = (
     "SELECT key, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
 )

@@ -67,10 +67,10 @@ class ProvenanceReader:
             return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
 
     def _why(
-        self, row: Row, scope: Scope, found: list[Any], superseded: list[Any], observed: list[Any]
+        self, row: Row, scope: Scope, rows: list[Any], superseded: list[Any], observed: list[Any]
     ) -> Why:
         visible = scope.visible()
-        for _, _, record, what, by, _ in found:
+        for _, _, record, what, by, _ in rows:
             if not are_texts(record, what) or not are_texts(by, optional=True):
                 raise CorruptIndexError("an event of its log cannot be read")
         if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
@@ -79,7 +79,7 @@ class ProvenanceReader:
             record_of(row),
             tuple(
                 Event(as_moment(at), record, what, by, self._detail(row.tenant, number, detail))
-                for number, at, record, what, by, detail in found
+                for number, at, record, what, by, detail in rows
             ),
             tuple(old for old, *names, _ in superseded if scope_of(*names) in visible),
             getattr(row, "superseded_by", None),

@@ -200,13 +200,13 @@ def _holding(moment: int) -> Filter:
     return Filter(holding(moment))
 
 
-def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
+def _readable(retrieved: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
     """Return the hits with readable metadata, the number of others, and whether any may have faded.
 
     Nothing is parsed: damaged metadata do not begin like metadata, and in a value the quotes of such a name are
     escaped.
     """
-    hits = list(found)
+    hits = list(retrieved)
     names = names_in(hits, _NAMES)
     readable = [hit for hit, held in zip(hits, names, strict=True) if held & 3 == 3]
     return readable, len(hits) - len(readable), any(held == 7 for held in names)

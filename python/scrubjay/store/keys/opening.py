@@ -142,6 +142,16 @@ class Opening:
         """Whether `readable` holds; False also if the tenant is encrypted and there is no provider."""
         return self.readable(tenant, user) if self.ring is not None else self._stored(tenant) is None
 
+    def unavailable_of(self, tenants: Iterable[str]) -> set[str]:
+        """Return those of these encrypted tenants whose keys are not available."""
+        unavailable: set[str] = set()
+        for tenant in tenants:
+            try:
+                self.readable(tenant) if self.ring is not None else unavailable.add(tenant)
+            except (EncryptionError, CorruptIndexError):
+                unavailable.add(tenant)
+        return unavailable
+
     def require(self, tenants: Iterable[str]) -> None:
         """Request keys before a transaction, so that no other writer waits for a provider.
 

@@ -340,9 +340,9 @@ class ObjectStore:
             yield from self._cache.everything()
 
 
-def _pages(found: Iterable[_T]) -> Iterator[list[_T]]:
+def _pages(items: Iterable[_T]) -> Iterator[list[_T]]:
     page: list[_T] = []
-    for item in found:
+    for item in items:
         page.append(item)
         if len(page) == _PAGE:
             yield page

@@ -224,8 +224,8 @@ def _is_spread(statement: str, table: str | None, layer: Layer) -> bool:
     return bool(names & layer.spread)
 
 
-def _naming_home(found: re.Match[str]) -> str:
-    of, operator, tenant = found.groups()
+def _naming_home(match: re.Match[str]) -> str:
+    of, operator, tenant = match.groups()
     return f"({of}home {operator} {_as_home(tenant)} AND {of}tenant {operator} {tenant})"
 
 

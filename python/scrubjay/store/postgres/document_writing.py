@@ -40,9 +40,9 @@ class DocumentWriter:
         self._id_of = id_of
         self._known: tuple[Key, list[bytes], list[tuple[Any, ...]]] | None = None
 
-    def know(self, key: Key, ids: list[bytes], found: list[tuple[Any, ...]]) -> None:
+    def know(self, key: Key, ids: list[bytes], rows: list[tuple[Any, ...]]) -> None:
         """Cache the result of :meth:`question_of_old`, which is valid until anything is written."""
-        self._known = key, ids, found
+        self._known = key, ids, rows
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
         by_scope: dict[Scope, list[NewRow]] = {}

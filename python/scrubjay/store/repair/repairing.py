@@ -25,7 +25,7 @@ from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.whole_files import log_of, mode_of
+from scrubjay.whole_files import log_of, mode_of, sync_folder
 
 _LOG = "-wal"
 
@@ -116,7 +116,7 @@ def repair_file(
         held.release_log()
         shutil.copymode(path, fresh)
         fresh.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         report.changed = True
     return report
 
@@ -317,12 +317,3 @@ def _free_name(path: Path, end: str) -> Path:
 def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
+from scrubjay.errors import ClosedError, CorruptIndexError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.values import (
@@ -210,13 +210,7 @@ class ScopeReader:
             return [tenant for (tenant,) in rows]
 
     def tenants_without_key(self) -> set[str]:
-        away: set[str] = set()
-        for tenant in self.encrypted_tenants():
-            try:
-                self.cipher.openable(tenant) if self.cipher.ring is not None else away.add(tenant)
-            except (EncryptionError, CorruptIndexError):
-                away.add(tenant)
-        return away
+        return self.cipher.unavailable_of(self.encrypted_tenants())
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
         t = self.tables

@@ -52,7 +52,7 @@ from scrubjay.store.sqlite.file_detection import check_place, recognised
 from scrubjay.store.sqlite.file_identity import name_of, place_of
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
-from scrubjay.store.sqlite.image_reading import ImageReader
+from scrubjay.store.sqlite.images import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.list_reading import ListReader
 from scrubjay.store.sqlite.migration import migrate
