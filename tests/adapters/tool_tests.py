@@ -143,8 +143,8 @@ class ToolTests:
             """
 import sys
 from scrubjay import Memory, Scope
-from scrubjay.adapters._memory_tools import Remembering
-tools = Remembering(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
+from scrubjay.adapters._memory_tools import MemoryTools
+tools = MemoryTools(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
 n = 0
 while True:
     assert tools.remember(f"Ticket number tk-{n:05d} is closed.").startswith("Remembered")

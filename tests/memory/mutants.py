@@ -901,14 +901,14 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ the feed
     "feed_scope": Mutant(
         "a follower gets the changes of what its scope sees",
-        _M + "ledger.changes:Sight.parts",
+        _M + "ledger.changes:EventScope.parts",
         "self._scope.visible()",
         "[Scope(self._scope.tenant), Scope(self._scope.tenant, user=self._scope.user)]",
         f"{FEED}::test_each_scope_sees_what_it_sees",
     ),
     "feed_user": Mutant(
         "and nothing of another user's",
-        _M + "ledger.changes:Sight.parts",
+        _M + "ledger.changes:EventScope.parts",
         "if not self._within:",
         "if False:",
         f"{FEED}::test_each_scope_sees_what_it_sees",
@@ -1008,7 +1008,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "import_slots": Mutant(
         "facts that are read in and those that are there contradict each other",
-        _M + "exchange.dump:_Writing._project",
+        _M + "exchange.dump:_Import._project",
         "if any(",
         "if False and any(",
         f"{FILES}::test_what_is_there_stays_and_slots_are_decided_from_all",
@@ -1248,7 +1248,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "undone_keys": Mutant(
         "a key that a savepoint made goes with it",
-        _M + "exchange.dump:_Writing._insert",
+        _M + "exchange.dump:_Import._insert",
         "self._context.store.cipher.undone()",
         "pass",
         f"{USERS}::test_a_record_that_an_import_leaves_out_takes_no_key_along",

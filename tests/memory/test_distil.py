@@ -17,7 +17,7 @@ import pytest
 
 from scrubjay import RetrievalError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
+from scrubjay.memory.intake.extractors import Extraction, Retraction, SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.retrieval import Retriever
 from tests.memory.setting import address_of
@@ -49,7 +49,7 @@ class Scripted:
                     if isinstance(what, Retraction):
                         retracted.append(Retraction(what.subject, what.predicate, said.seq))
                     else:
-                        found.append(Found(what, said.seq))
+                        found.append(SourcedCandidate(what, said.seq))
         return Extraction(tuple(found), tuple(retracted))
 
 

@@ -275,7 +275,7 @@ MUTANTS = [
     Mutant(
         "of several processes one distils",
         "intake.distillation",
-        "            raise _Raced",
+        "            raise _AlreadyDistilled",
         "            pass",
         "test_distil.py::test_threads_distil",
     ),

@@ -30,7 +30,7 @@ _LEAST_DEPTH = 50
 _RANKED = Scope("ranked together")
 
 
-class _Joined(Hit):
+class _JointHit(Hit):
     """A hit of the joint ranking, under its own key."""
 
     __slots__ = ("_key",)
@@ -113,7 +113,7 @@ def _ranked(
         again = query.replace(ids=None, exclude=None, rankings=None)
         hits = scratch.search(text, scope=_RANKED, k=k, vector=vector, query=again, explain=explain)
         keys = list(best_hits)
-        return [_Joined(hit, keys[int(hit.id)]) for hit in hits]
+        return [_JointHit(hit, keys[int(hit.id)]) for hit in hits]
 
 
 def _row(number: int, hit: Hit) -> Row:

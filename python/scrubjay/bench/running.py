@@ -156,7 +156,9 @@ def _sample(
     )
     if question.relevant:
         sample.quality = {
-            **{f"recall@{depth}": metrics.recall_at(depth, answer.ids, question.relevant) for depth in depths},
+            **{
+                f"recall@{depth}": metrics.recall_at(depth, answer.ids, question.relevant) for depth in depths
+            },
             f"ndcg@{k}": metrics.ndcg(answer.ids, question.relevant, k),
             f"mrr@{k}": metrics.reciprocal_rank(answer.ids, question.relevant, k),
         }

@@ -124,7 +124,9 @@ def _show(tuning: Tuning, setting: Setting, arguments: argparse.Namespace) -> No
     default, chosen = Setting(), tuning.winner
     shown = list(tuning.rows[: arguments.rows])
     shown += [  # the default, the chosen setting, and the single rankings
-        row for row in tuning.rows[arguments.rows :] if row.setting is None or row.setting in (default, chosen)
+        row
+        for row in tuning.rows[arguments.rows :]
+        if row.setting is None or row.setting in (default, chosen)
     ]
     rows = [
         [

@@ -118,7 +118,9 @@ def record_of(document: Record | Hit) -> MemoryRecord:
     """
     metadata = dict(document.metadata or {})
     fields = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
-    created = naive(document.created_at) if isinstance(document.created_at, datetime) else datetime(1970, 1, 1)
+    created = (
+        naive(document.created_at) if isinstance(document.created_at, datetime) else datetime(1970, 1, 1)
+    )
     accessed = fields.get(LAST_ACCESSED)
     vector = document.vector if isinstance(document, Record) else None
     return MemoryRecord(

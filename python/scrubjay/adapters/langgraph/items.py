@@ -25,7 +25,7 @@ FIRST_PART = Native({"part": 0})
 """Admits exactly one document of every item."""
 
 
-class Put(NamedTuple):
+class CheckedPut(NamedTuple):
     """A checked PutOp: the value in JSON types (None: delete the item) and the texts to search."""
 
     namespace: Namespace
@@ -66,14 +66,14 @@ class Put(NamedTuple):
         return rows
 
 
-def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
+def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> CheckedPut:
     """Check the remaining arguments of a PutOp.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
     if op.value is None:
-        return Put(namespace, op.key, None, [], None)
+        return CheckedPut(namespace, op.key, None, [], None)
     if not isinstance(op.value, Mapping):
         raise TypeError(f"value: expected a mapping or None, got {type(op.value).__name__}")
     plain = _plain(op.value)
@@ -91,7 +91,7 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
             raise TypeError(f"ttl: expected minutes, got {type(ttl).__name__}")
         ttl = float(ttl)
         deadline(datetime.now(timezone.utc), ttl)
-    return Put(namespace, op.key, plain, list(texts), ttl)
+    return CheckedPut(namespace, op.key, plain, list(texts), ttl)
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:

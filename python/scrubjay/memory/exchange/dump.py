@@ -195,7 +195,7 @@ def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope
         zip((row.id for row in searched), context.embed_texts([r.text for r in searched]), strict=True)
     )
     with context.changing("importing memory", [scope.tenant]) as change:
-        return _Writing(context, slots, change, embedded).write(rows, others)
+        return _Import(context, slots, change, embedded).write(rows, others)
 
 
 def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -239,7 +239,7 @@ def _row(kind: str, entry: dict[str, Any]) -> Row:
     return row
 
 
-class _Writing:
+class _Import:
     """An import in progress."""
 
     def __init__(

@@ -26,7 +26,7 @@ _TEXT_FIELDS = ("text", "content", "memory", "data", "fact", "value")
 """Fields that usually contain the text of a LangGraph store's item."""
 
 
-class Said(NamedTuple):
+class ForeignStatement(NamedTuple):
     """A statement of another memory system."""
 
     text: str
@@ -44,10 +44,10 @@ class Said(NamedTuple):
 
 
 @dataclass
-class Foreign:
+class ForeignDump:
     """The statements of a dump, and the number of parts left out, by reason."""
 
-    said: list[Said] = field(default_factory=list)
+    said: list[ForeignStatement] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
     def leave(self, reason: str) -> None:
@@ -55,14 +55,14 @@ class Foreign:
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
 
-def _mem0(dump: Any, statements: Foreign) -> None:
+def _mem0(dump: Any, statements: ForeignDump) -> None:
     for item in _items(dump, "results", "memories", texts=("memory", "text")):
         text = _text_in(item, "memory", "text")
         if text is None:
             statements.leave("no text")
             continue
         statements.said.append(
-            Said(
+            ForeignStatement(
                 text,
                 _id_in(item, "id"),
                 item.get("updated_at") or item.get("created_at"),
@@ -73,7 +73,7 @@ def _mem0(dump: Any, statements: Foreign) -> None:
         )
 
 
-def _letta(dump: Any, statements: Foreign) -> None:
+def _letta(dump: Any, statements: ForeignDump) -> None:
     if isinstance(dump, Mapping) and ("blocks" in dump or "agents" in dump or "core_memory" in dump):
         agents = [item for item in dump.get("agents") or [] if isinstance(item, Mapping)] or [dump]
         blocks = [*(dump.get("blocks") or []), *(dump.get("core_memory") or [])]
@@ -92,7 +92,9 @@ def _letta(dump: Any, statements: Foreign) -> None:
             at = block.get("updated_at") or block.get("created_at")
             for i, part in enumerate(_paragraphs(str(block["value"]))):
                 statements.said.append(
-                    Said(part, f"{_id_in(block, 'id') or label}.{i}", at, metadata={"label": label})
+                    ForeignStatement(
+                        part, f"{_id_in(block, 'id') or label}.{i}", at, metadata={"label": label}
+                    )
                 )
         for agent in agents:
             for _ in agent.get("messages") or []:
@@ -105,10 +107,12 @@ def _letta(dump: Any, statements: Foreign) -> None:
         elif item.get("is_deleted"):
             statements.leave("deleted there")
         else:
-            statements.said.append(Said(text, _id_in(item, "id"), item.get("created_at") or item.get("timestamp")))
+            statements.said.append(
+                ForeignStatement(text, _id_in(item, "id"), item.get("created_at") or item.get("timestamp"))
+            )
 
 
-def _zep(dump: Any, statements: Foreign) -> None:
+def _zep(dump: Any, statements: ForeignDump) -> None:
     nodes = _nodes_in(dump)
     names = {_id_in(item, "uuid", "uuid_"): _text_in(item, "name") for item in nodes}
     if not nodes or any(isinstance(dump.get(name), list) for name in ("edges", "facts")):
@@ -123,7 +127,7 @@ def _zep(dump: Any, statements: Foreign) -> None:
             predicate = "" if name is None else " ".join(name.replace("_", " ").split()).lower()
             subject = names.get(str(item.get("source_node_uuid"))) or _subject_in(text, predicate)
             statements.said.append(
-                Said(
+                ForeignStatement(
                     text,
                     _id_in(item, "uuid", "uuid_"),
                     item.get("created_at"),
@@ -142,7 +146,7 @@ def _zep(dump: Any, statements: Foreign) -> None:
         else:
             subject = _text_in(item, "name") or ""
             statements.said.append(
-                Said(text, _id_in(item, "uuid", "uuid_"), item.get("created_at"), subject=subject)
+                ForeignStatement(text, _id_in(item, "uuid", "uuid_"), item.get("created_at"), subject=subject)
             )
 
 
@@ -161,7 +165,7 @@ def _subject_in(fact: str, predicate: str) -> str:
     return match[1] if match else ""
 
 
-def _langgraph(dump: Any, statements: Foreign) -> None:
+def _langgraph(dump: Any, statements: ForeignDump) -> None:
     for one in _items(dump, "items", "results", texts=("value",)):
         value = one.get("value")
         text = value if isinstance(value, str) else None
@@ -178,7 +182,7 @@ def _langgraph(dump: Any, statements: Foreign) -> None:
         namespace = one.get("namespace") or one.get("prefix") or []
         parts = namespace.split(".") if isinstance(namespace, str) else [str(part) for part in namespace]
         statements.said.append(
-            Said(
+            ForeignStatement(
                 text,
                 "/".join([*parts, str(one.get("key", ""))]),
                 one.get("updated_at") or one.get("created_at"),
@@ -187,7 +191,7 @@ def _langgraph(dump: Any, statements: Foreign) -> None:
         )
 
 
-def _chatgpt(dump: Any, statements: Foreign) -> None:
+def _chatgpt(dump: Any, statements: ForeignDump) -> None:
     for n, item in enumerate(
         _items(dump, "memories", "conversations", texts=("content", "text", "memory", "mapping"))
     ):
@@ -200,17 +204,19 @@ def _chatgpt(dump: Any, statements: Foreign) -> None:
                 parts = (message.get("content") or {}).get("parts") or []
                 text = "\n".join(part for part in parts if isinstance(part, str)).strip()
                 if text:
-                    statements.said.append(Said(text, _id_in(message, "id"), message.get("create_time")))
+                    statements.said.append(
+                        ForeignStatement(text, _id_in(message, "id"), message.get("create_time"))
+                    )
                 else:
                     statements.leave("no text")
         elif (text := _text_in(item, "content", "text", "memory") or "") != "":
             at = item.get("updated_at") or item.get("created_at") or item.get("created_timestamp")
-            statements.said.append(Said(text, _id_in(item, "id") or str(n), at))
+            statements.said.append(ForeignStatement(text, _id_in(item, "id") or str(n), at))
         else:
             statements.leave("no text")
 
 
-def _claude(dump: Any, statements: Foreign) -> None:
+def _claude(dump: Any, statements: ForeignDump) -> None:
     for item in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
         projects = item.get("project_memories") or {}
         memories = [("conversations", item.get("conversations_memory"))]
@@ -221,7 +227,7 @@ def _claude(dump: Any, statements: Foreign) -> None:
                 continue
             for i, (heading, statement) in enumerate(_under_headings(text)):
                 statements.said.append(
-                    Said(
+                    ForeignStatement(
                         statement,
                         f"{where}.{i}",
                         item.get("updated_at"),
@@ -230,7 +236,7 @@ def _claude(dump: Any, statements: Foreign) -> None:
                 )
 
 
-READERS: dict[str, Callable[[Any, Foreign], None]] = {
+READERS: dict[str, Callable[[Any, ForeignDump], None]] = {
     "mem0": _mem0,
     "letta": _letta,
     "zep": _zep,

@@ -21,8 +21,8 @@ from scrubjay.memory.intake.extractors import (
     AnyExtractor,
     Extraction,
     Extractor,
-    Found,
     Retraction,
+    SourcedCandidate,
     as_extraction,
     name_of,
 )
@@ -71,7 +71,7 @@ class Distilled:
     """The number of invalid items in a model's answer."""
 
 
-class _Raced(Exception):  # noqa: N818 - not an error, and internal
+class _AlreadyDistilled(Exception):  # noqa: N818 - not an error, and internal
     """Another process distilled these events in the meantime."""
 
 
@@ -128,7 +128,7 @@ def distil(
         change.lock([scope, Scope(scope.tenant)])  # the gate locks nothing if nothing is proposed
         connection: sqlite3.Connection = change.connection
         if _last_distilled(connection, scope, run.key) != last or not _same_run(connection, scope, run):
-            raise _Raced
+            raise _AlreadyDistilled
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
         outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
         connection.execute(
@@ -143,12 +143,14 @@ def distil(
         gate.propose_all(
             proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
         )
-    except _Raced:
+    except _AlreadyDistilled:
         return _recorded(traces, scope, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
-def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
+def _still_held(
+    context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction
+) -> list[SourcedCandidate]:
     """Remove candidates that the same run retracts later; add a fact that ends what earlier runs recorded."""
 
     found = list(extraction.found)
@@ -171,7 +173,7 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
                 relation="ends",
                 replaces=[row.id for row in rows],
             )
-            found.append(Found(ends, retraction.seq))
+            found.append(SourcedCandidate(ends, retraction.seq))
     return found
 
 
@@ -250,11 +252,11 @@ def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterabl
     ]
 
 
-def _before(retraction: Retraction, one: Found) -> bool:
+def _before(retraction: Retraction, one: SourcedCandidate) -> bool:
     return retraction.seq is not None and one.seq is not None and retraction.seq < one.seq
 
 
-def _source(one: Found, transcript: Transcript) -> Provenance:
+def _source(one: SourcedCandidate, transcript: Transcript) -> Provenance:
     utterance = next((utterance for utterance in transcript.utterances if utterance.seq == one.seq), None)
     if utterance is None:
         at = transcript.utterances[-1].at if transcript.utterances else None
@@ -274,7 +276,7 @@ def _positions(events: Sequence[TraceEvent]) -> dict[int, int]:
     return {seq: events[0].seq + place for place, seq in enumerate(spoken)}
 
 
-def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
+def _placed(one: SourcedCandidate, positions: Mapping[int, int]) -> Candidate:
     """Return the candidate, with its position in the conversation if any, for its neighbours
     (:mod:`scrubjay.turns`)."""
     candidate, position = one.candidate, positions.get(-1 if one.seq is None else one.seq)

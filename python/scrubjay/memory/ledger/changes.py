@@ -63,7 +63,7 @@ class ChangeEvent:
     detail: str | None = None
 
 
-class Logged(Protocol):
+class ChangeContext(Protocol):
     """The part of a memory's context that reading the log needs."""
 
     @property
@@ -87,7 +87,7 @@ class Logged(Protocol):
 class Changes:
     """The changes of the records of a memory, in all scopes. Thread-safe."""
 
-    def __init__(self, context: Logged) -> None:
+    def __init__(self, context: ChangeContext) -> None:
         self._context = context
         self._hooks: list[_Follower] = []
         self._delivering = threading.Lock()
@@ -97,10 +97,10 @@ class Changes:
     @property
     def cursor(self) -> int:
         """The cursor of the newest change in any scope; 0: nothing was written yet."""
-        newest, settled = _newest(self._context, Sight(None))
+        newest, settled = _newest(self._context, EventScope(None))
         return newest if settled is None or not newest else settled - 1
 
-    def after(self, since: int, sight: Sight, limit: int) -> list[ChangeEvent]:
+    def after(self, since: int, sight: EventScope, limit: int) -> list[ChangeEvent]:
         """Return the changes in sight after a cursor, oldest first.
 
         Raises:
@@ -120,7 +120,7 @@ class Changes:
                 since = rows[-1][0]  # events without a key are skipped: only a short page of rows is the last
             return events
 
-    def times(self, sight: Sight, limit: int) -> list[int]:
+    def times(self, sight: EventScope, limit: int) -> list[int]:
         """Return the times of the newest changes in sight, in microseconds since 1970, distinct, ascending."""
         context = self._context
         _, settled = _newest(context, sight)  # before the snapshot
@@ -140,7 +140,7 @@ class Changes:
                 )
         return sorted(found)[-limit:]
 
-    def follow(self, function: Hook, sight: Sight) -> Callable[[], None]:
+    def follow(self, function: Hook, sight: EventScope) -> Callable[[], None]:
         """Call a function with each change in sight from now on; return a function that ends the subscription."""
         if not callable(function):
             raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
@@ -213,7 +213,7 @@ class Changes:
         return decoded("memory_log", number, made)
 
 
-class Sight:
+class EventScope:
     """The set of events that a reader asks for: those visible to a scope, those within it, or (None) of all scopes."""
 
     def __init__(self, scope: Scope | None, within: bool = False) -> None:
@@ -239,12 +239,12 @@ class Sight:
 class _Follower:
     """A hook, and the cursor up to which it was called."""
 
-    def __init__(self, function: Hook, sight: Sight, since: int) -> None:
+    def __init__(self, function: Hook, sight: EventScope, since: int) -> None:
         self.function, self.sight, self.since = function, sight, since
 
 
 def _page(
-    connection: sqlite3.Connection, since: int, sight: Sight, limit: int, settled: int | None
+    connection: sqlite3.Connection, since: int, sight: EventScope, limit: int, settled: int | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows in sight after a cursor, oldest first: `limit` of them, and all others with the last number."""
     found: list[tuple[Any, ...]] = []
@@ -267,7 +267,7 @@ def _page(
     return found
 
 
-def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
+def _newest(context: ChangeContext, sight: EventScope) -> tuple[int, int | None]:
     """Return the last number assigned, even if its row is gone, and the number below which no more rows can appear
     (None: no bound, because in a file transactions are serialised).
 

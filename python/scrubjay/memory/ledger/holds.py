@@ -54,7 +54,7 @@ class Hold:
     name: str
 
 
-class _Owned(Protocol):
+class _Scoped(Protocol):
     @property
     def tenant(self) -> str: ...
     @property
@@ -74,14 +74,14 @@ def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> li
     return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in found]
 
 
-def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
+def is_held(connection: sqlite3.Connection) -> Callable[[_Scoped], bool]:
     """Return a predicate for rows under a hold; the holds are read once."""
     by_tenant: dict[str, list[holds.Held]] = {}
     for hold in held_scopes(connection):
         tenant, user, agent = names_of(hold.scope)
         by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, hold.reason))
 
-    def held(row: _Owned) -> bool:
+    def held(row: _Scoped) -> bool:
         return holds.is_held(by_tenant.get(row.tenant, ()), row.user, row.agent)
 
     return held

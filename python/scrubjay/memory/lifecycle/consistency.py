@@ -23,7 +23,7 @@ from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
 
-class _Found(NamedTuple):
+class _Inconsistencies(NamedTuple):
     """Inconsistencies: records without their documents, and the keys of documents without a record."""
 
     missing: list[FactRow | EpisodeRow]
@@ -83,7 +83,9 @@ class Consistency:
         found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
         return found is not None and found.text == row.text
 
-    def _compare(self, connection: sqlite3.Connection, now: int, *, admits_older: bool = False) -> _Found:
+    def _compare(
+        self, connection: sqlite3.Connection, now: int, *, admits_older: bool = False
+    ) -> _Inconsistencies:
         documents: dict[tuple[Scope, Any], tuple[str, bytes | None]] = {}
         for document, scope in self._documents(connection, now):
             if not is_id(document.id, "str"):
@@ -104,7 +106,7 @@ class Consistency:
                 older = documents_of(row, with_turn=False) if admits_older else []
                 if there != [(one.id, (row.text, one.payload)) for one in older]:
                     missing.append(row)
-        return _Found(missing, sorted(documents))
+        return _Inconsistencies(missing, sorted(documents))
 
     def _documents(self, connection: sqlite3.Connection, now: int) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the documents of all tenants whose keys were not destroyed."""

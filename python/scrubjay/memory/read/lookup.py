@@ -118,7 +118,7 @@ class Lookup:
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
         without: Sequence[str] = (),
-        after: Place | None = None,
+        after: ListingPosition | None = None,
     ) -> list[Record]:
         """Return the records visible to `scope`, kind by kind, oldest first.
 
@@ -162,7 +162,7 @@ class Lookup:
         found: list[Record] = []
         damaged: list[str] = []
         with self._context.snapshot() as connection:
-            listed = _Listed(connection, self._context, moment, hidden)
+            listed = _ListingFilter(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
                 for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
@@ -180,7 +180,7 @@ class Lookup:
         return found
 
 
-class _Listed:
+class _ListingFilter:
     """Decides which rows a listing contains, as they were known at the requested time.
 
     Args:
@@ -213,7 +213,7 @@ class _Listed:
         return row if is_in_force(row, self.now) else None
 
 
-class Place(NamedTuple):
+class ListingPosition(NamedTuple):
     """The place after which a listing continues: that of the last record of a page."""
 
     kind: str
@@ -229,10 +229,10 @@ def created_at(record: Record) -> int:
     return payload.microseconds(at)
 
 
-def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> Place:
+def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> ListingPosition:
     if not isinstance(after, tuple) or len(after) != 3:
         raise TypeError("after: expected the kind, time and id of a record")
-    place = Place(*after)
+    place = ListingPosition(*after)
     if place.kind not in kinds:
         raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
     if type(place.created_at) is not int or not isinstance(place.id, str):
@@ -245,7 +245,7 @@ def _in_order(
     kind: str,
     scopes: Sequence[Scope],
     exact: bool,
-    after: Place | None,
+    after: ListingPosition | None,
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
@@ -270,7 +270,7 @@ def _rows_of(
     kind: str,
     owner: str,
     names: tuple[str, ...],
-    after: Place | None,
+    after: ListingPosition | None,
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:

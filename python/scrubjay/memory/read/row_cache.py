@@ -21,7 +21,7 @@ _MAX_KEPT = 4096
 _AT_ONCE = 500  # values in one statement
 
 
-class _Made(NamedTuple):
+class _CachedRecord(NamedTuple):
     """A row and its record, valid from one time until before another: in between, time alone changes nothing."""
 
     row: Row
@@ -34,7 +34,7 @@ class _Made(NamedTuple):
 class _State(NamedTuple):
     version: object  # of the rows
     rows: dict[str, Row]
-    made: dict[str, _Made]
+    made: dict[str, _CachedRecord]
 
 
 class RecordCache:
@@ -82,7 +82,7 @@ class RecordCache:
         known = made.get(row.id)
         if known is None or known.row is not row or not known.since <= now < known.until:
             record = record_of(row, now) if is_in_force(row, now) else None
-            made[row.id] = _Made(row, record, now, next_edge(row, now))
+            made[row.id] = _CachedRecord(row, record, now, next_edge(row, now))
         else:
             record = known.record
         return None if record is None else made_again(record, row, now)

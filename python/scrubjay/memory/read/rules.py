@@ -38,7 +38,7 @@ _STAMPS = (
 )
 
 
-class _Kept(NamedTuple):
+class _CachedRules(NamedTuple):
     version: object  # of the rows; unchanged while none is written
     stamps: list[tuple[str, str, int]]
     since: int  # guards against clocks that are set back
@@ -52,7 +52,7 @@ class Rules:
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str], _CachedRules] = {}
         self._kept_lock = threading.Lock()
         renew_in_children(self, "_kept_lock")
 
@@ -104,7 +104,7 @@ class Rules:
             known, until, made = _look_up(connection, key, now, {} if cached is None else cached.made)
         if len(self._kept) >= _MAX_KEPT:
             self.clear()
-        self._kept[key] = _Kept(version, stamps, now, until, known, made)
+        self._kept[key] = _CachedRules(version, stamps, now, until, known, made)
         return known
 
     def _user(self, scope: Scope) -> str:

@@ -223,7 +223,7 @@ def _fold_log(fresh: Path) -> None:
         raise StoreError(f"repairing: the log of the new file could not be written back: {fresh}")
 
 
-class _Held:
+class _FileLock:
     """An exclusive lock on a file: a descriptor, and a connection with SQLite's lock."""
 
     def __init__(self, path: Path) -> None:
@@ -266,15 +266,15 @@ class _Held:
 
 
 @contextmanager
-def _alone_with(path: Path) -> Iterator[_Held]:
-    held = _Held(path)
+def _alone_with(path: Path) -> Iterator[_FileLock]:
+    held = _FileLock(path)
     try:
         yield held
     finally:
         held.close()
 
 
-def _copy(held: _Held, path: Path, target: Path) -> None:
+def _copy(held: _FileLock, path: Path, target: Path) -> None:
     """Copy the file and its log without opening the file again."""
     for end in ("", _LOG, "-shm"):
         target.with_name(target.name + end).unlink(missing_ok=True)
