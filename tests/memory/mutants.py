@@ -147,7 +147,7 @@ MUTANTS: dict[str, Mutant] = {
         "schema",
         "WHEN (OLD.status = 'revoked' OR NEW.status = 'provisional') AND NEW.status <> OLD.status",
         "WHEN 0",
-        f"{SCHEMA}::test_what_was_revoked_stays_so",
+        f"{SCHEMA}::test_a_trigger_keeps_revoked_records_revoked",
     ),
     "stays_in_scope": Mutant(
         "a fact stays in its scope, in the file",
@@ -367,7 +367,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.judge:DefaultJudge.is_single",
         "single = is_single(",
         "single = True or is_single(",
-        f"{FACTS}::test_what_nobody_contradicted_stands",
+        f"{FACTS}::test_statements_of_a_predicate_with_several_values_all_hold",
     ),
     "told_single": Mutant(
         "what a candidate says of its predicate goes before the lists",
@@ -853,7 +853,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.recall:_conditions",
         "if kind not in RECALLED_KINDS:",
         "if False:",
-        f"{KNOWN}::test_nothing_of_it_is_ever_ranked",
+        f"{KNOWN}::test_recall_never_ranks_policies_and_preferences",
     ),
     # ------------------------------------------------------------------ records
     "get_in_force": Mutant(
@@ -904,21 +904,21 @@ MUTANTS: dict[str, Mutant] = {
         _M + "ledger.changes:EventScope.parts",
         "self._scope.visible()",
         "[Scope(self._scope.tenant), Scope(self._scope.tenant, user=self._scope.user)]",
-        f"{FEED}::test_each_scope_sees_what_it_sees",
+        f"{FEED}::test_the_feed_of_a_scope_has_the_events_visible_to_it",
     ),
     "feed_user": Mutant(
         "and nothing of another user's",
         _M + "ledger.changes:EventScope.parts",
         "if not self._within:",
         "if False:",
-        f"{FEED}::test_each_scope_sees_what_it_sees",
+        f"{FEED}::test_the_feed_of_a_scope_has_the_events_visible_to_it",
     ),
     "feed_gone": Mutant(
         "what is deleted leaves an event",
         _M + "ledger.log:drop",
         "log_gone(change, row.id,",
         "(lambda *_: None)(change, row.id,",
-        f"{FEED}::test_who_follows_and_who_reads_it_later_have_the_same_records",
+        f"{FEED}::test_a_follower_and_a_later_reader_get_the_same_records",
     ),
     "feed_forgotten": Mutant(
         "and so does a scope that is forgotten",
@@ -1329,7 +1329,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.checking:verify",
         "if len(detail) > MAX_VALUE_BYTES:",
         "if False:",
-        f"{VALUES}::test_what_is_no_value_is_refused",
+        f"{VALUES}::test_missing_and_too_long_values_are_rejected",
     ),
     "validates": Mutant(
         "a value that does not fit is rejected",

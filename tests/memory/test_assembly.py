@@ -135,7 +135,7 @@ def test_whole_records_go_least_relevant_first(parts: dict, limits: Limits) -> N
 
 
 @given(parts=PARTS, limits=LIMITS)
-def test_one_more_record_would_not_fit(parts: dict, limits: Limits) -> None:
+def test_a_prompt_has_the_longest_prefix_of_records_that_fits(parts: dict, limits: Limits) -> None:
     """The longest prefix of the ranking is included, not just any that fits."""
     if limits.count is not count_roughly and limits.count is not len:
         return

@@ -89,7 +89,7 @@ def test_a_run_is_distilled_through_the_gate_with_its_provenance(memory: Memory)
     assert memory.recall("train", JANE)[0].kind == "episode"
 
 
-def test_it_is_done_once_and_goes_on_where_it_stopped(memory: Memory) -> None:
+def test_distilling_again_reads_only_new_events(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("I live in Bergen.")
     extractor = Scripted(SCRIPT)

@@ -95,7 +95,7 @@ MUTANTS = [
         "read.assembly",
         "n_items = _most(len(fitting), fits)",
         "n_items = len(fitting) if fits(len(fitting)) else 0 if fits(0) else None",
-        "test_assembly.py::test_one_more_record_would_not_fit",
+        "test_assembly.py::test_a_prompt_has_the_longest_prefix_of_records_that_fits",
     ),
     Mutant(
         "no record is cut",
@@ -370,7 +370,7 @@ def test_unchanged_it_passes(test: str) -> None:
 
 @pytest.mark.mutants
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
-def test_without_its_rule_it_fails(mutant: Mutant) -> None:
+def test_a_mutant_is_caught_by_its_test(mutant: Mutant) -> None:
     finished = run_tests(mutant.test, [f"scrubjay.memory.{mutant.module}", mutant.before, mutant.after])
     if finished.returncode == 0 and "passed" not in finished.stdout:
         pytest.skip(f"{mutant.test} needs the judged sets")
