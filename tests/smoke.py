@@ -75,7 +75,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/unit/test_cli.py::test_search",
         "tests/unit/test_cli.py::test_stats",
         "tests/unit/test_cli.py::test_index_writes",
-        "tests/unit/test_cli.py::test_nothing_found",
+        "tests/unit/test_cli.py::test_a_search_without_hits",
         "tests/unit/test_cli.py::test_bad_input",
         "tests/unit/test_cli.py::test_version_and_help",
     ),
