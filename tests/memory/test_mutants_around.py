@@ -81,7 +81,7 @@ MUTANTS = [
         "read.excerpts",
         "if count(shorter) <= max_tokens:",
         "if shorter.text:",
-        "test_excerpts.py::test_it_is_no_longer",
+        "test_excerpts.py::test_an_excerpt_is_no_longer",
     ),
     Mutant(
         "the least relevant goes first",
@@ -270,7 +270,7 @@ MUTANTS = [
         "intake.distillation",
         "last = _last_distilled(connection, scope, run.key)\n    events",
         "last = 0\n    events",
-        "test_distil.py::test_it_is_done_once",
+        "test_distil.py::test_distilling_again",
     ),
     Mutant(
         "of several processes one distils",
@@ -357,6 +357,8 @@ def run_tests(test: str, seed: list[str] | None) -> subprocess.CompletedProcess[
 def test_a_mutation_finds_its_place(mutant: Mutant) -> None:
     module = importlib.import_module(f"scrubjay.memory.{mutant.module}")
     assert inspect.getsource(module).count(mutant.before) == 1
+    file, _, name = mutant.test.partition("::")
+    assert f"def {name}" in (ROOT / "tests/memory" / file).read_text(encoding="utf-8"), "its test was renamed"
 
 
 @pytest.mark.mutants
