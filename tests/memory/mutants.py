@@ -442,8 +442,8 @@ MUTANTS: dict[str, Mutant] = {
     "in_place_several": Mutant(
         "of several values a change that names none ends none",
         _M + "model.kinds:replaced",
-        "return found if len({statement.value for statement in found}) == 1 else []",
-        "return found",
+        "return ended if len({statement.value for statement in ended}) == 1 else []",
+        "return ended",
         f"{TRUTH}::test_of_several_values_a_change_ends_what_it_names_or_none",
     ),
     "in_place_named": Mutant(
@@ -766,15 +766,15 @@ MUTANTS: dict[str, Mutant] = {
     "stays_pending": Mutant(
         "what is written anew stays pending",
         _M + "ledger.documents:Documents._known",
-        "payload.is_pending(found.payload)",
+        "payload.is_pending(document.payload)",
         "False",
         "tests/memory/test_embedder_away.py::test_what_changes_a_pending_record_leaves_it_pending",
     ),
     "supersede_others": Mutant(
         "all that is contradicted goes, not the first alone",
         _M + "ledger.preparation:Preparation.contradicted",
-        "found.append(rival.id)",
-        "found[:] = found or [rival.id]",
+        "ids.append(rival.id)",
+        "ids[:] = ids or [rival.id]",
         f"{FACTS}::test_a_judge_of_ones_own_may_find_several_contradictions",
     ),
     "supersede_in_scope": Mutant(

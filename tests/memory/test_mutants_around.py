@@ -198,7 +198,7 @@ MUTANTS = [
     Mutant(
         "what was forgotten is not brought back by a prompt",
         "ledger.deletions",
-        "return bool(found)",
+        "return bool(rows)",
         "return False",
         "test_session.py::test_a_prompt_does_not_bring_back",
     ),

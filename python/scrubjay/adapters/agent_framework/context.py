@@ -173,9 +173,10 @@ class ScrubjayContextProvider(ContextProvider):
             return f"{done.status}: {done.reason}" if done.reason else done.status
 
         async def search_memories(query: Annotated[str, "Words, names or identifiers to look for."]) -> str:
-            found = await asyncio.to_thread(self.memory.recall, query, scope)
+            recalled = await asyncio.to_thread(self.memory.recall, query, scope)
             return (
-                "\n".join(f"- {hit.text}" for hit in found if hit.relevance != "none") or "Nothing is known."
+                "\n".join(f"- {hit.text}" for hit in recalled if hit.relevance != "none")
+                or "Nothing is known."
             )
 
         return [

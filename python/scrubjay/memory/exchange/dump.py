@@ -145,11 +145,11 @@ def _decision(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 
 
 def _observations(connection: sqlite3.Connection, scope: Scope, ids: set[str]) -> Iterator[dict[str, Any]]:
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {', '.join(_OBSERVATION)} FROM memory_observation WHERE tenant = ? ORDER BY at, run, user",
         (scope.tenant,),
     ).fetchall()
-    for values in found:
+    for values in rows:
         entry = dict(zip(_OBSERVATION, values, strict=True))
         if entry["fact"] in ids:  # the exported fact has the content of the observation
             yield {"tenant": scope.tenant, **entry}
@@ -369,12 +369,12 @@ class _Import:
         if not topics:
             return
         marks = ", ".join("?" * len(topics))
-        found = self._connection.execute(
+        rows = self._connection.execute(
             f"SELECT id FROM memory_fact WHERE tenant = ? AND user = ? AND agent = ? AND topic IN ({marks}) "
             "AND status <> 'provisional'",
             (*names, *topics),
         ).fetchall()
-        if any(id not in self._new for (id,) in found):
+        if any(id not in self._new for (id,) in rows):
             self._slots.project(self._change, names, topics, None)
 
     def _observation(self, entry: dict[str, Any], contents: dict[str, str]) -> None:

@@ -71,9 +71,9 @@ def take_over(
         if (where := _scope_of(statement, scope, foreign)) is not None
     ]
     proposals = [
-        found
+        proposal
         for statement, where in taken
-        if (found := _proposal(statement, where, kind, foreign)) is not None
+        if (proposal := _proposal(statement, where, kind, foreign)) is not None
     ]
     done.left_out = dict(foreign.left_out)
     if dry_run:

@@ -116,12 +116,12 @@ def distil(
                 f"extractor: all {extraction.n_malformed} items of its answer for run {run_id!r} are malformed; nothing"
                 " was written, and it can be asked again"
             )
-    found = _still_held(context, slots, scope, extraction)
+    candidates = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {utterance.seq for utterance in before} - {utterance.seq for utterance in transcript.context}
     revoked = _noted_from(context, scope, run_id, taken_back)
     positions = _positions(events)
-    proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in found]
+    proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in candidates]
     outcomes: list[DistilledOne] = []
 
     def also(change: Any, results: Sequence[Any]) -> None:
@@ -153,13 +153,15 @@ def _still_held(
 ) -> list[SourcedCandidate]:
     """Remove candidates that the same run retracts later; add a fact that ends what earlier runs recorded."""
 
-    found = list(extraction.found)
+    candidates = list(extraction.found)
     for retraction in extraction.retracted:
-        here = [one for one in found if _is_about(one.candidate, retraction) and not _before(retraction, one)]
+        here = [
+            one for one in candidates if _is_about(one.candidate, retraction) and not _before(retraction, one)
+        ]
         undone = [
             here[place] for place in _ended(retraction, [_named(context, one.candidate) for one in here])
         ]
-        found = [one for one in found if not any(one is other for other in undone)]
+        candidates = [one for one in candidates if not any(one is other for other in undone)]
         known = _in_force(context, slots, scope, retraction)
         places = _ended(retraction, [_named_row(context, row) for row in known])
         if known and (places or not undone):  # a retraction that names nothing known is recorded as said
@@ -173,8 +175,8 @@ def _still_held(
                 relation="ends",
                 replaces=[row.id for row in rows],
             )
-            found.append(SourcedCandidate(ends, retraction.seq))
-    return found
+            candidates.append(SourcedCandidate(ends, retraction.seq))
+    return candidates
 
 
 def _ended(retraction: Retraction, known: Sequence[NamedStatement]) -> list[int]:
@@ -288,13 +290,13 @@ def _placed(one: SourcedCandidate, positions: Mapping[int, int]) -> Candidate:
 
 def _same_run(connection: sqlite3.Connection, scope: Scope, run: Run) -> bool:
     """Whether the run was not erased in the meantime; its key and name may have been reused."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
         (*names_of(scope)[:2], run.key),
     ).fetchone()
-    if found is None or integer(found[2], "a run's events") < run.n_events:
+    if row is None or integer(row[2], "a run's events") < run.n_events:
         return False
-    return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
+    return (row[0], row[1]) == (run.run_id, microseconds(run.started_at))
 
 
 def _last_distilled(connection: sqlite3.Connection, scope: Scope, key: int) -> int:

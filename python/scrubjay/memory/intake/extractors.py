@@ -236,7 +236,7 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     >>> read_answer({"memories": ["Jane sails"]}) == read_answer({"memories": [{"memory": "Jane sails"}]})
     True
     """
-    found: list[SourcedCandidate] = []
+    candidates: list[SourcedCandidate] = []
     retracted: list[Retraction] = []
     n_malformed = 0
 
@@ -252,11 +252,11 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     for name in ("facts", "memories"):
         each(
             name,
-            lambda item: found.append(
+            lambda item: candidates.append(
                 SourcedCandidate(_stated(item), None if isinstance(item, str) else _line(item))
             ),
         )
-    each("preferences", lambda item: found.append(SourcedCandidate(_preference(item), _line(item))))
+    each("preferences", lambda item: candidates.append(SourcedCandidate(_preference(item), _line(item))))
     each(
         "retracted",
         lambda item: retracted.append(
@@ -271,10 +271,10 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     )
     if said.get("episode") is not None:
         try:
-            found.append(SourcedCandidate(_episode(said["episode"])))
+            candidates.append(SourcedCandidate(_episode(said["episode"])))
         except (TypeError, ValueError, KeyError, AttributeError):
             n_malformed += 1
-    return Extraction(tuple(found), tuple(retracted), n_malformed)
+    return Extraction(tuple(candidates), tuple(retracted), n_malformed)
 
 
 def _fact(item: Mapping[str, Any]) -> FactCandidate:
@@ -376,10 +376,10 @@ def _day(item: Mapping[str, Any], name: str) -> datetime | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    found = _DAY.fullmatch(value.strip())
-    if found is None:
+    match = _DAY.fullmatch(value.strip())
+    if match is None:
         return payload.to_utc(value.strip(), name)
-    year, month, day = (int(part or 1) for part in found.groups())
+    year, month, day = (int(part or 1) for part in match.groups())
     return datetime(year, month, day, tzinfo=timezone.utc)
 
 

@@ -156,5 +156,5 @@ def _languages(context: MemoryContext) -> tuple[str, ...]:
     asked = checked_languages(context.settings.dates)
     if asked is not None:
         return asked
-    found = language_of(context.backend.engine.analyzer)
-    return usable(() if found is None else (found,))
+    language = language_of(context.backend.engine.analyzer)
+    return usable(() if language is None else (language,))

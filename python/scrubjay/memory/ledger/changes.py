@@ -170,18 +170,18 @@ class Changes:
         while follower in self._hooks:
             try:
                 newest = self.cursor
-                found = self.after(follower.since, follower.sight, _BATCH)
+                events = self.after(follower.since, follower.sight, _BATCH)
             except (Error, ValueError) as error:
                 # A key may be unavailable, or a server's clock set back: the next write tries again.
                 _log.warning("changes could not be read for a hook: %s", error)
                 return
-            for event in found:
+            for event in events:
                 follower.since = event.cursor
                 try:
                     follower.function(event)
                 except Exception:  # noqa: BLE001 - the caller's function
                     _log.exception("a hook failed for change %d", event.cursor)
-            if len(found) < _BATCH:
+            if len(events) < _BATCH:
                 follower.since = max(follower.since, newest)
                 return
 
@@ -247,24 +247,24 @@ def _page(
     connection: sqlite3.Connection, since: int, sight: EventScope, limit: int, settled: int | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows in sight after a cursor, oldest first: `limit` of them, and all others with the last number."""
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for condition, names in sight.parts():
         until = "" if settled is None else "number < ? AND "
-        found += connection.execute(
+        rows += connection.execute(
             f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}{until}number > ? ORDER BY number LIMIT ?",
             (*names, *(() if settled is None else (settled,)), since, limit),
         ).fetchall()
-    found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
-    del found[limit:]
-    if settled is not None and len(found) == limit:
+    rows.sort(key=lambda row: integer(row[0], "a number of memory_log"))
+    del rows[limit:]
+    if settled is not None and len(rows) == limit:
         # Two tenants may share a number, and the next page begins after it.
-        last = found[-1][0]
-        found = [row for row in found if row[0] < last]
+        last = rows[-1][0]
+        rows = [row for row in rows if row[0] < last]
         for condition, names in sight.parts():
-            found += connection.execute(
+            rows += connection.execute(
                 f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number = ?", (*names, last)
             ).fetchall()
-    return found
+    return rows
 
 
 def _newest(context: ChangeContext, sight: EventScope) -> tuple[int, int | None]:
@@ -276,8 +276,8 @@ def _newest(context: ChangeContext, sight: EventScope) -> tuple[int, int | None]
     settled = getattr(context.store, "settled", None)
     if settled is None:
         with context.reading() as connection:
-            found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
-        return 0 if found is None else integer(found[0], "the last number of memory_log"), None
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
+        return 0 if row is None else integer(row[0], "the last number of memory_log"), None
     now, anybody, everybody = settled()
     with context.reading() as connection:
         is_empty = connection.execute("SELECT 1 FROM memory_log LIMIT 1").fetchone() is None

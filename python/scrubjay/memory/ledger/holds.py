@@ -66,12 +66,12 @@ class _Scoped(Protocol):
 def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> list[Hold]:
     """Return the holds on a tenant's scopes (None: on those of all tenants), by scope, then by time."""
     condition, values = ("WHERE tenant = ? ", (tenant,)) if tenant is not None else ("", ())
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT tenant, user, agent, reason, by, at, name FROM memory_hold {condition}"
         "ORDER BY tenant, user, agent, at, name",
         values,
     ).fetchall()
-    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in found]
+    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in rows]
 
 
 def is_held(connection: sqlite3.Connection) -> Callable[[_Scoped], bool]:

@@ -86,7 +86,7 @@ class Lookup:
         """
         checked_scope(scope)
         subject, predicate = checked_str(subject, "subject"), checked_str(predicate, "predicate")
-        found: list[Fact] = []
+        facts: list[Fact] = []
         moment = moment_asked(self._context.clock, None, known_at)
         then = None if moment is None else moment.known_at
         now = self._context.clock() if then is None else then
@@ -97,14 +97,14 @@ class Lookup:
                     rows = facts_of_slot(connection, names_of(owner), topics)
                     if then is not None:
                         rows = believed_rows(connection, rows, then, self._context.is_single)
-                    found += [cast(Fact, record_of(row, now)) for row in rows]
+                    facts += [cast(Fact, record_of(row, now)) for row in rows]
 
         def begins(fact: Fact) -> tuple[datetime, datetime, str]:
             assert fact.said_at is not None and fact.recorded_at is not None
             begin = fact.holds[0][0] if fact.holds else fact.valid_from or fact.said_at
             return begin, fact.recorded_at, fact.id
 
-        return sorted(found, key=begins)
+        return sorted(facts, key=begins)
 
     def list(
         self,
@@ -159,25 +159,25 @@ class Lookup:
         if begins is not None:
             kinds = kinds[kinds.index(begins.kind) :]
         moment = moment_asked(self._context.clock, as_of, known_at)
-        found: list[Record] = []
+        records: list[Record] = []
         damaged: list[str] = []
         with self._context.snapshot() as connection:
             listed = _ListingFilter(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
                 for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
-                    if len(found) == most:
+                    if len(records) == most:
                         break
                     try:
                         then = listed.row(row)
                         if then is not None and is_wanted(then):
                             record = record_of(then, listed.now)
                             if record.sensitivity not in classes:
-                                found.append(record)
+                                records.append(record)
                     except CorruptIndexError as error:
                         damaged.append(f"{kind} {row.id!r}: {error.what}")
         warn_of(damaged, self._context.store.path)
-        return found
+        return records
 
 
 class _ListingFilter:

@@ -173,12 +173,12 @@ def _edges(
 ) -> Iterator[int]:
     """Yield the newest times at which records of an owner began or ceased to be in force, and possibly older ones."""
     for edge, of_rows in _EDGES[kind]:
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT DISTINCT edge FROM (SELECT {edge} AS edge FROM {KINDS[kind]} WHERE {owner}{of_rows}) AS e "
             "WHERE edge IS NOT NULL ORDER BY edge DESC LIMIT ?",
             (*names, limit),
         )
-        for (at,) in found.fetchall():
+        for (at,) in rows.fetchall():
             yield int(at)
     if kind == "fact":
         gaps = connection.execute(f"SELECT holds FROM memory_fact WHERE {owner} AND {_HAS_GAPS}", names)

@@ -44,7 +44,7 @@ class ProvenanceReader:
             row = find_row(connection, id, scope)
             if row is None or not is_visible(row, scope):
                 return None
-            found = connection.execute(
+            rows = connection.execute(
                 "SELECT number, at, record, what, by, detail FROM memory_log "
                 "WHERE +tenant = ? AND user = ? AND record = ? ORDER BY number",
                 (row.tenant, row.user, id),
@@ -64,7 +64,7 @@ class ProvenanceReader:
                     "GROUP BY run ORDER BY min(at), run",
                     (row.tenant, id, row.hash),
                 ).fetchall()
-            return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
+            return decoded("its history", id, lambda: self._why(row, scope, rows, superseded, observed))
 
     def _why(
         self, row: Row, scope: Scope, rows: list[Any], superseded: list[Any], observed: list[Any]

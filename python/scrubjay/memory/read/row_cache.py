@@ -115,5 +115,5 @@ class RecordCache:
             for kind, each in some:
                 visible, values = seen_by(connection, kind, scope)
                 condition = f"{visible}id IN ({', '.join('?' * len(each))})"
-                found = rows_where(connection, kind, condition, (*values, *each), damaged=[])
-                state.rows.update((row.id, row) for row in found)
+                rows = rows_where(connection, kind, condition, (*values, *each), damaged=[])
+                state.rows.update((row.id, row) for row in rows)

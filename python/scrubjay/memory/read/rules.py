@@ -152,8 +152,8 @@ class Rules:
         if key is not None:
             condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
         with self._context.reading() as connection:
-            found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
-            return [record_of(row) for row in found]  # type: ignore[misc]
+            rows = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
+            return [record_of(row) for row in rows]  # type: ignore[misc]
 
 
 def _without(known: Known, classes: frozenset[str]) -> Known:

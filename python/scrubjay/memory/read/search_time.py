@@ -52,8 +52,8 @@ class PresentTimes:
         ):
             with self._context.reading() as connection:
                 asked = (_EDGES, (scope.tenant, now) * 2) if is_one else (_EDGES_OF_USER, (*key, now) * 2)
-                found = connection.execute(*asked).fetchall()
-            known = _CachedTimes(version, now, sorted(edge for (edge,) in found if type(edge) is int))
+                rows = connection.execute(*asked).fetchall()
+            known = _CachedTimes(version, now, sorted(edge for (edge,) in rows if type(edge) is int))
             if len(self._known) >= _MAX_TENANTS:
                 self._known = {}
             self._known[key] = known
