@@ -51,7 +51,7 @@ def arrange(
         BudgetError: policies and preferences alone are over the budget. A prompt without a mandatory rule would be
             silently wrong, and one over budget would be cut elsewhere; the error names a sufficient budget.
 
-    >>> rules = Reserved((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
+    >>> rules = PromptPrefix((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
     >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
     >>> print(arrange(rules, found, [Turn("user", "Where do I live?")], Limits(200)).text, end="")
     # Policies (always follow)
