@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -236,6 +237,14 @@ class Retriever:
         """Release the reranker's thread. The index stays open."""
         if self._reranking is not None:
             self._reranking.close()
+
+    def __enter__(self) -> Retriever:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<scrubjay.Retriever of {self.index!r}>"

@@ -128,7 +128,10 @@ class Server:
 
     def _prepare(self, connection: Any) -> None:
         # the server reported both with its greeting
-        version, encoding = connection.info.server_version, connection.info.parameter_status("server_encoding")
+        version, encoding = (
+            connection.info.server_version,
+            connection.info.parameter_status("server_encoding"),
+        )
         if version < _LEAST_VERSION:
             raise StoreFormatError(
                 f"path: expected PostgreSQL {_LEAST_VERSION // 10_000} or newer, got {version // 10_000}: {self.place}"
