@@ -67,6 +67,26 @@ def test_a_turn_is_read_again_behind_what_it_answers(index: Index) -> None:
     assert found.trace.stages[-2].details["read_twice"] == 2
 
 
+def test_run_and_speaker_may_be_integers(index: Index) -> None:
+    for run, speakers, text in (
+        (7, (1, 2), "What grows?"),
+        ("7", (1, 2), "What sings?"),
+        (8, (2, 2), "What is it?"),
+    ):
+        index.upsert(
+            f"ask {run!r}", text, scope=JANE, metadata={"run": run, "position": 0, "speaker": speakers[0]}
+        )
+        index.upsert(
+            f"tell {run!r}",
+            "An oak.",
+            scope=JANE,
+            metadata={"run": run, "position": 1, "speaker": speakers[1]},
+        )
+    reranker = Listening()
+    Retriever(index, reranker=reranker).search("oak", scope=JANE)
+    assert set(reranker.read) == {"An oak.", "What grows?\nAn oak.", "What sings?\nAn oak."}
+
+
 def test_without_surroundings_texts_are_read_alone(index: Index) -> None:
     told(index)
     reranker = Listening()

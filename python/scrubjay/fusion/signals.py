@@ -140,11 +140,12 @@ class Neighbours:
     Args:
         weight: 0 or more; 0: off.
 
-    A turn is a memory whose metadata hold a text in `run` (the conversation), a text in `speaker` and an integer in
-    `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose position is one
-    less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and weight * (their
-    similarity minus the lowest of the ranking) to its similarity; both rankings are sorted again. Turns of the same
-    speaker do not affect each other. The signal is off in scopes of more than 65,536 memories or without turns.
+    A turn is a memory whose metadata hold a text or an integer in `run` (the conversation) and in `speaker`, and an
+    integer in `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose
+    position is one less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and
+    weight * (their similarity minus the lowest of the ranking) to its similarity; both rankings are sorted again. Turns
+    of the same speaker do not affect each other. The signal is off in scopes of more than 65,536 memories or without
+    turns.
 
     >>> Neighbours().weight
     0.2

@@ -187,7 +187,7 @@ def turn_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return `run`, `position` and `speaker` if a judged set has all three, else nothing."""
     if not {"session", "turn", "speaker"} <= meta.keys():
         return {}
-    return {"run": str(meta["session"]), "position": meta["turn"], "speaker": str(meta["speaker"])}
+    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
 
 
 def judgements(path: Path) -> dict[str, dict[str, float]]:

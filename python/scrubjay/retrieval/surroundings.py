@@ -28,9 +28,9 @@ _MONTHS = (
 
 class _Turn(NamedTuple):
     scope: Scope
-    run: str
+    run: str | int
     position: int
-    speaker: str
+    speaker: str | int
 
     @classmethod
     def of(cls, scope: Scope, metadata: dict[str, Any]) -> _Turn | None:
@@ -77,7 +77,7 @@ def said_before(
     there are several, the one written first.
     """
     turns = [_Turn.of(hit.scope, hit.metadata) for hit in hits]
-    positions: dict[str, set[int]] = {}
+    positions: dict[str | int, set[int]] = {}
     for turn in turns:
         if turn is not None:
             positions.setdefault(turn.run, set()).add(turn.position - 1)
@@ -92,7 +92,7 @@ def said_before(
     admitted = set(beside.keys)
     if filter is not None and admitted:
         admitted = set(backend.admitted(scope, filter=filter, ids=beside.ids.tolist()).keys)
-    said: dict[tuple[Scope, str, int], list[tuple[str, str]]] = {}
+    said: dict[tuple[Scope, str | int, int], list[tuple[str | int, str]]] = {}
     for other in beside:
         turn = _Turn.of(other.scope, other.metadata)
         if turn is not None and (other.scope, other.id) in admitted:
