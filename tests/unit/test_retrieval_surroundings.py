@@ -183,9 +183,18 @@ def test_the_day_is_that_since_which_it_holds(index: Index) -> None:
     metadata = {"valid_from": 1_000_000 * 86_400 * 365}
     index.upsert("it", "An oak.", scope=JANE, metadata=metadata, created_at="2023-05-08T10:00:00Z")
     index.upsert("never", "No oak.", scope=JANE, metadata={"valid_from": 2**62})
+    index.upsert(
+        "text", "My oak.", scope=JANE, metadata={"valid_from": "1971-01-02"}, created_at="2023-05-08"
+    )
+    index.upsert("soon", "Her oak.", scope=JANE, metadata={"valid_from": "soon"}, created_at="2023-05-08")
     reranker = Listening()
     Retriever(index, reranker=reranker).search("oak in May 2023", scope=JANE)
-    assert set(reranker.read) == {"1 January 1971: An oak.", "No oak."}
+    assert set(reranker.read) == {
+        "1 January 1971: An oak.",
+        "No oak.",
+        "2 January 1971: My oak.",
+        "8 May 2023: Her oak.",
+    }
 
 
 def test_surroundings_that_cannot_be_read_leave_the_texts(

@@ -110,11 +110,12 @@ class Dates:
     memory may be about that date. A question for the "latest", "newest", "current" or "most recent" adds up to half the
     weight, by age, among the memories whose lexical score is nearly that of the best.
 
-    The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; a
-    memory with neither gains nothing. Days are those of UTC. Dates that are content are ignored: "error 2023", "by 8
-    May", "may 2", "the 5th floor", "5/8/2023" (whose month is ambiguous), questions of more than 512 bytes. Names of
-    months are recognised in English, German, French, Spanish, Italian, Portuguese and Dutch, and so are "yesterday",
-    the day before it and most holidays; all other words are English.
+    The time of a memory is `valid_from` of its metadata (a datetime, a text in ISO 8601, or an integer:
+    microseconds since 1970), else `created_at`; a memory with neither gains nothing. Days are those of UTC. Dates
+    that are content are ignored: "error 2023", "by 8 May", "may 2", "the 5th floor", "5/8/2023" (whose month is
+    ambiguous), questions of more than 512 bytes. Names of months are recognised in English, German, French,
+    Spanish, Italian, Portuguese and Dutch, and so are "yesterday", the day before it and most holidays; all other
+    words are English.
 
     >>> Dates(now="2024-04-15").weight
     6.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -59,6 +60,9 @@ def _time_of(hit: Hit) -> datetime | None:
             return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=since)
         except OverflowError:  # outside the calendar
             return None
+    if isinstance(since, str):
+        with suppress(ValueError):  # it is no time
+            return to_utc(since)
     return hit.created_at
 
 
