@@ -18,6 +18,7 @@ from scrubjay.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.fusion.methods import number
+from scrubjay.fusion.query import checked_query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
@@ -477,13 +478,6 @@ def _passes(reason: str) -> bool:
 def _refuses(query: Query) -> bool:
     """Whether an empty result may be intended."""
     return query.relevance is not None or query.min_score is not None
-
-
-def checked_query(query: Any) -> Query:
-    """Return a query, or raise TypeError."""
-    if not isinstance(query, Query):
-        raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
-    return query
 
 
 def _short_message(error: Exception) -> str:
