@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.bench.folders import turn_of
 from scrubjay.datafiles import json_lines
-from scrubjay.retrieval.judged_sets import judgements
+from scrubjay.retrieval.judged_sets import judgements, turn_of
 
 SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")
 VECTOR_SETS = ("wordllama256", "bge_small_int8")

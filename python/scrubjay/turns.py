@@ -11,12 +11,20 @@ FIELDS = ("run", "position", "speaker")
 
 
 def as_turn(run: Any, position: Any, speaker: Any) -> dict[str, Any]:
-    """Return the three fields, or nothing if one of them is missing, since such a turn has no neighbours.
+    """Return the three fields, or nothing if one of them is missing, since such a turn has no neighbours. Run and
+    speaker are texts or integers.
 
-    >>> as_turn("monday", 3, "Ann"), as_turn("monday", 3, None), as_turn("monday", 3, "")
-    ({'run': 'monday', 'position': 3, 'speaker': 'Ann'}, {}, {})
+    >>> as_turn("monday", 3, "Ann"), as_turn(7, 3, "Ann"), as_turn("monday", 3, None), as_turn("monday", 3, "")
+    ({'run': 'monday', 'position': 3, 'speaker': 'Ann'}, {'run': 7, 'position': 3, 'speaker': 'Ann'}, {}, {})
     """
-    texts = isinstance(run, str) and run and isinstance(speaker, str) and speaker
-    if not texts or isinstance(position, bool) or not isinstance(position, int):
+    if not (_is_name(run) and _is_integer(position) and _is_name(speaker)):
         return {}
     return dict(zip(FIELDS, (run, position, speaker), strict=True))
+
+
+def _is_name(value: Any) -> bool:
+    return bool(value) if isinstance(value, str) else _is_integer(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +28,7 @@ __all__ = [
     "whole_file",
 ]
 
+_ABANDONED_SECONDS = 24 * 3600
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES)
 
 
@@ -93,7 +96,7 @@ def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterat
             yield file
         return
     with (
-        beside(target, replace=replace) as fresh,
+        beside(target, replace=replace, sweeps=True) as fresh,
         fresh.open("w", encoding="utf-8", errors="backslashreplace") as file,
     ):
         yield file
@@ -102,10 +105,11 @@ def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterat
 
 
 @contextmanager
-def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def beside(path: Path, *, replace: bool = False, sweeps: bool = False) -> Iterator[Path]:
     """Yield the name of an empty new file in the folder of `path`, which is renamed to `path` when the block ends.
 
-    The block must sync what it writes. If it raises, the new file is removed.
+    The block must sync what it writes. If it raises, the new file is removed. A process that is killed leaves it; with
+    `sweeps`, which lists the folder, such files for the same path are removed a day later.
     """
     if not replace and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -118,12 +122,31 @@ def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
     fresh = Path(name)
     try:
         os.close(descriptor)
+        if sweeps:
+            _remove_abandoned(path)
         with suppress(OSError):  # a file system may have no modes
             fresh.chmod(0o600)  # a umask may have removed more bits
         yield fresh
         put_in_place(fresh, path, replace=replace)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove new files for `path`, with their logs of SQLite, to which nobody wrote for a day."""
+    written: dict[str, list[tuple[float, Path]]] = {}
+    ours = re.compile(rf"({re.escape(f'.{path.name}.')}\w{{8}}\.partial)(-wal|-shm|-journal)?")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if match := ours.fullmatch(entry.name):
+                with suppress(FileNotFoundError):  # another process finished it
+                    written_at = entry.stat().st_mtime
+                    written.setdefault(match[1], []).append((written_at, Path(entry.path)))
+    for files in written.values():
+        if max(files)[0] < time.time() - _ABANDONED_SECONDS:
+            for _, file in files:
+                with suppress(OSError):
+                    file.unlink()
 
 
 def put_in_place(fresh: Path, path: Path, *, replace: bool) -> None:

@@ -119,8 +119,8 @@ def test_each_scope_is_a_case_that_sees_what_all_share(tmp_path: Path) -> None:
         "tom": ["b1", "c1"],
     }
     assert cases["jane"].questions[0].answers == ("Jane",)
-    assert cases["tom"].questions[0].asked_at == "2024-02-03"
-    assert next(iter(cases["jane"].documents)).created_at == "2024-01-02"
+    assert cases["tom"].questions[0].asked_at == "2024-02-03T00:00:00+00:00"
+    assert next(iter(cases["jane"].documents)).created_at == "2024-01-02T00:00:00+00:00"
 
 
 def test_vectors_stand_beside_the_lines(tmp_path: Path) -> None:

@@ -40,7 +40,13 @@ near = st.integers(-900 * 86400, 40 * 86400).map(lambda seconds: NOW + timedelta
 documents = st.lists(
     st.tuples(
         st.one_of(st.none(), near, moments),
-        st.one_of(st.none(), near.map(payload.microseconds), st.just("2023"), st.just(True), st.just(0.5)),
+        st.one_of(
+            st.none(),
+            near.map(payload.microseconds),
+            near,
+            near.map(lambda at: at.date().isoformat()),
+            st.sampled_from(["2023", "2023-13-01", True, 0.5, ["2023-05-08"]]),
+        ),
         st.sampled_from(["jay", "jay oak", "jay 8 May 2023", "jay 2023-05-08 plan", "oak"]),
         draw.some_exact_vectors,
     ),
@@ -323,13 +329,18 @@ def test_what_holds_the_date_is_not_passed() -> None:
 
 def test_when_it_holds_goes_before_when_it_was_told() -> None:
     index = Index()
-    began = payload.microseconds(datetime(2023, 3, 5, tzinfo=timezone.utc))
+    day = datetime(2023, 3, 5, tzinfo=timezone.utc)
     index.upsert("told", "she lives in Ghent", scope=SCOPE, created_at="2024-01-01")
-    index.upsert(
-        "held", "she lives in Bruges", scope=SCOPE, created_at="2024-01-01", metadata={"valid_from": began}
-    )
     query = Query(dates=Dates(now=NOW))
-    assert index.search("where does she live in March 2023", scope=SCOPE, query=query)[0].id == "held"
+    for began in (payload.microseconds(day), day, day.date(), "2023-03-05T10:00:00+01:00"):
+        index.upsert(
+            "held",
+            "she lives in Bruges",
+            scope=SCOPE,
+            created_at="2024-01-01",
+            metadata={"valid_from": began},
+        )
+        assert index.search("where does she live in March 2023", scope=SCOPE, query=query)[0].id == "held"
 
 
 def test_the_newest_state_comes_first() -> None:

@@ -24,9 +24,9 @@ SCOPE = Scope("acme", user="jane")
 turns = st.fixed_dictionaries(
     {},
     optional={
-        "run": st.sampled_from(["a", "a", "a", "b", 3, ""]),
+        "run": st.sampled_from(["a", "a", "a", "b", 3, 3, "3", 3.0, True, 2**64, -(2**63), ""]),
         "position": st.one_of(st.integers(0, 4), st.sampled_from([2**63 - 1, -(2**63) + 1, 1.0, "1", True])),
-        "speaker": st.sampled_from(["ada", "bob", "bob", None, ["ada"]]),
+        "speaker": st.sampled_from(["ada", "bob", "bob", 1, 1, 2, None, True, ["ada"]]),
     },
 )
 documents = st.lists(
@@ -44,6 +44,9 @@ TALK = [
     )
     for n in range(5)
 ]
+NUMBERED = [
+    (home, {**turn, "run": 3, "speaker": n % 2}, text, own) for n, (home, turn, text, own) in enumerate(TALK)
+]
 
 
 @given(
@@ -53,6 +56,10 @@ TALK = [
     st.lists(st.integers(0, 9), max_size=3), st.lists(st.integers(0, 9), max_size=2), st.booleans(),
 )  # fmt: skip
 @example(TALK, np.ones(4, np.float32), HOME, 0.25, "auto", None, "hybrid", False, None, [], [], False)
+@example(NUMBERED, np.ones(4, np.float32), HOME, 0.25, "auto", None, "hybrid", False, None, [], [], False)
+@example(
+    TALK + NUMBERED, np.ones(4, np.float32), HOME, 0.25, "rrf", 3, "lexical", False, None, [], [1, 6], False
+)
 def test_neighbours_add_what_their_twin_says(
     kit: Kit, rows: list[tuple[Any, Any, str, Any]], vector: NDArray[np.float32], key: tuple, weight: float,
     method: str, chunk_docs: int | None, mode: str, with_vector: bool, candidates: int | None, excluded: list[int],

@@ -20,14 +20,23 @@ def has_turns(attributes: Iterable[Mapping[str, Any]]) -> bool:
     return len(rows) <= MOST_DOCUMENTS and any(turn_of(row) is not None for row in rows)
 
 
-def turn_of(attributes: Mapping[str, Any]) -> tuple[str, int, str] | None:
+Name = str | int
+
+
+def turn_of(attributes: Mapping[str, Any]) -> tuple[Name, int, Name] | None:
     """Return (run, position, speaker) of a document that is a turn; None otherwise."""
     run, position, speaker = (attributes.get(name) for name in ("run", "position", "speaker"))
-    if not (isinstance(run, str) and run and isinstance(speaker, str) and speaker):
-        return None
-    if not isinstance(position, int) or isinstance(position, (bool, filters.Time)):
+    if not (_is_name(run) and _is_integer(position) and _is_name(speaker)):
         return None
     return run, position, speaker
+
+
+def _is_name(value: Any) -> bool:
+    return value != "" if isinstance(value, str) else _is_integer(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, (bool, filters.Time))
 
 
 def apply(evidence: Evidence[Id], found: Found[Id], weight: float) -> None:

@@ -189,6 +189,8 @@ def time_of(document: Id, evidence: Evidence[Id]) -> int | None:
     begin = attributes.get("valid_from")
     if isinstance(begin, int) and not isinstance(begin, (bool, filters.Time)):
         return begin
+    if isinstance(begin, str) and (instant := filters.instant_of(begin)) is not None:
+        return instant
     created = attributes.get("created_at")
     return filters.instant_of(created) if isinstance(created, str) else created
 

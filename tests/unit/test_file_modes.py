@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -200,6 +201,31 @@ def test_a_block_that_raises_leaves_nothing(folder: Path) -> None:
         with pytest.raises(ZeroDivisionError), whole_file(folder / name, replace=replace) as file:
             file.write(f"half {1 // 0}")
     assert list(modes(folder)) == ["there"] and (folder / "there").read_text() == "whole"
+
+
+def test_what_killed_processes_left_is_removed_a_day_later(folder: Path) -> None:
+    def leave(name: str, hours: float) -> None:
+        (folder / name).write_text("half")
+        os.utime(folder / name, (time.time() - 3600 * hours,) * 2)
+
+    def left() -> set[str]:
+        return {path.name for path in folder.iterdir() if ".partial" in path.name}
+
+    others = {".x.json.bak.partial": 25, ".xyjson.abcdefgh.partial": 25, ".y.json.abcdefgh.partial": 25}
+    young = {".x.json.ab_d3fgh.partial": 23}
+    in_use = {".x.json.abcdefgi.partial": 25, ".x.json.abcdefgi.partial-wal": 1}
+    for name, hours in (others | young | in_use).items():
+        leave(name, hours)
+    for name in (".x.json.abcdefgh.partial", ".x.json.abcdefgj.partial", ".x.json.abcdefgj.partial-wal"):
+        leave(name, 25)
+    (folder / ".x.json.abcdefgk.partial").mkdir()
+    with whole_file(folder / "x.json") as file:
+        file.write("whole")
+    assert left() == {*others, *young, *in_use, ".x.json.abcdefgk.partial"}
+    leave(".copy.scrubjay.abcdefgh.partial", 25)
+    with Index.open(folder / "index.scrubjay") as index:
+        index.admin.backup(folder / "copy.scrubjay")
+    assert ".copy.scrubjay.abcdefgh.partial" not in left()
 
 
 def test_what_is_no_file_is_written_to_and_stays(folder: Path) -> None:

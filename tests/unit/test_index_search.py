@@ -297,6 +297,17 @@ def test_search_batch_wants_entries_in_an_order(index: Index, given: Any) -> Non
         index.search_batch(["a"], query=given, scope=JANE)
 
 
+def test_a_fusion_in_place_of_a_query_is_refused_with_the_remedy(index: Index) -> None:
+    for given, shown in (
+        ("rrf", "str 'rrf'; write Query\\('rrf'\\)"),
+        (RRF(10), r"RRF RRF\(k=10.*; write Query\(RRF\(k=10.*\)"),
+    ):
+        with pytest.raises(TypeError, match=rf"^query: expected a scrubjay.Query, got {shown}$"):
+            index.search("a", scope=JANE, query=given)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^query\[1\]: expected a scrubjay.Query, got str 'semantic'$"):
+        index.search_batch(["a", "b"], scope=JANE, query=[None, "semantic"])  # type: ignore[list-item]
+
+
 def test_search_batch_answers_each_from_its_own_scope(index: Index) -> None:
     hits = index.search_batch(["trains", "trains"], scope=[JANE, Scope("acme", user="marco")])
     assert hits[0].ids[0] == "train"

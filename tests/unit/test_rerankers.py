@@ -104,6 +104,10 @@ def test_the_models_of_two_libraries_are_known_by_their_methods() -> None:
     ("make", "message"),
     [
         (lambda: LateInteractionReranker(3), "model: expected a late interaction model or a function"),
+        (
+            lambda: LateInteractionReranker("a-model"),
+            "model: expected a late interaction model or a function .*, got str",
+        ),
         (lambda: LateInteractionReranker(Words(), max_chars=10), "max_chars: expected 50 or more, got 10"),
         (lambda: LateInteractionReranker(Words(), overlap=900), "overlap: expected 0 to half"),
         (lambda: LateInteractionReranker(Words(), cache_mb=-1), "cache_mb: expected 0 or more, got -1"),

@@ -67,6 +67,26 @@ def test_a_turn_is_read_again_behind_what_it_answers(index: Index) -> None:
     assert found.trace.stages[-2].details["read_twice"] == 2
 
 
+def test_run_and_speaker_may_be_integers(index: Index) -> None:
+    for run, speakers, text in (
+        (7, (1, 2), "What grows?"),
+        ("7", (1, 2), "What sings?"),
+        (8, (2, 2), "What is it?"),
+    ):
+        index.upsert(
+            f"ask {run!r}", text, scope=JANE, metadata={"run": run, "position": 0, "speaker": speakers[0]}
+        )
+        index.upsert(
+            f"tell {run!r}",
+            "An oak.",
+            scope=JANE,
+            metadata={"run": run, "position": 1, "speaker": speakers[1]},
+        )
+    reranker = Listening()
+    Retriever(index, reranker=reranker).search("oak", scope=JANE)
+    assert set(reranker.read) == {"An oak.", "What grows?\nAn oak.", "What sings?\nAn oak."}
+
+
 def test_without_surroundings_texts_are_read_alone(index: Index) -> None:
     told(index)
     reranker = Listening()
@@ -163,9 +183,18 @@ def test_the_day_is_that_since_which_it_holds(index: Index) -> None:
     metadata = {"valid_from": 1_000_000 * 86_400 * 365}
     index.upsert("it", "An oak.", scope=JANE, metadata=metadata, created_at="2023-05-08T10:00:00Z")
     index.upsert("never", "No oak.", scope=JANE, metadata={"valid_from": 2**62})
+    index.upsert(
+        "text", "My oak.", scope=JANE, metadata={"valid_from": "1971-01-02"}, created_at="2023-05-08"
+    )
+    index.upsert("soon", "Her oak.", scope=JANE, metadata={"valid_from": "soon"}, created_at="2023-05-08")
     reranker = Listening()
     Retriever(index, reranker=reranker).search("oak in May 2023", scope=JANE)
-    assert set(reranker.read) == {"1 January 1971: An oak.", "No oak."}
+    assert set(reranker.read) == {
+        "1 January 1971: An oak.",
+        "No oak.",
+        "2 January 1971: My oak.",
+        "8 May 2023: Her oak.",
+    }
 
 
 def test_surroundings_that_cannot_be_read_leave_the_texts(

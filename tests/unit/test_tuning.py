@@ -30,7 +30,7 @@ from scrubjay import (
 )
 from scrubjay.retrieval import CallableReranker, metrics
 from scrubjay.retrieval.grid import variations
-from scrubjay.retrieval.judged_sets import JudgedQuery, JudgedSet, read_judged
+from scrubjay.retrieval.judged_sets import JudgedQuery, JudgedSet, from_feedback, read_judged
 from scrubjay.retrieval.trials import METRICS, Setting
 from scrubjay.retrieval.tuning import describe, tune
 
@@ -336,6 +336,53 @@ def test_scopes_by_name_and_trec_judgements(tmp_path: Path) -> None:
     assert found.queries == [JudgedQuery("q", home, frozenset([(home, "a")]))]
 
 
+def test_times_and_turns_of_a_folder_count(tmp_path: Path) -> None:
+    """The default ranks with the question's dates and with turns of another speaker, as searches of an index do."""
+    days = [f"2024-03-{day:02}T09:00:00" for day in range(1, 9)]
+    memories = [
+        {"id": f"m{i}", "text": "We met for the garden.", "meta": {"scope": "s", "ts": day}}
+        for i, day in enumerate(days)
+    ]
+    turns = ["We met at the street.", "Good.", "Which dentist do you mean?", "The one at the street."]
+    memories += [
+        {"id": f"t{i}", "text": text, "meta": {"scope": "t", "session": 1, "turn": i, "speaker": "ab"[i % 2]}}
+        for i, text in enumerate(turns)
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, memories)))
+    asked = [
+        {"id": "own", "text": "garden, when we met yesterday", "scope": "s", "ts": "2024-03-05T12:00:00"},
+        {"id": "last", "text": "garden, when we met the day before yesterday", "scope": "s"},
+        {"id": "turn", "text": "dentist street", "scope": "t"},
+    ]
+    (tmp_path / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (tmp_path / "qrels.tsv").write_text("own\tm3\t1\nlast\tm5\t1\nturn\tt3\t1\n")
+    found = read_judged(tmp_path)
+    assert [query.asked_at and query.asked_at.day for query in found.queries] == [5, 8, None]
+    with Index() as index:
+        index.upsert_many(found.records, progress=False)
+        plain = Query(dates=False, neighbours=False)
+        rows = {
+            row.setting.query: row.figures for row in tune(index, found.queries, configurations=[plain], folds=2).rows
+            if row.setting is not None and row.setting.bm25 is None
+        }  # fmt: skip
+        reranked = tune(
+            index, found.queries, configurations=[], folds=2, depths=(1,),
+            reranker=CallableReranker(lambda question, texts: [0.0] * len(texts)),
+        )  # fmt: skip
+    assert rows[Query()]["mrr@10"] >= 2.5 / 3 > rows[plain]["mrr@10"]
+    (row,) = (row for row in reranked.rows if row.setting == Setting(rerank=1))
+    assert row.figures["mrr@10"] >= 2.5 / 3
+
+
+def test_the_time_of_feedback_is_that_of_the_question() -> None:
+    with Index() as index:
+        index.upsert("m", "oak", scope=ACME)
+        index.feedback("m", query="oak", scope=ACME)
+        (note,) = index.admin.feedbacks()
+        (query,) = from_feedback(index)
+    assert query.asked_at is not None and query.asked_at.timestamp() == pytest.approx(note.at, abs=1e-3)
+
+
 def test_a_judgement_is_of_the_most_specific_that_the_question_sees(tmp_path: Path) -> None:
     jane, coder, both = Scope("t", "jane"), Scope("t", agent="coder"), Scope("t", "jane", "coder")
     scopes = [Scope("other"), Scope("t"), coder, jane, both, Scope("t", "joe")]
@@ -381,6 +428,8 @@ def test_answers_are_named_by_scope_and_id() -> None:
         ("corpus.jsonl", "[]\n", "line 1: expected an object, got list"),
         ("queries.jsonl", '{"id": 1, "text": "q"}', "line 1: id or _id: expected a str, got 1"),
         ("queries.jsonl", '{"id": "1", "text": "q", "scope": {"user": "u"}}', "line 1: scope: expected the keys"),
+        ("queries.jsonl", '{"id": "1", "text": "q", "ts": "soon"}', "queries.jsonl, line 1: ts: expected"),
+        ("corpus.jsonl", '{"id": "1", "text": "q", "meta": 3}', "line 1: meta: expected an object, got 3"),
         ("qrels.tsv", "q0 a0 1\n", "qrels.tsv, line 1: expected question, document and judgement"),
         ("qrels.tsv", "q0\ta0\t1\nq0\ta1\tyes\n", "qrels.tsv, line 2: expected question, document and judgement"),
         ("qrels.tsv", "q0\tz9\t1\n", "'z9' is judged but not in corpus.jsonl"),

@@ -92,6 +92,7 @@ void DateSignal::read_times() {
     }
   };
   read("valid_from", &filter::Column::integers);
+  read("valid_from", &filter::Column::times);
   read("created_at", &filter::Column::times);
 }
 

@@ -7,8 +7,8 @@
 //                                      least 0.55 of its best score
 //
 // D is the standard deviation of the candidates' fused scores, or 1 if they are equal. The time of a document
-// is `valid_from` of its metadata (an integer, microseconds since 1970), otherwise `created_at`. A document
-// with neither gets no bonus.
+// is `valid_from` of its metadata (a time, or an integer: microseconds since 1970), otherwise `created_at`. A
+// document with neither gets no bonus.
 #pragma once
 
 #include <span>

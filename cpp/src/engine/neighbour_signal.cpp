@@ -18,12 +18,20 @@ const filter::Column* column_of(const ChunkSnapshot& chunk, std::string_view fie
   return columns ? columns->find(field, base::seeded_hash64(field)) : nullptr;
 }
 
-// Empty if the document has no text in that field.
-std::string_view text_of(const filter::Column& column, uint32_t n_docs, uint32_t offset) {
+// Missing if the document has neither a text nor an integer in that field.
+NeighbourSignal::Name name_of(const filter::Column& column, uint32_t n_docs, uint32_t offset) {
   const uint16_t code = column.codes.view(n_docs).at(offset);
   const bool is_text = code >= filter::kFirstString && code != filter::kSpilled;
-  return is_text ? column.strings.at(code - filter::kFirstString) : std::string_view();
+  if (is_text) return {column.strings.at(code - filter::kFirstString)};
+  return {{}, column.integers.view(n_docs).at(offset)};
 }
+
+struct NameHash {
+  size_t operator()(const NeighbourSignal::Name& name) const noexcept {
+    const base::SeededHash hash;
+    return name.text.empty() ? hash(static_cast<uint64_t>(name.number)) : hash(name.text);
+  }
+};
 
 }  // namespace
 
@@ -72,14 +80,13 @@ void NeighbourSignal::find_columns() {
 
 // Adds the runs of some ranked documents, each once.
 void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
-  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>>
-      partitions_by_name;
+  std::unordered_map<Name, std::vector<uint32_t>, NameHash> partitions_by_name;
   for (const Run& run : runs_) partitions_by_name[run.name].push_back(run.partition);
   for (const uint32_t doc : docs) {
     const TurnColumns& columns = columns_[doc >> 16];
     if (!columns.run) continue;
-    const std::string_view name = text_of(*columns.run, s_.chunks[doc >> 16].n_docs, doc & 0xffffu);
-    if (name.empty()) continue;
+    const Name name = name_of(*columns.run, s_.chunks[doc >> 16].n_docs, doc & 0xffffu);
+    if (name.missing()) continue;
     std::vector<uint32_t>& partitions = partitions_by_name[name];
     if (std::find(partitions.begin(), partitions.end(), columns.partition) != partitions.end()) continue;
     partitions.push_back(columns.partition);
@@ -90,26 +97,39 @@ void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
 void NeighbourSignal::find_turns() {
   constexpr uint32_t kNotWanted = 0xffffffffu;
   std::vector<uint32_t> run_of_code;
+  std::unordered_map<uint64_t, uint32_t, base::SeededHash> run_of_number;
   for (uint32_t c = 0; c < s_.chunks.size(); ++c) {
     const TurnColumns& columns = columns_[c];
     if (!columns.run) continue;
     run_of_code.assign(columns.run->strings.size(), kNotWanted);
+    run_of_number.clear();
     for (uint32_t r = 0; r < runs_.size(); ++r) {
-      const uint32_t code = runs_[r].partition == columns.partition ? columns.run->strings.find(runs_[r].name)
-                                                                    : filter::Interner::kNone;
-      if (code < run_of_code.size()) run_of_code[code] = r;
+      const Name& name = runs_[r].name;
+      if (runs_[r].partition != columns.partition) continue;
+      if (name.text.empty()) {
+        run_of_number[static_cast<uint64_t>(name.number)] = r;
+      } else if (const uint32_t code = columns.run->strings.find(name.text); code < run_of_code.size()) {
+        run_of_code[code] = r;
+      }
     }
     const ChunkSnapshot& chunk = s_.chunks[c];
     const auto codes = columns.run->codes.view(chunk.n_docs);
+    const auto numbers = columns.run->integers.view(chunk.n_docs);
     const auto positions = columns.position->integers.view(chunk.n_docs);
-    for (uint32_t i = 0; i < chunk.n_docs; ++i) {
+    const auto run_of = [&](uint32_t i) {
       const uint32_t code = codes.at(i);
-      if (code < filter::kFirstString || code >= filter::kFirstString + run_of_code.size()) continue;
-      const uint32_t run = run_of_code[code - filter::kFirstString];
+      if (code >= filter::kFirstString && code < filter::kFirstString + run_of_code.size())
+        return run_of_code[code - filter::kFirstString];
+      if (run_of_number.empty()) return kNotWanted;
+      const auto run = run_of_number.find(static_cast<uint64_t>(numbers.at(i)));
+      return run == run_of_number.end() ? kNotWanted : run->second;
+    };
+    for (uint32_t i = 0; i < chunk.n_docs; ++i) {
+      const uint32_t run = run_of(i);
       if (run == kNotWanted || (chunk.dead && chunk.dead->test(i))) continue;
       const int64_t position = positions.at(i);
-      const std::string_view speaker = text_of(*columns.speaker, chunk.n_docs, i);
-      if (position != IntegerTrack::kAbsent && !speaker.empty())
+      const Name speaker = name_of(*columns.speaker, chunk.n_docs, i);
+      if (position != IntegerTrack::kAbsent && !speaker.missing())
         turns_.push_back({run, (c << 16) | i, position, speaker});
     }
   }
@@ -124,10 +144,10 @@ void NeighbourSignal::visit_neighbours(uint32_t doc, Visit&& visit) const {
   const TurnColumns& columns = columns_[doc >> 16];
   if (!columns.run) return;
   const uint32_t n_docs = s_.chunks[doc >> 16].n_docs, offset = doc & 0xffffu;
-  const std::string_view name = text_of(*columns.run, n_docs, offset);
-  const std::string_view speaker = text_of(*columns.speaker, n_docs, offset);
+  const Name name = name_of(*columns.run, n_docs, offset);
+  const Name speaker = name_of(*columns.speaker, n_docs, offset);
   const int64_t position = columns.position->integers.view(n_docs).at(offset);
-  if (name.empty() || speaker.empty() || position == IntegerTrack::kAbsent) return;
+  if (name.missing() || speaker.missing() || position == IntegerTrack::kAbsent) return;
   const auto own = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) {
     return run.partition == columns.partition && run.name == name;
   });

@@ -4,8 +4,8 @@
 //   BM25:        b'(d) = b(d) + weight * sum of b(n)
 //   similarity:  c'(d) = c(d) + weight * sum of max(0, c(n) - least similarity of the vector ranking)
 //
-// over the neighbours n of d: documents of the same exact scope that the filter admits, with the same text in
-// `run`, another one in `speaker`, and a number next to d's in `position`. Rankings are sorted again before
+// over the neighbours n of d: documents of the same exact scope that the filter admits, with the same text or
+// integer in `run`, another one in `speaker`, and a number next to d's in `position`. Rankings are sorted again before
 // fusion: an answer is found by its question. Turns of the same speaker do not help each other (measured).
 // Scopes of more than kMostDocs documents are skipped.
 #pragma once
@@ -37,16 +37,27 @@ class NeighbourSignal {
   [[nodiscard]] double lexical_score_at(uint32_t rank) const { return lexical_scores_[rank - 1]; }
   [[nodiscard]] double similarity_at(uint32_t rank) const { return similarities_[rank - 1]; }
 
+  // The value of `run` or `speaker`: a text or an integer.
+  struct Name {
+    std::string_view text;
+    int64_t number = filter::Track<int64_t>::kAbsent;
+
+    [[nodiscard]] bool missing() const noexcept {
+      return text.empty() && number == filter::Track<int64_t>::kAbsent;
+    }
+    [[nodiscard]] bool operator==(const Name&) const = default;
+  };
+
  private:
   struct Turn {
     uint32_t run;  // index into runs_
     uint32_t doc;
     int64_t position;
-    std::string_view speaker;
+    Name speaker;
   };
   struct Run {
     uint32_t partition;
-    std::string_view name;
+    Name name;
   };
   struct TurnColumns {
     const filter::Column* run = nullptr;

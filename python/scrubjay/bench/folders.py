@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class JudgedFolder:
                         row.optional_text("category") or "",
                         relevant[record["id"]],
                         () if answer is None else (str(answer),),
-                        row.optional_text("ts"),
+                        _time(record),
                         _vector(row, vectors, place),
                     ),
                 )
@@ -152,23 +152,18 @@ class _Documents:
         rows = json_lines_at(self.file, ((offset, number) for _, offset, number in self.lines))
         for (place, _, _), row in zip(self.lines, rows, strict=True):
             record = judged_record(row)
-            meta = row.value.get("meta") or row.value.get("metadata") or {}
-            if not isinstance(meta, dict):
-                raise row.error("meta", "an object", meta)
             yield Document(
                 record["id"],
                 record["text"],
-                meta.get("ts") or row.optional_text("created_at"),
-                turn_of(meta),
+                _time(record),
+                record.get("metadata", {}),
                 _vector(row, self.vectors, place),
             )
 
 
-def turn_of(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return `run`, `position` and `speaker` if the data set has all three, else nothing."""
-    if not {"session", "turn", "speaker"} <= meta.keys():
-        return {}
-    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
+def _time(record: Mapping[str, Any]) -> str | None:
+    at = record.get("created_at")
+    return None if at is None else at.isoformat()
 
 
 def _vector(row: Row, matrix: Vector | None, place: int) -> Vector | None:

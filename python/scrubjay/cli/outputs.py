@@ -78,7 +78,7 @@ def shown_place(name: str) -> str:
 def new_index(target: Path, arguments: argparse.Namespace, *, force: bool = False) -> Iterator[Index]:
     """Yield an empty index in a file that gets its name when it is complete."""
     try:
-        with beside(Path(os.path.realpath(target)), replace=force) as fresh:
+        with beside(Path(os.path.realpath(target)), replace=force, sweeps=True) as fresh:
             collection = getattr(arguments, "collection", None)
             with Index.open(fresh, arguments.embedder, collection=collection) as index:
                 yield index

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from scrubjay._native import CompiledQuery, CompiledRanking
 from scrubjay.filters import Ids
@@ -227,6 +227,24 @@ _PARTS: dict[str, Any] = {
 _METHODS: dict[str, Any] = {kind._method: kind for kind in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
+
+
+def checked_query(given: Any, name: str = "query") -> Query:
+    """Return a query that was given as an argument.
+
+    Raises:
+        TypeError: it is something else.
+
+    >>> checked_query("rrf")
+    Traceback (most recent call last):
+    ...
+    TypeError: query: expected a scrubjay.Query, got str 'rrf'; write Query('rrf')
+    """
+    if isinstance(given, Query):
+        return given
+    is_fusion = isinstance(given, Fusion) or (isinstance(given, str) and given in get_args(FusionName))
+    hint = f"; write Query({given!r})" if is_fusion else ""
+    raise TypeError(f"{name}: expected a scrubjay.Query, got {type(given).__name__} {given!r}{hint}")
 
 
 def save(query: Query | Fusion, path: str | Path, *, replace: bool = True) -> None:

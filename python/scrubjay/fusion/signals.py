@@ -110,11 +110,12 @@ class Dates:
     memory may be about that date. A question for the "latest", "newest", "current" or "most recent" adds up to half the
     weight, by age, among the memories whose lexical score is nearly that of the best.
 
-    The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; a
-    memory with neither gains nothing. Days are those of UTC. Dates that are content are ignored: "error 2023", "by 8
-    May", "may 2", "the 5th floor", "5/8/2023" (whose month is ambiguous), questions of more than 512 bytes. Names of
-    months are recognised in English, German, French, Spanish, Italian, Portuguese and Dutch, and so are "yesterday",
-    the day before it and most holidays; all other words are English.
+    The time of a memory is `valid_from` of its metadata (a datetime, a text in ISO 8601, or an integer:
+    microseconds since 1970), else `created_at`; a memory with neither gains nothing. Days are those of UTC. Dates
+    that are content are ignored: "error 2023", "by 8 May", "may 2", "the 5th floor", "5/8/2023" (whose month is
+    ambiguous), questions of more than 512 bytes. Names of months are recognised in English, German, French,
+    Spanish, Italian, Portuguese and Dutch, and so are "yesterday", the day before it and most holidays; all other
+    words are English.
 
     >>> Dates(now="2024-04-15").weight
     6.0
@@ -140,11 +141,12 @@ class Neighbours:
     Args:
         weight: 0 or more; 0: off.
 
-    A turn is a memory whose metadata hold a text in `run` (the conversation), a text in `speaker` and an integer in
-    `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose position is one
-    less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and weight * (their
-    similarity minus the lowest of the ranking) to its similarity; both rankings are sorted again. Turns of the same
-    speaker do not affect each other. The signal is off in scopes of more than 65,536 memories or without turns.
+    A turn is a memory whose metadata hold a text or an integer in `run` (the conversation) and in `speaker`, and an
+    integer in `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose
+    position is one less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and
+    weight * (their similarity minus the lowest of the ranking) to its similarity; both rankings are sorted again. Turns
+    of the same speaker do not affect each other. The signal is off in scopes of more than 65,536 memories or without
+    turns.
 
     >>> Neighbours().weight
     0.2

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.entities import mentioned
 from scrubjay.fusion import Entities, Query
+from scrubjay.fusion.query import checked_query
 from scrubjay.records import as_scope
 
 USUAL = Query()
@@ -85,8 +86,7 @@ def batch_of(
     n = next(iter(lengths.values()))
     entries = [USUAL if entry is None else entry for entry in (queries or [query] * n)]  # type: ignore[list-item]
     for i, entry in enumerate(entries):
-        if not isinstance(entry, Query):
-            raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(entry).__name__} {entry!r}")
+        checked_query(entry, f"query[{i}]")
     nothing: list[None] = [None] * n
     return Batch(
         nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, entries

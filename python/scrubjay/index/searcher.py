@@ -14,6 +14,7 @@ from scrubjay.entities import mentioned
 from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
+from scrubjay.fusion.query import checked_query
 from scrubjay.index.batch import USUAL, Batch, batch_of
 from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
@@ -121,9 +122,7 @@ class Searcher:
         collection = self._collection
         residency, semantics = collection.residency, collection.semantics
         generation = residency.generation
-        search_query = USUAL if query is None else query
-        if not isinstance(search_query, Query):
-            raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
+        search_query = USUAL if query is None else checked_query(query)
         scope = as_scopes(scope)
         plan = self._plan(text, vector, search_query, ready)
         embeds = vector is None and (plan.embedder is not None or plan.vector is not None)

@@ -2,8 +2,9 @@
 
 A judged set is a folder with
 
-- `corpus.jsonl`: id (or _id) and text of each memory, optionally title, scope and vector,
-- `queries.jsonl`: id (or _id) and text of each question, optionally scope and vector,
+- `corpus.jsonl`: id (or _id) and text of each memory, optionally title, scope, vector, time (`created_at`, or `ts` of
+  `meta`) and turn (`session`, `turn` and `speaker` of `meta`),
+- `queries.jsonl`: id (or _id) and text of each question, optionally scope, vector and time (`ts`),
 - `qrels.tsv`: question, memory and judgement (above 0: relevant), separated by tabs; TREC's four columns and a header
   line are accepted, too.
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from scrubjay._native import Scope
 from scrubjay.datafiles import Row, json_lines, tab_lines
 from scrubjay.errors import DatasetError
 from scrubjay.index import Index
+from scrubjay.payload import to_utc
 from scrubjay.records import as_scope
 
 _TENANT = "judged"
@@ -48,6 +51,8 @@ class JudgedQuery:
     relevant: frozenset[Key]
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     """A vector in place of the text's embedding."""
+    asked_at: datetime | None = field(default=None, compare=False)
+    """From when "yesterday" and the like are counted; None: from the time of the search."""
 
     def __post_init__(self) -> None:
         for key in self.relevant:
@@ -64,7 +69,8 @@ class JudgedSet:
 
 
 def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
-    """Read a judged set; questions without a relevant memory are left out.
+    """Read a judged set; questions without a relevant memory are left out. The time of a question is its own, or else
+    that of the last memory of its scope.
 
     Args:
         folder: contains corpus.jsonl, queries.jsonl and qrels.tsv.
@@ -88,8 +94,11 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
                 row["vector"] = vector
     relevant = judgements(path / "qrels.tsv")
     scopes: dict[str, dict[Scope, None]] = {}
+    last: dict[Scope, datetime] = {}
     for row in documents:
         scopes.setdefault(row["id"], {})[row["scope"]] = None
+        if (at := row.get("created_at")) is not None:
+            last[row["scope"]] = max(at, last.get(row["scope"], at))
     queries = []
     for row in questions:
         answers = relevant.get(row["id"], {}).keys()
@@ -103,6 +112,7 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
                     row["scope"],
                     frozenset((_judged_scope(row["scope"], scopes[id]), id) for id in answers),
                     None if vector is None else np.asarray(vector, dtype=np.float32),
+                    row.get("created_at") or last.get(row["scope"]),
                 )
             )
     return JudgedSet(documents, queries)
@@ -128,14 +138,16 @@ def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]
     [('train', True, (Scope('acme', user='jane'), 'm1'))]
     """
     judged: dict[tuple[str, Scope], dict[Key, bool]] = {}
+    asked_at: dict[tuple[str, Scope], float] = {}
     for note in index.admin.feedbacks(scope):
         if note.query is not None and note.query.strip():
             judged.setdefault((note.query, note.scope), {})[note.document_scope, note.id] = note.used
+            asked_at[note.query, note.scope] = note.at
     queries = []
-    for (text, asker), notes in judged.items():
+    for question, notes in judged.items():
         relevant = frozenset(key for key, used in notes.items() if used)
         if relevant:
-            queries.append(JudgedQuery(text, asker, relevant))
+            queries.append(JudgedQuery(*question, relevant, asked_at=to_utc(asked_at[question])))
     return queries
 
 
@@ -147,7 +159,7 @@ def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
 
 
 def judged_record(row: Row) -> dict[str, Any]:
-    """Return id, text, scope and, if present, vector of a line of corpus.jsonl or queries.jsonl."""
+    """Return id, text, scope and, if present, vector, time and turn of a line of corpus.jsonl or queries.jsonl."""
     title, text = row.value.get("title"), row.text("text")
     record: dict[str, Any] = {
         "id": row.text("id", "_id"),
@@ -156,7 +168,26 @@ def judged_record(row: Row) -> dict[str, Any]:
     }
     if row.value.get("vector") is not None:
         record["vector"] = row.value["vector"]
+    meta = row.value.get("meta") or row.value.get("metadata") or {}
+    if not isinstance(meta, Mapping):
+        raise row.error("meta", "an object", meta)
+    for fields, name in ((row.value, "created_at"), (row.value, "ts"), (meta, "ts")):
+        if fields.get(name) is not None:
+            try:
+                record["created_at"] = to_utc(fields[name], name)
+            except (TypeError, ValueError) as error:
+                raise DatasetError(str(error), row.path, row.line) from None
+            break
+    if turn := turn_of(meta):
+        record["metadata"] = turn
     return record
+
+
+def turn_of(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `run`, `position` and `speaker` if a judged set has all three, else nothing."""
+    if not {"session", "turn", "speaker"} <= meta.keys():
+        return {}
+    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
 
 
 def judgements(path: Path) -> dict[str, dict[str, float]]:

@@ -135,7 +135,7 @@ def _encoder(model: Any) -> Callable[[list[str], bool], list[Any]]:
     """Return the model as a function (texts, is_query) -> vectors."""
     if hasattr(model, "query_embed") and hasattr(model, "passage_embed"):
         return lambda texts, is_query: list((model.query_embed if is_query else model.passage_embed)(texts))
-    if hasattr(model, "encode"):
+    if hasattr(model, "encode") and not isinstance(model, str):  # which has a method of that name
         return lambda texts, is_query: list(model.encode(texts, is_query=is_query, show_progress_bar=False))
     if callable(model):
         return lambda texts, is_query: list(model(texts, is_query))

@@ -129,8 +129,11 @@ class Reranking:
             answer = np.asarray(
                 self.reranker.score(query, [texts[place] for place in missing]), dtype=np.float32
             )
-            if answer.shape != (len(missing),) or not np.isfinite(answer).all():
-                raise ValueError(f"expected {len(missing)} finite scores, got shape {answer.shape}")
+            if answer.shape != (len(missing),):
+                raise ValueError(f"expected {len(missing)} scores, got an array of shape {answer.shape}")
+            if not np.isfinite(answer).all():
+                first = int(np.argmin(np.isfinite(answer)))
+                raise ValueError(f"expected finite scores, got {answer[first]} for text {first}")
             with self._lock:
                 for place, score in zip(missing, answer.tolist(), strict=True):
                     known[place] = score

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from scrubjay.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.fusion.methods import number
+from scrubjay.fusion.query import checked_query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
@@ -236,6 +238,14 @@ class Retriever:
         """Release the reranker's thread. The index stays open."""
         if self._reranking is not None:
             self._reranking.close()
+
+    def __enter__(self) -> Retriever:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"<scrubjay.Retriever of {self.index!r}>"
@@ -468,13 +478,6 @@ def _passes(reason: str) -> bool:
 def _refuses(query: Query) -> bool:
     """Whether an empty result may be intended."""
     return query.relevance is not None or query.min_score is not None
-
-
-def checked_query(query: Any) -> Query:
-    """Return a query, or raise TypeError."""
-    if not isinstance(query, Query):
-        raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
-    return query
 
 
 def _short_message(error: Exception) -> str:

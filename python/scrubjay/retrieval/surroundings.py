@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
@@ -28,9 +29,9 @@ _MONTHS = (
 
 class _Turn(NamedTuple):
     scope: Scope
-    run: str
+    run: str | int
     position: int
-    speaker: str
+    speaker: str | int
 
     @classmethod
     def of(cls, scope: Scope, metadata: dict[str, Any]) -> _Turn | None:
@@ -59,6 +60,9 @@ def _time_of(hit: Hit) -> datetime | None:
             return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=since)
         except OverflowError:  # outside the calendar
             return None
+    if isinstance(since, str):
+        with suppress(ValueError):  # it is no time
+            return to_utc(since)
     return hit.created_at
 
 
@@ -77,7 +81,7 @@ def said_before(
     there are several, the one written first.
     """
     turns = [_Turn.of(hit.scope, hit.metadata) for hit in hits]
-    positions: dict[str, set[int]] = {}
+    positions: dict[str | int, set[int]] = {}
     for turn in turns:
         if turn is not None:
             positions.setdefault(turn.run, set()).add(turn.position - 1)
@@ -92,7 +96,7 @@ def said_before(
     admitted = set(beside.keys)
     if filter is not None and admitted:
         admitted = set(backend.admitted(scope, filter=filter, ids=beside.ids.tolist()).keys)
-    said: dict[tuple[Scope, str, int], list[tuple[str, str]]] = {}
+    said: dict[tuple[Scope, str | int, int], list[tuple[str | int, str]]] = {}
     for other in beside:
         turn = _Turn.of(other.scope, other.metadata)
         if turn is not None and (other.scope, other.id) in admitted:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scrubjay._native import Scope
 from scrubjay.backend import Backend
 from scrubjay.embedders.protocol import embed_queries
-from scrubjay.fusion import Query
+from scrubjay.fusion import Dates, Query, Recency
 from scrubjay.index import Hit, Index
 from scrubjay.retrieval import metrics
 from scrubjay.retrieval.judged_sets import JudgedQuery
@@ -75,6 +76,11 @@ class Trials:
         self._reranker = None if reranker is None else _CachedReranker(reranker)
         self._template = template
         self._copies: dict[Bm25, Index] = {}
+        self._places: dict[
+            datetime | None, list[int]
+        ] = {}  # of the questions, by the time at which they were asked
+        for place, query in enumerate(queries):
+            self._places.setdefault(query.asked_at, []).append(place)
         self._vectors: list[Any] = [query.vector for query in queries]
         missing = [place for place, vector in enumerate(self._vectors) if vector is None]
         if missing and index.embedder is not None:  # once for all settings
@@ -107,19 +113,20 @@ class Trials:
         self._copies.clear()
 
     def _ranked(self, setting: Setting) -> list[Sequence[Any]]:
-        index, query = self._where(setting.bm25), setting.query.replace(candidates=self._candidates)
-        keys: list[Sequence[Any]] = []
-        for start in range(0, len(self.queries), _BATCH):
-            part = self.queries[start : start + _BATCH]
-            results = index.search_batch(
-                [question.text for question in part],
-                vectors=self._vectors[start : start + _BATCH],
-                scope=[question.scope for question in part],
-                k=metrics.DEPTH,
-                query=query,
-            )
-            keys += [hits.keys for hits in results]
-        return keys
+        index, keys = self._where(setting.bm25), dict[int, Sequence[Any]]()
+        for asked_at, places in self._places.items():
+            query = self._query(setting, asked_at)
+            for start in range(0, len(places), _BATCH):
+                part = places[start : start + _BATCH]
+                results = index.search_batch(
+                    [self.queries[place].text for place in part],
+                    vectors=[self._vectors[place] for place in part],
+                    scope=[self.queries[place].scope for place in part],
+                    k=metrics.DEPTH,
+                    query=query,
+                )
+                keys.update(zip(part, (hits.keys for hits in results), strict=True))
+        return [keys[place] for place in range(len(self.queries))]
 
     def _reranked(self, setting: Setting) -> list[Sequence[Any]]:
         retriever = Retriever(
@@ -127,16 +134,31 @@ class Trials:
             reranker=self._reranker,
             rerank=setting.rerank,
             template=self._template,
-            query=setting.query.replace(candidates=self._candidates),
         )
         keys: list[Sequence[Any]] = []
         for question, vector in zip(self.queries, self._vectors, strict=True):
-            hits = retriever.search(question.text, scope=question.scope, vector=vector, k=metrics.DEPTH)
+            hits = retriever.search(
+                question.text,
+                scope=question.scope,
+                vector=vector,
+                k=metrics.DEPTH,
+                query=self._query(setting, question.asked_at),
+            )
             failed = [reason for reason in hits.degraded if reason.startswith("reranker_failed")]
             if failed:
                 raise ValueError(f"reranker: {failed[0]}")
             keys.append([(hit.scope, hit.id) for hit in hits])
         return keys
+
+    def _query(self, setting: Setting, asked_at: datetime | None) -> Query:
+        """Return the query of a setting, as asked at this time."""
+        query = setting.query.replace(candidates=self._candidates)
+        if asked_at is not None:
+            for signal in ("dates", "recency"):
+                given = getattr(query, signal)
+                if isinstance(given, (Dates, Recency)) and given.now is None:
+                    query = query.replace(**{signal: replace(given, now=asked_at)})
+        return query
 
     def _where(self, bm25: Bm25 | None) -> Index:
         """Return an index with these constants: the given one, or an in-memory copy of the visible memories."""

@@ -127,8 +127,10 @@ class Server:
         return connection
 
     def _prepare(self, connection: Any) -> None:
-        # the server reported both with its greeting
-        version, encoding = connection.info.server_version, connection.info.parameter_status("server_encoding")
+        version = connection.info.server_version
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding is None:  # a pooler need not pass on what the server reported
+            (encoding,) = connection.execute("SHOW server_encoding").fetchone()
         if version < _LEAST_VERSION:
             raise StoreFormatError(
                 f"path: expected PostgreSQL {_LEAST_VERSION // 10_000} or newer, got {version // 10_000}: {self.place}"

@@ -31,7 +31,7 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
                 raise StoreError(f"backup: expected another file than the index itself: {target}")
             if log_of(target).exists():  # it would be applied to the copy
                 raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
-    with translated(target, "backing up"), beside(target, replace=replace) as partial:
+    with translated(target, "backing up"), beside(target, replace=replace, sweeps=True) as partial:
         with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
             source = store.reading_connection()
             source.execute("SELECT count(*) FROM meta").fetchone()  # fixes the snapshot that is read
