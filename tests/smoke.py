@@ -16,7 +16,10 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "words, vectors and both rank as the slow twins say": (
         "tests/reference/test_formulas.py",
         "tests/properties/test_lexical.py::test_ranking_is_bm25",
-        *(f"tests/properties/test_vector.py::test_every_width[{dim}-" for dim in (17, 384)),
+        *(
+            f"tests/properties/test_vector.py::test_each_dimension_around_the_simd_lanes[{dim}-"
+            for dim in (17, 384)
+        ),
         "tests/properties/test_hybrid.py::test_hybrid_is_reciprocal_rank_fusion",
         "tests/properties/test_pruning.py::test_common_and_rare_terms_are_found_by_another_road",
     ),
@@ -27,7 +30,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     ),
     "nothing of another scope is found": (
         "tests/unit/test_scope_rules.py",
-        "tests/unit/test_scope_isolation.py::test_each_gets_its_own_of_an_id",
+        "tests/unit/test_scope_isolation.py::test_each_tenant_gets_its_own_document_of_an_id",
         "tests/unit/test_scope_isolation.py::test_scores_do_not_feel_other_tenants",
     ),
     "filters": (
@@ -72,7 +75,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/unit/test_cli.py::test_search",
         "tests/unit/test_cli.py::test_stats",
         "tests/unit/test_cli.py::test_index_writes",
-        "tests/unit/test_cli.py::test_nothing_found",
+        "tests/unit/test_cli.py::test_a_search_without_hits",
         "tests/unit/test_cli.py::test_bad_input",
         "tests/unit/test_cli.py::test_version_and_help",
     ),

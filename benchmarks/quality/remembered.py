@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.quality.judged import JudgedSet, Memory, data_folder
 from benchmarks.quality.metrics import ndcg, recall
 from scrubjay import Query, Scope, embedders, memory
-from scrubjay.memory.intake.extractors import Extraction, Found
+from scrubjay.memory.intake.extractors import Extraction, SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 
 DEPTH = 10
@@ -27,7 +27,7 @@ def verbatim(ids: dict[int, str], transcript: Transcript) -> Extraction:
     """Return every utterance as a fact, with the id of its event in the set."""
     return Extraction(
         tuple(
-            Found(memory.FactCandidate(said.text, metadata={"id": ids[said.seq]}), said.seq)
+            SourcedCandidate(memory.FactCandidate(said.text, metadata={"id": ids[said.seq]}), said.seq)
             for said in transcript.utterances
         )
     )

@@ -65,32 +65,32 @@ def read_any_form(text: str) -> datetime:
         raise ValueError(f"expected an ISO 8601 time, got {text!r}: {error}") from None
 
 
-def _day(found: re.Match[str]) -> date:
-    year = int(found["year"])
-    if found["week"] is not None:
-        return date.fromisocalendar(year, int(found["week"]), int(found["weekday"] or 1))
-    return date(year, int(found["month"]), int(found["day"]))
+def _day(match: re.Match[str]) -> date:
+    year = int(match["year"])
+    if match["week"] is not None:
+        return date.fromisocalendar(year, int(match["week"]), int(match["weekday"] or 1))
+    return date(year, int(match["month"]), int(match["day"]))
 
 
-def _since_midnight(found: re.Match[str]) -> timedelta:
-    passed = _clock(found, "")
+def _since_midnight(match: re.Match[str]) -> timedelta:
+    passed = _clock(match, "")
     if passed > timedelta(days=1):
         raise ValueError(f"expected at most 24:00, got {passed}")
     return passed
 
 
-def _zone(found: re.Match[str]) -> timezone | None:
-    if found["zone"] is None:
+def _zone(match: re.Match[str]) -> timezone | None:
+    if match["zone"] is None:
         return None
-    offset = timedelta() if found["sign"] is None else _clock(found, "zone_")
-    return timezone(-offset if found["sign"] == "-" else offset)
+    offset = timedelta() if match["sign"] is None else _clock(match, "zone_")
+    return timezone(-offset if match["sign"] == "-" else offset)
 
 
-def _clock(found: re.Match[str], which: str) -> timedelta:
-    minute, second = int(found[which + "minute"] or 0), int(found[which + "second"] or 0)
+def _clock(match: re.Match[str], which: str) -> timedelta:
+    minute, second = int(match[which + "minute"] or 0), int(match[which + "second"] or 0)
     if minute > 59 or second > 59:
         raise ValueError(f"expected minutes and seconds below 60, got {minute} and {second}")
-    micros = (found[which + "fraction"] or "")[:6].ljust(6, "0")
+    micros = (match[which + "fraction"] or "")[:6].ljust(6, "0")
     return timedelta(
-        hours=int(found[which + "hour"] or 0), minutes=minute, seconds=second, microseconds=int(micros)
+        hours=int(match[which + "hour"] or 0), minutes=minute, seconds=second, microseconds=int(micros)
     )

@@ -92,7 +92,7 @@ def test_facts_are_told_and_superseded_ones_are_not(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("question", ["zebra ballet quantum", "?!", " ", "x" * 50_000])
-def test_nothing_is_told_that_does_not_fit(memory: Memory, question: str) -> None:
+def test_memories_that_do_not_fit_are_left_out_of_the_instructions(memory: Memory, question: str) -> None:
     memory.propose("Jane lives in Oslo", scope=JANE, source="docs")
     model = run(ScrubjayContextProvider(memory, scope=JANE), question)
     assert [message.text for message in model.sent[0]] == [question]
@@ -108,7 +108,7 @@ def test_the_floor_decides(memory: Memory, floor: str, is_told: bool) -> None:
     assert ("invoice" in said) == is_told
 
 
-def test_by_meaning_with_an_embedder(tmp_path: Path) -> None:
+def test_recall_uses_the_embedder(tmp_path: Path) -> None:
     sleep = Function(
         lambda texts: [[1.0, 0.0] if "sleep" in text or "awake" in text else [0.0, 1.0] for text in texts],
         dim=2,

@@ -222,7 +222,7 @@ def test_look_alikes_are_apart(name: str) -> None:
     assert texts(mine, name) == ["secret"]
 
 
-def test_no_user_is_no_users_user() -> None:
+def test_a_scope_without_user_is_apart_from_every_user() -> None:
     index = Index()
     nobody, jane = (
         ScrubjayHistoryProvider(index, scope=Scope("acme")),

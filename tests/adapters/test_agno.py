@@ -169,7 +169,7 @@ def test_two_hundred_identifiers_come_first(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- the interface
 
 
-def test_it_is_a_vector_database_of_agnos(db: ScrubjayDb) -> None:
+def test_the_store_implements_agnos_vector_db(db: ScrubjayDb) -> None:
     assert isinstance(db, VectorDb) and db.upsert_available()
     assert db.get_supported_search_types() == [SearchType.vector, SearchType.keyword, SearchType.hybrid]
     assert db.create() is db.optimize() is asyncio.run(db.async_create()) is None
@@ -229,7 +229,7 @@ def test_what_has_no_vector_is_found_by_words(db: ScrubjayDb) -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_where_the_model_is_away_nothing_is_written_or_lost(tmp_path: Path, is_async: bool) -> None:
+def test_a_failing_embedder_neither_writes_nor_loses_chunks(tmp_path: Path, is_async: bool) -> None:
     db = ScrubjayDb(tmp_path / "a", tenant="acme", embedder=Letters())
     db.insert("h", [chunk("The key is sk-stg-0041.")])
     db.embedder = Letters(fails=True)
@@ -298,7 +298,7 @@ def test_filters_come_before_the_ranking(db: ScrubjayDb, filter: Any, expected: 
         assert asyncio.run(db.async_search("note", 10, filters=filter, user_id="jane")) == found
 
 
-def test_what_is_no_filter_is_refused(db: ScrubjayDb) -> None:
+def test_invalid_filters_are_refused(db: ScrubjayDb) -> None:
     deep: Any = EQ("a", 1)
     for _ in range(200):
         deep = NOT(deep)
@@ -393,7 +393,7 @@ def test_thresholds_rerankers_and_queries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("distance", list(Distance))
-def test_every_distance(distance: Distance) -> None:
+def test_each_distance_ranks_as_its_metric(distance: Distance) -> None:
     db = ScrubjayDb(tenant="acme", embedder=Letters(), distance=distance, search_type=SearchType.vector)
     db.insert("h", [chunk("aaaa"), chunk("eeee"), chunk("oooo")])
     assert texts(db.search("aaaa", 1)) == ["aaaa"]
@@ -408,7 +408,7 @@ def test_an_embedder_of_scrubjays(embedder: Any) -> None:
     assert texts(asyncio.run(db.async_search("insomnia"))) == ["Sleeps badly."]
 
 
-def test_what_is_wrong_is_said(db: ScrubjayDb) -> None:
+def test_invalid_arguments_are_named(db: ScrubjayDb) -> None:
     db.insert("h", [chunk("one")])
     with pytest.raises(ValueError, match="3"):
         db.insert("h", [chunk("two"), chunk("three", embedding=[1.0])])
@@ -442,7 +442,7 @@ def test_what_is_wrong_is_said(db: ScrubjayDb) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_no_name_reaches_anothers(name: str) -> None:
+def test_hostile_names_reach_no_other_scope(name: str) -> None:
     index = Index()
     mine = ScrubjayDb(index, tenant="acme", embedder=Letters())
     mine.insert("h", [chunk("The launch code is zx-9981.", "d1", name="n", content_id="c")], user_id=name)
@@ -462,7 +462,7 @@ def test_no_name_reaches_anothers(name: str) -> None:
     assert [one.meta_data for one in mine.search("zx-9981", 1, user_id=name)] == [{}]
 
 
-def test_what_is_deleted_is_in_no_file(tmp_path: Path) -> None:
+def test_deleted_texts_are_in_no_file(tmp_path: Path) -> None:
     db = ScrubjayDb(tmp_path / "a", tenant="acme", embedder=Letters())
     db.insert("h", [chunk("The launch code is zx-9981.", content_id="c"), chunk("tea")], user_id="jane")
     assert db.delete_by_content_id("c")

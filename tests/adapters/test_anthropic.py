@@ -138,7 +138,7 @@ def test_the_asynchronous_runner_as_well(tmp_path: Path) -> None:
     tool.close()
 
 
-def test_what_it_keeps_is_searched(tmp_path: Path) -> None:
+def test_files_of_the_tool_are_searched(tmp_path: Path) -> None:
     tool = ScrubjayMemoryTool(tmp_path / "a", scope=JANE, embedder=default())
     for n in range(400):
         text = f"The key prefix of the gateway is sk-{'stg' if n % 2 else 'prd'}-{n:04d}."
@@ -174,7 +174,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=repr)
-def test_every_command_tells_what_the_stock_tool_tells(
+def test_each_command_answers_like_the_stock_tool(
     tmp_path: Path, tool: ScrubjayMemoryTool, text: str
 ) -> None:
     stock = stock_tool(tmp_path / "stock")
@@ -287,7 +287,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("path", ESCAPES, ids=repr)
-def test_no_path_leads_out(tool: ScrubjayMemoryTool, path: str) -> None:
+def test_no_path_leaves_the_memory_folder(tool: ScrubjayMemoryTool, path: str) -> None:
     other = ScrubjayMemoryTool(tool.files._documents.index, scope=Scope("acme"), collection=None)
     commands = [
         {"command": "view", "path": path},
@@ -364,7 +364,7 @@ def test_the_files_themselves_and_their_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_no_name_reaches_anothers(name: str) -> None:
+def test_hostile_names_reach_no_other_scope(name: str) -> None:
     index = Index()
     mine = ScrubjayMemoryTool(index, scope=Scope("acme", user=name))
     do(mine, "create", path="/memories/a", file_text="The launch code is zx-9981.")
@@ -388,7 +388,7 @@ def test_no_name_reaches_anothers(name: str) -> None:
     assert do(mine, "view", path="/memories/a").endswith("\tThe launch code is zx-9981.")
 
 
-def test_what_is_deleted_is_in_no_file(tmp_path: Path) -> None:
+def test_deleted_texts_are_in_no_file(tmp_path: Path) -> None:
     tool = ScrubjayMemoryTool(tmp_path / "a", scope=JANE)
     do(tool, "create", path="/memories/d/a", file_text="The launch code is zx-9981.")
     do(tool, "create", path="/memories/d1", file_text="tea")

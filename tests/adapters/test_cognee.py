@@ -266,7 +266,7 @@ def test_a_payload_that_changes_costs_no_embedding(adapter: ScrubjayAdapter) -> 
     asyncio.run(use())
 
 
-def test_what_was_deleted_is_nowhere(adapter: ScrubjayAdapter) -> None:
+def test_deleted_points_are_not_found(adapter: ScrubjayAdapter) -> None:
     async def use() -> None:
         await adapter.create_data_points("Notes", [note(n, f"oak tk-{n:04d}") for n in range(500)])
         gone = [uuid5(NAMESPACE, str(n)) for n in range(499)]
@@ -426,7 +426,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     asyncio.run(use())
 
 
-def test_where_the_file_is(tmp_path: Path) -> None:
+def test_the_url_decides_the_place_of_the_file(tmp_path: Path) -> None:
     for url, expected in (("deep/cognee.lancedb", "deep/cognee.scrubjay"), ("v.db", "v.db")):
         adapter = ScrubjayAdapter(url=str(tmp_path / url), embedding_engine=Letters())
         assert (tmp_path / expected).is_file() and expected in repr(adapter)

@@ -76,7 +76,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scrubjay
     storage.close()
 
 
-def test_it_is_a_storage_of_crewais(storage: ScrubjayStorage) -> None:
+def test_the_storage_implements_crewais_backend(storage: ScrubjayStorage) -> None:
     assert isinstance(storage, StorageBackend)
 
 
@@ -438,7 +438,7 @@ def test_fewer_results_are_the_first_of_more(storage: ScrubjayStorage) -> None:
         assert ids(storage.search(asked, limit=limit)) == ids(most)[:limit]
 
 
-def test_without_its_embedder_a_search_goes_by_meaning() -> None:
+def test_a_vector_that_carries_its_text_searches_by_words_too() -> None:
     storage = ScrubjayStorage(scope=JANE)
     storage.save([record("m1", "The key is sk-stg-0041.", [0.0, 1.0]), record("m2", "Tea", [1.0, 0.0])])
     plain = [1.0, 0.1]
@@ -455,14 +455,14 @@ def test_without_its_embedder_a_search_goes_by_meaning() -> None:
 
 
 @pytest.mark.parametrize("embed", [default(), None, lambda texts: [[1.0, 2.0] for _ in texts]])
-def test_every_kind_of_embedder(embed: Any) -> None:
+def test_each_kind_of_embedder_is_accepted(embed: Any) -> None:
     first, second = ScrubjayEmbedder(embed)(["one", "two"])
     assert (text_of(first), text_of(second)) == ("one", "two")
     assert all(isinstance(number, float) for number in first) and len(first) == len(second) > 1
     assert text_of(copy.deepcopy(first)) == "one"
 
 
-def test_what_is_wrong_is_said(storage: ScrubjayStorage) -> None:
+def test_invalid_arguments_are_named(storage: ScrubjayStorage) -> None:
     storage.save([record("m1", vector=[1.0, 0.0])])
     for wrong in ([record("m2", vector=[1.0])], [record("m3"), record("m4", vector=[1.0, 2.0, 3.0])]):
         with pytest.raises(EmbeddingDimensionMismatchError) as error:
@@ -497,7 +497,7 @@ def test_what_is_wrong_is_said(storage: ScrubjayStorage) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES, ids=repr)
-def test_no_name_reaches_anothers(name: str) -> None:
+def test_hostile_names_reach_no_other_scope(name: str) -> None:
     index = Index()
     mine = ScrubjayStorage(index, scope=Scope("acme", user=name))
     mine.save([record("m1", "The launch code is zx-9981.", [1.0, 0.0], scope="/keys", categories=["c"])])
@@ -532,7 +532,7 @@ def test_what_is_shared_is_found_and_stays() -> None:
     assert ids(shared.search([1.0, 0.0])) == ["m1"]
 
 
-def test_what_is_deleted_is_in_no_file(tmp_path: Path) -> None:
+def test_deleted_texts_are_in_no_file(tmp_path: Path) -> None:
     memory = memory_of(ScrubjayStorage(tmp_path / "a", scope=JANE))
     kept = remember(memory, "The launch code is zx-9981.")
     memory.forget(record_ids=[kept.id])

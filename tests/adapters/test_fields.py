@@ -40,7 +40,9 @@ def expected(rows: list[dict[str, Any]], holds: Any) -> list[int]:
 @given(ROWS, st.sampled_from(NAMES), st.lists(VALUES, max_size=3))
 @example([{"f": ["York"]}, {"f": "York"}, {"f": ["York", "Ely"]}], "f", ["York"])
 @example([{"f": True}, {"f": 1.0}, {"f": 0}], "f", [True])
-def test_one_of(rows: list[dict[str, Any]], name: str, values: list[Any]) -> None:
+def test_one_of_admits_rows_with_a_listed_value(
+    rows: list[dict[str, Any]], name: str, values: list[Any]
+) -> None:
     def holds(row: dict[str, Any]) -> bool:
         return row.get(name) in values
 

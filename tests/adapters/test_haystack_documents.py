@@ -139,7 +139,7 @@ def test_half_precision_rounds_embeddings() -> None:
         ("no document", r"documents\[1\]: expected a Document, got str"),
     ],
 )
-def test_one_document_that_cannot_be_kept_keeps_out_all(document: Any, complaint: str) -> None:
+def test_one_invalid_document_refuses_the_whole_batch(document: Any, complaint: str) -> None:
     store = ScrubjayDocumentStore()
     store.write_documents([Document(id="0", content="before", embedding=[1.0, 0.0])])
     with pytest.raises((TypeError, ValueError), match=complaint):

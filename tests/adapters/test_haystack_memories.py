@@ -172,7 +172,7 @@ def test_deleting_one(store: ScrubjayMemoryStore) -> None:
     assert found(store, "alpha") == ["alpha"]
 
 
-def test_it_is_serialised_with_its_file(tmp_path: Path) -> None:
+def test_a_serialised_memory_store_names_its_file(tmp_path: Path) -> None:
     store = ScrubjayMemoryStore(str(tmp_path / "m"), tenant="acme")
     add(store, "The key is sk-stg-0041.")
     again = ScrubjayMemoryStore.from_dict(store.to_dict())

@@ -97,7 +97,7 @@ def test_a_question_is_not_recalled_in_place_of_the_answer(start: Callable[..., 
     assert kept[0] == "What is sk-stg-0041?"  # the trace has it
 
 
-def test_it_is_recalled_in_the_next_process(start: Callable[..., Agent]) -> None:
+def test_the_next_process_recalls_what_was_said(start: Callable[..., Agent]) -> None:
     first = start()
     first.turn("The staging key prefix is sk-stg-0041.")
     first.manager.shutdown_all()
@@ -113,7 +113,9 @@ def test_after_a_compression_the_beginning_is_recalled(start: Callable[..., Agen
 
 
 @pytest.mark.parametrize("question", ["zebra ballet quantum", "?!", " ", "", "x" * 50_000])
-def test_nothing_is_told_that_does_not_fit(start: Callable[..., Agent], question: str) -> None:
+def test_memories_that_do_not_fit_are_left_out_of_the_prompt(
+    start: Callable[..., Agent], question: str
+) -> None:
     agent = start()
     agent.memory.propose("Jane lives in Oslo", scope=LOCAL, source="docs")
     assert agent.manager.prefetch_all(question, session_id="s1") == ""
@@ -428,7 +430,7 @@ def test_hermes_finds_the_installed_plugin(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(provider, ScrubjayMemoryProvider)
 
 
-def test_it_has_every_method_of_hermes_interface() -> None:
+def test_the_provider_has_every_method_of_hermes_interface() -> None:
     """With the names of Hermes' parameters."""
     import inspect
 

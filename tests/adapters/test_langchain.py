@@ -414,7 +414,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         assert len(store.similarity_search("key")) == 2
 
 
-def test_what_an_embedding_may_be() -> None:
+def test_each_kind_of_embedding_is_accepted() -> None:
     own = scrubjay.embedders.default()
     for embedding in (own, ScrubjayEmbeddings(own), ScrubjayEmbeddings()):
         store = ScrubjayVectorStore.from_texts(TEXTS, embedding)
@@ -576,7 +576,7 @@ def test_long_documents_are_embedded_in_passages_by_ones_own_embeddings(
         assert whole.texts == [LONG] and store.hits("ccc", 1)[0].passage is None
 
 
-def test_how_long_texts_are_read_is_checked() -> None:
+def test_invalid_passage_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="passage_chars: expected 50 or more, got 5"):
         ScrubjayVectorStore(Letters(), passage_chars=5)
     with pytest.raises(TypeError, match="whole_chars: expected passage_chars, too"):

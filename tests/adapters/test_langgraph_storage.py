@@ -281,7 +281,7 @@ def test_finding_namespaces_costs_what_lies_below(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- LangGraph's ways
 
 
-def test_it_is_an_asynchronous_context_manager_with_a_setup(where: Path | None) -> None:
+def test_the_store_is_an_async_context_manager_with_setup(where: Path | None) -> None:
     async def run() -> list[str]:
         async with ScrubjayStore.from_conn_string(where) as store:  # type: ignore[arg-type]
             await store.setup()

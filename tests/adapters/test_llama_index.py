@@ -76,7 +76,7 @@ def known(store: ScrubjayVectorStore) -> list[str]:
     return [node.node_id for node in store.get_nodes()]
 
 
-def test_it_is_a_vector_store(store: ScrubjayVectorStore) -> None:
+def test_the_store_implements_llama_indexs_vector_store(store: ScrubjayVectorStore) -> None:
     assert isinstance(store, BasePydanticVectorStore) and isinstance(store, VectorStore)
     assert store.stores_text and store.is_embedding_query
     assert store.client is store.client and isinstance(store.client, Index)
@@ -178,7 +178,7 @@ def test_a_query_is_narrowed_to_ids_and_documents(store: ScrubjayVectorStore) ->
     assert ask(store, query_embedding=[1.0, 0.0], similarity_top_k=0) == []
 
 
-def test_what_is_deleted(store: ScrubjayVectorStore) -> None:
+def test_delete_removes_the_nodes_of_a_document(store: ScrubjayVectorStore) -> None:
     write(store, "tea at five", "toast at five", document="d1")
     write(store, "train at six", "walk at six", document="d2")
     store.delete("d3")

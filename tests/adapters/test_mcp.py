@@ -128,7 +128,7 @@ def test_a_client_uses_every_tool(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("with_memory", [False, True])
-def test_of_a_long_text_the_part_that_answers_is_shown(tmp_path: Path, with_memory: bool) -> None:
+def test_a_long_text_is_shown_by_the_passage_that_answers(tmp_path: Path, with_memory: bool) -> None:
     path = tmp_path / "memories.scrubjay"
     halls = [
         f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}." for i in range(540)

@@ -123,7 +123,7 @@ def test_forgetting_everything_takes_facts_and_notes_of_this_scope(
         assert len(memory.recall("door code", JOE)) == 2
 
 
-def test_nothing_of_another_scope_is_reached(index: Index, server: MemoryServer) -> None:
+def test_no_tool_reaches_records_of_another_scope(index: Index, server: MemoryServer) -> None:
     with Memory(index) as memory:
         joes = memory.propose(SECRET, scope=JOE, source="r").id
         rule = memory.propose(FactCandidate("Acme closes on Mondays", "acme"), scope=ACME, source="r").id

@@ -153,7 +153,7 @@ def test_a_filter_admits_what_it_says(written: list[dict[str, Any]], filters: di
 
 
 @given(trees(conditions(["user_id", "n"], texts)))
-def test_who_a_filter_is_confined_to_is_who_it_admits(filters: dict[str, Any]) -> None:
+def test_a_filter_admits_only_users_it_is_confined_to(filters: dict[str, Any]) -> None:
     users = confined_to(filters, "user_id")
     for user in TEXTS:
         for n in ("York", ""):

@@ -97,7 +97,7 @@ def test_a_users_memories_are_found_by_all_that_mem0_asks_for(tmp_path: Path) ->
     assert set(texts(ours.get_all(filters={"user_id": "jane"}))) == {"tea at six"}
 
 
-def test_what_is_updated_and_deleted(tmp_path: Path) -> None:
+def test_updates_and_deletions_reach_the_store_and_its_history(tmp_path: Path) -> None:
     ours = memory("scrubjay", tmp_path)
     one, other = tell(ours, "tea at five", "train at six", user_id="jane")
     ours.update(one, "tea at noon", metadata={"checked": True})

@@ -61,7 +61,7 @@ def test_the_interface_is_mem0s() -> None:
     assert ScrubjayVectorStore.keyword_search is not VectorStoreBase.keyword_search
 
 
-def test_what_was_written_comes_back(store: ScrubjayVectorStore) -> None:
+def test_payloads_are_returned_as_written(store: ScrubjayVectorStore) -> None:
     payloads: list[dict[str, Any]] = [
         {"data": "tea \ud800", "user_id": "jane"},
         {"data": "", "user_id": "jane", "created_at": "no time"},
@@ -83,7 +83,7 @@ def test_what_was_written_comes_back(store: ScrubjayVectorStore) -> None:
     assert uuid.UUID((set(ids(store.list()[0])) - set(map(str, range(7)))).pop())
 
 
-def test_who_is_looked_at() -> None:
+def test_each_payload_goes_to_the_scope_of_its_ids() -> None:
     store = ScrubjayVectorStore(tenant="acme")
     store.insert(
         [[1.0]] * 4,
@@ -325,7 +325,7 @@ def test_batches_are_searches_one_by_one(store: ScrubjayVectorStore) -> None:
         store.search_batch(["tea"], [])
 
 
-def test_how_many(store: ScrubjayVectorStore) -> None:
+def test_top_k_bounds_the_hits(store: ScrubjayVectorStore) -> None:
     write(store, *(f"{number} tea" for number in range(30)))
     for call in (store.keyword_search, lambda query, top_k: store.search(query, [1.0, 1.0], top_k)):
         assert [len(call("tea", top_k=k)) for k in (0, 1, 7, 1000)] == [0, 1, 7, 30]

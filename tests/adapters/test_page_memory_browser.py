@@ -42,7 +42,7 @@ def page(running: Any) -> Iterator[Any]:
 # ---------------------------------------------------------------------- valid and known times
 
 
-def test_it_shows_what_is_known(page: Any, service: Serving) -> None:
+def test_the_page_shows_the_records_of_the_scope(page: Any, service: Serving) -> None:
     go(page, service)
     facts = page.locator(".facts .wording")
     expect(facts).to_have_count(10)
@@ -265,7 +265,7 @@ def test_hostile_records_are_shown_as_they_are(page: Any, service: Serving) -> N
     assert page.locator(inside).count() == 0
 
 
-def test_nothing_and_failures_say_what_to_do(page: Any, service: Serving) -> None:
+def test_empty_and_failed_views_say_what_to_do(page: Any, service: Serving) -> None:
     go(page, service, tenant="globex", user="nobody")
     expect(page.locator(".empty h2")).to_have_text("Nothing is remembered here yet")
     assert "scrubjay memory add" in page.inner_text(".empty")

@@ -45,7 +45,7 @@ def told(service: Serving, user: str, *candidates: Any, token: str | None = None
     return [outcome["id"] for outcome in given["outcomes"]]
 
 
-def test_what_waits_is_confirmed(page: Any, service: Serving) -> None:
+def test_a_provisional_policy_is_confirmed_on_the_page(page: Any, service: Serving) -> None:
     body = {"kind": "policy", "key": "quiet_hours", "text": "Nobody is called after 22:00."}
     scope = {"tenant": "acme"}
     service.ask("POST", "/v1/memory/propose", {"scope": scope, "source": "test", "candidates": [body]})

@@ -34,7 +34,7 @@ def visible(scope: Scope) -> list[Scope]:
 
 @given(st.lists(OPERATION, max_size=40))
 @example([("put", SCOPES[0], "m"), ("put", SCOPES[0], '["a",null,null]:m'), ("get", SCOPES[0], "m")])
-def test_it_behaves_as_one_dictionary_a_scope(operations: list[tuple[str, Scope, str]]) -> None:
+def test_scoped_memories_behave_as_one_dictionary_a_scope(operations: list[tuple[str, Scope, str]]) -> None:
     index = Index()
     memories = ScopedMemories(index)
     model: dict[tuple[Scope, str], str] = {}

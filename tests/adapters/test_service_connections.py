@@ -181,7 +181,7 @@ def test_answers_that_are_not_read_take_no_more_memory_than_they_may(inner: Any)
         wait_for(lambda: len(service.connections) == 1)
 
 
-def test_who_waits_longest_makes_room_and_who_works_stays(inner: Any) -> None:
+def test_the_connection_that_waits_longest_is_closed_and_working_ones_stay(inner: Any) -> None:
     body = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n"
     with (
         served(inner, max_connections=3, max_connections_per_peer=0, header_timeout=60.0) as service,

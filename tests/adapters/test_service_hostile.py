@@ -234,7 +234,7 @@ def test_one_peer_has_no_more_than_its_share(path: Path) -> None:
         assert search(service, peer="127.0.0.2") == 200
 
 
-def test_who_sends_too_slowly_is_told_and_who_only_connects_is_not(path: Path) -> None:
+def test_slow_headers_get_408_and_silent_connections_are_closed(path: Path) -> None:
     with Serving(path, "--embedder", "none", "--header-timeout", "0.5") as service:
         for sent, said in ((b"GET / HT", b"HTTP/1.1 408 "), (b"", b"")):
             with socket.create_connection(("127.0.0.1", service.port), timeout=60) as raw:

@@ -63,7 +63,7 @@ def test_a_body_that_is_too_large_is_refused_with_and_without_a_length() -> None
         assert code(answer) == (413, "too_large")
 
 
-def test_who_asks_too_often_waits_and_nobody_else() -> None:
+def test_the_rate_limit_of_one_caller_spares_the_others() -> None:
     caller = client(rate=0.5, burst=3)
     answers = [caller.get("/v1/whoami") for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]

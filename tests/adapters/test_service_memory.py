@@ -26,7 +26,7 @@ from scrubjay.adapters.service.change_stream import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
-from scrubjay.memory.intake.extractors import Extraction, Found  # noqa: E402
+from scrubjay.memory.intake.extractors import Extraction, SourcedCandidate  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 from tests.data.postgres import new_url  # noqa: E402
 
@@ -401,7 +401,7 @@ def test_an_extractor_reads_runs(index: Index) -> None:
 
         def extract(self, transcript: Any) -> Extraction:
             return Extraction(
-                tuple(Found(FactCandidate(said.text), said.seq) for said in transcript.utterances)
+                tuple(SourcedCandidate(FactCandidate(said.text), said.seq) for said in transcript.utterances)
             )
 
     caller, other = Caller(create_app(index, extractor=Reader())), Caller(create_app(index))

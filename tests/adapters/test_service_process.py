@@ -52,7 +52,7 @@ def test_memories_survive_and_tokens_count(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_bytes", [4_300_000, 20_000_000])
-def test_who_sends_too_much_and_then_looks_is_told(path: Path, n_bytes: int) -> None:
+def test_a_client_that_sends_too_much_before_reading_gets_413(path: Path, n_bytes: int) -> None:
     """Most clients send before they read; closing a connection with unread bytes would reset it before they read."""
     with Serving(path, "--tenant", "acme", "--embedder", "none") as service:
         for _ in range(5):

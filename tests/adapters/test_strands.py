@@ -73,7 +73,7 @@ def test_scopes_are_apart() -> None:
     assert [entry.content for entry in asyncio.run(shared.search("secret"))] == ["secret of all"]
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_invalid_arguments_are_named() -> None:
     for options in ({"name": " "}, {"max_search_results": 0}, {"scope": "acme"}):
         with pytest.raises((TypeError, ValueError)):
             ScrubjayMemoryStore(**{"name": "notes", "scope": JANE, **options})  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def texts(found: list[Any]) -> list[str]:
 # ---------------------------------------------------------------------- usage of txtai
 
 
-def test_one_argument_makes_it() -> None:
+def test_one_argument_makes_txtai_use_the_index() -> None:
     embeddings = txtai.Embeddings(content=True, keyword=METHOD)
     embeddings.index(NOTES)
     assert isinstance(embeddings.scoring, ScrubjayScoring)
@@ -178,7 +178,7 @@ def test_scores_fall_within_0_and_1(embeddings: Any) -> None:
         assert all(0 < score <= 1 for score in scores)
 
 
-def test_what_it_says_of_itself(embeddings: Any) -> None:
+def test_the_scoring_reports_its_properties(embeddings: Any) -> None:
     scoring = embeddings.scoring
     assert (
         scoring.issparse() and scoring.isnormalized() and not scoring.isbayes() and not scoring.isweighted()

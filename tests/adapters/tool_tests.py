@@ -64,7 +64,7 @@ class ToolTests:
         assert (forgotten, nothing) == ("Forgotten.", "Nothing is known.")
         assert gone == f"There is no memory [{id_in(said)}] that may be forgotten."
 
-    def test_it_is_found_by_meaning_and_identifiers_come_first(self, memory: Memory) -> None:
+    def test_recall_finds_by_meaning_and_puts_identifiers_first(self, memory: Memory) -> None:
         made = [
             f"The key prefix of the gateway is sk-{'stg' if n % 2 else 'prd'}-{n:04d}." for n in range(200)
         ]
@@ -109,7 +109,7 @@ class ToolTests:
         assert memory.get(str(shared.id), scope=Scope("acme")) is not None and len(memory.index) == 1
 
     @pytest.mark.parametrize("name", NAMES, ids=repr)
-    def test_no_name_reaches_anothers(self, tmp_path: Path, name: str) -> None:
+    def test_hostile_names_reach_no_other_scope(self, tmp_path: Path, name: str) -> None:
         with Memory.open(tmp_path / "agent.scrubjay") as memory:
             mine = Scope("acme", user=name)
             own = memory.propose("The launch code is zx-9981.", scope=mine, source="docs")
@@ -133,7 +133,7 @@ class ToolTests:
             ({"run": " "}, "run"),
         ],
     )
-    def test_what_is_wrong_is_said(self, memory: Memory, options: dict[str, Any], named: str) -> None:
+    def test_invalid_arguments_are_named(self, memory: Memory, options: dict[str, Any], named: str) -> None:
         given = {"memory": memory, "scope": JANE, **options}
         with pytest.raises((TypeError, ValueError), match=f"^{named}: "):
             self.make(given.pop("memory"), **given)
@@ -143,8 +143,8 @@ class ToolTests:
             """
 import sys
 from scrubjay import Memory, Scope
-from scrubjay.adapters._memory_tools import Remembering
-tools = Remembering(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
+from scrubjay.adapters._memory_tools import MemoryTools
+tools = MemoryTools(Memory.open(sys.argv[1]), Scope("acme", user="jane"))
 n = 0
 while True:
     assert tools.remember(f"Ticket number tk-{n:05d} is closed.").startswith("Remembered")

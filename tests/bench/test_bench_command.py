@@ -81,7 +81,7 @@ def test_answers_are_asked_for_and_written(
         (["--fusion", "best"], "--fusion: expected auto"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_invalid_options_are_refused(
     locomo: str, options: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", locomo, *options]) == 2

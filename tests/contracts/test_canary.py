@@ -41,7 +41,7 @@ def test_examples(module: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("module", ["tests.long.canary", "tests.long.suites"])
-def test_they_list_what_there_is_and_refuse_the_rest(module: str) -> None:
+def test_the_commands_list_frameworks_and_refuse_unknown_ones(module: str) -> None:
     listed = subprocess.run(
         [sys.executable, "-m", module, "--list"], capture_output=True, text=True, cwd=ROOT
     )

@@ -54,7 +54,7 @@ MADE_BY_THE_LIBRARY = {
     "MemoryErasure",
     "Recalled",
     "RecalledHit",
-    "Remembering",
+    "ResultCaches",
     "Retrieved",
     "RetrievedHit",
     "Session",

@@ -37,7 +37,7 @@ from scrubjay import (
 from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
-from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.extractors import SourcedCandidate
 from scrubjay.memory.model import records
 from scrubjay.memory.runs.session import Session
 from scrubjay.records import Row
@@ -126,7 +126,7 @@ class World:
     def extract(self, transcript: Any) -> list[Any]:
         """An extractor that calls the hook."""
         self.hooks.fire("extractor")
-        return [Found(scrubjay.FactCandidate("Jane lives in Rome", "Jane", "lives in"), None)]
+        return [SourcedCandidate(scrubjay.FactCandidate("Jane lives in Rome", "Jane", "lives in"), None)]
 
     def contradicts(self, candidate: Any, known: Any) -> bool:
         """A judge that calls the hook."""

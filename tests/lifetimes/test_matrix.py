@@ -60,7 +60,7 @@ def test_a_share(situation: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("situation", SHARES)
-def test_all(situation: str) -> None:
+def test_every_method_in_every_situation(situation: str) -> None:
     _run(f"{situation}:", environment={**os.environ, "SCRUBJAY_ALL_HOSTILE": "1"})
 
 

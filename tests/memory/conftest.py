@@ -51,7 +51,7 @@ ABOUT_FILES = {
     "test_traces_are_sealed_with_the_tenants_key": "reads the bytes of a file",
     "test_bad_usage_is_said": "looks at the folder",
     "test_what_is_distilled_once_is_not_distilled_again": "is about the rules in the file",
-    "test_it_needs_a_file": "opens a text",
+    "test_a_memory_needs_an_index_with_a_file": "opens a text",
     "test_values_of_an_encrypted_tenant_are_not_in_the_file": "reads the bytes of a file",
     "test_values_are_sealed_when_a_tenant_gets_a_key_later": "a database seals from the first write",
     "test_a_changed_detail_is_damage": "damages a file",

@@ -147,7 +147,7 @@ MUTANTS: dict[str, Mutant] = {
         "schema",
         "WHEN (OLD.status = 'revoked' OR NEW.status = 'provisional') AND NEW.status <> OLD.status",
         "WHEN 0",
-        f"{SCHEMA}::test_what_was_revoked_stays_so",
+        f"{SCHEMA}::test_a_trigger_keeps_revoked_records_revoked",
     ),
     "stays_in_scope": Mutant(
         "a fact stays in its scope, in the file",
@@ -367,7 +367,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.judge:DefaultJudge.is_single",
         "single = is_single(",
         "single = True or is_single(",
-        f"{FACTS}::test_what_nobody_contradicted_stands",
+        f"{FACTS}::test_statements_of_a_predicate_with_several_values_all_hold",
     ),
     "told_single": Mutant(
         "what a candidate says of its predicate goes before the lists",
@@ -442,8 +442,8 @@ MUTANTS: dict[str, Mutant] = {
     "in_place_several": Mutant(
         "of several values a change that names none ends none",
         _M + "model.kinds:replaced",
-        "return found if len({statement.value for statement in found}) == 1 else []",
-        "return found",
+        "return ended if len({statement.value for statement in ended}) == 1 else []",
+        "return ended",
         f"{TRUTH}::test_of_several_values_a_change_ends_what_it_names_or_none",
     ),
     "in_place_named": Mutant(
@@ -766,15 +766,15 @@ MUTANTS: dict[str, Mutant] = {
     "stays_pending": Mutant(
         "what is written anew stays pending",
         _M + "ledger.documents:Documents._known",
-        "payload.is_pending(found.payload)",
+        "payload.is_pending(document.payload)",
         "False",
         "tests/memory/test_embedder_away.py::test_what_changes_a_pending_record_leaves_it_pending",
     ),
     "supersede_others": Mutant(
         "all that is contradicted goes, not the first alone",
         _M + "ledger.preparation:Preparation.contradicted",
-        "found.append(rival.id)",
-        "found[:] = found or [rival.id]",
+        "ids.append(rival.id)",
+        "ids[:] = ids or [rival.id]",
         f"{FACTS}::test_a_judge_of_ones_own_may_find_several_contradictions",
     ),
     "supersede_in_scope": Mutant(
@@ -853,7 +853,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.recall:_conditions",
         "if kind not in RECALLED_KINDS:",
         "if False:",
-        f"{KNOWN}::test_nothing_of_it_is_ever_ranked",
+        f"{KNOWN}::test_recall_never_ranks_policies_and_preferences",
     ),
     # ------------------------------------------------------------------ records
     "get_in_force": Mutant(
@@ -901,24 +901,24 @@ MUTANTS: dict[str, Mutant] = {
     # ------------------------------------------------------------------ the feed
     "feed_scope": Mutant(
         "a follower gets the changes of what its scope sees",
-        _M + "ledger.changes:Sight.parts",
+        _M + "ledger.changes:EventScope.parts",
         "self._scope.visible()",
         "[Scope(self._scope.tenant), Scope(self._scope.tenant, user=self._scope.user)]",
-        f"{FEED}::test_each_scope_sees_what_it_sees",
+        f"{FEED}::test_the_feed_of_a_scope_has_the_events_visible_to_it",
     ),
     "feed_user": Mutant(
         "and nothing of another user's",
-        _M + "ledger.changes:Sight.parts",
+        _M + "ledger.changes:EventScope.parts",
         "if not self._within:",
         "if False:",
-        f"{FEED}::test_each_scope_sees_what_it_sees",
+        f"{FEED}::test_the_feed_of_a_scope_has_the_events_visible_to_it",
     ),
     "feed_gone": Mutant(
         "what is deleted leaves an event",
         _M + "ledger.log:drop",
         "log_gone(change, row.id,",
         "(lambda *_: None)(change, row.id,",
-        f"{FEED}::test_who_follows_and_who_reads_it_later_have_the_same_records",
+        f"{FEED}::test_a_follower_and_a_later_reader_get_the_same_records",
     ),
     "feed_forgotten": Mutant(
         "and so does a scope that is forgotten",
@@ -1008,7 +1008,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "import_slots": Mutant(
         "facts that are read in and those that are there contradict each other",
-        _M + "exchange.dump:_Writing._project",
+        _M + "exchange.dump:_Import._project",
         "if any(",
         "if False and any(",
         f"{FILES}::test_what_is_there_stays_and_slots_are_decided_from_all",
@@ -1248,7 +1248,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "undone_keys": Mutant(
         "a key that a savepoint made goes with it",
-        _M + "exchange.dump:_Writing._insert",
+        _M + "exchange.dump:_Import._insert",
         "self._context.store.cipher.undone()",
         "pass",
         f"{USERS}::test_a_record_that_an_import_leaves_out_takes_no_key_along",
@@ -1329,7 +1329,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.checking:verify",
         "if len(detail) > MAX_VALUE_BYTES:",
         "if False:",
-        f"{VALUES}::test_what_is_no_value_is_refused",
+        f"{VALUES}::test_missing_and_too_long_values_are_rejected",
     ),
     "validates": Mutant(
         "a value that does not fit is rejected",

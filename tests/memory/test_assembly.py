@@ -13,7 +13,7 @@ from scrubjay.errors import BudgetError
 from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.read.assembly import arrange, brief
 from scrubjay.memory.read.assembly_result import Assembled, Limits
-from scrubjay.memory.read.prompt_parts import TITLES, Piece, Reserved, Turn
+from scrubjay.memory.read.prompt_parts import TITLES, Piece, PromptPrefix, Turn
 from scrubjay.memory.runs.session import prompt_data
 from scrubjay.retrieval.context import count_roughly
 
@@ -33,7 +33,7 @@ HOSTILE = st.sampled_from(
 TEXTS = HOSTILE | st.text(max_size=80)
 COUNTS = st.sampled_from([count_roughly, len, lambda text: len(text.split())])
 
-NOTHING = Reserved()
+NOTHING = PromptPrefix()
 
 
 def pieces(kind: str, max_size: int = 6, texts: st.SearchStrategy[str] = TEXTS):
@@ -68,7 +68,7 @@ def items(assembled: Assembled, name: str) -> list[str]:
 
 
 def arranged(parts: dict, limits: Limits) -> Assembled:
-    reserved = Reserved(tuple(parts["policies"]), tuple(parts["preferences"]))
+    reserved = PromptPrefix(tuple(parts["policies"]), tuple(parts["preferences"]))
     return arrange(reserved, parts["ranked"], parts["turns"], limits)
 
 
@@ -135,7 +135,7 @@ def test_whole_records_go_least_relevant_first(parts: dict, limits: Limits) -> N
 
 
 @given(parts=PARTS, limits=LIMITS)
-def test_one_more_record_would_not_fit(parts: dict, limits: Limits) -> None:
+def test_a_prompt_has_the_longest_prefix_of_records_that_fits(parts: dict, limits: Limits) -> None:
     """The longest prefix of the ranking is included, not just any that fits."""
     if limits.count is not count_roughly and limits.count is not len:
         return
@@ -230,9 +230,9 @@ def test_a_turn_of_megabytes_is_brief_and_quick() -> None:
 def test_reserved_slots_over_the_budget_are_an_error_that_says_what_would_do() -> None:
     rules = [Piece("policy", f"p{i}", "Never do that. " * 10, f"rule{i}") for i in range(10)]
     with pytest.raises(BudgetError, match=r"policies and preferences alone need \d+, got 100") as failed:
-        arrange(Reserved(tuple(rules)), [], [], Limits(100))
+        arrange(PromptPrefix(tuple(rules)), [], [], Limits(100))
     assert isinstance(failed.value, ValueError)
-    assert len(arrange(Reserved(tuple(rules)), [], [], Limits(failed.value.needed)).ids("policies")) == 10
+    assert len(arrange(PromptPrefix(tuple(rules)), [], [], Limits(failed.value.needed)).ids("policies")) == 10
 
 
 @pytest.mark.parametrize(

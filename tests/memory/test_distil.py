@@ -17,7 +17,7 @@ import pytest
 
 from scrubjay import RetrievalError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.intake.extractors import Extraction, Found, Retraction
+from scrubjay.memory.intake.extractors import Extraction, Retraction, SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.retrieval import Retriever
 from tests.memory.setting import address_of
@@ -49,7 +49,7 @@ class Scripted:
                     if isinstance(what, Retraction):
                         retracted.append(Retraction(what.subject, what.predicate, said.seq))
                     else:
-                        found.append(Found(what, said.seq))
+                        found.append(SourcedCandidate(what, said.seq))
         return Extraction(tuple(found), tuple(retracted))
 
 
@@ -89,7 +89,7 @@ def test_a_run_is_distilled_through_the_gate_with_its_provenance(memory: Memory)
     assert memory.recall("train", JANE)[0].kind == "episode"
 
 
-def test_it_is_done_once_and_goes_on_where_it_stopped(memory: Memory) -> None:
+def test_distilling_again_reads_only_new_events(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("I live in Bergen.")
     extractor = Scripted(SCRIPT)

@@ -32,7 +32,7 @@ def test_the_part_that_answers_is_in_the_prompt(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("item_tokens", [15, 16, 20, 50, 100, 1000])
-def test_it_is_no_longer_than_one_record_may_be(memory: Memory, item_tokens: int) -> None:
+def test_an_excerpt_is_no_longer_than_item_tokens(memory: Memory, item_tokens: int) -> None:
     def words(text: str) -> int:
         return len(text.split())
 
@@ -42,12 +42,12 @@ def test_it_is_no_longer_than_one_record_may_be(memory: Memory, item_tokens: int
     assert dict(made.trace.dropped).get("minutes") == (None if made.pieces["memories"] else "over_item_cap")
 
 
-def test_one_that_fits_is_whole(memory: Memory) -> None:
+def test_a_record_that_fits_is_not_shortened(memory: Memory) -> None:
     made = memory.assemble("staging key", scope=JANE, floor="none", budget_tokens=10_000, item_tokens=5_000)
     assert LONG in made.text and made.trace.excerpts == ()
 
 
-def test_nothing_of_one_line_that_is_always_too_long(memory: Memory) -> None:
+def test_a_record_whose_line_is_always_too_long_is_dropped(memory: Memory) -> None:
     made = memory.assemble("staging key", scope=JANE, floor="none", line=lambda hit: "x " * 2_000)
     assert made.trace.dropped == (("minutes", "over_item_cap"),) and made.trace.excerpts == ()
 

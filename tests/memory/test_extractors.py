@@ -16,9 +16,9 @@ from scrubjay.memory.intake.extractors import (
     CONFIDENCE,
     PROMPT,
     Extraction,
-    Found,
     OpenAIExtractor,
     Retraction,
+    SourcedCandidate,
     as_extraction,
     name_of,
     read_answer,
@@ -99,10 +99,10 @@ def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
     extractor = OpenAIExtractor("m", base_url=endpoint.url, api_key="secret")
     assert as_extraction(extractor, TRANSCRIPT) == Extraction(
         (
-            Found(FactCandidate("Jane lives in Oslo.", "Jane", "lives in", 0.9, single=True), 4),
-            Found(FactCandidate("Jane sails.", "Jane", "hobby", 1.0), None),
-            Found(PreferenceCandidate("tone", "Brief.", "user_stated", 1.0), None),
-            Found(EpisodeCandidate("Moved.", "completed", task_type="move", steps=("packed",))),
+            SourcedCandidate(FactCandidate("Jane lives in Oslo.", "Jane", "lives in", 0.9, single=True), 4),
+            SourcedCandidate(FactCandidate("Jane sails.", "Jane", "hobby", 1.0), None),
+            SourcedCandidate(PreferenceCandidate("tone", "Brief.", "user_stated", 1.0), None),
+            SourcedCandidate(EpisodeCandidate("Moved.", "completed", task_type="move", steps=("packed",))),
         ),
         (Retraction("Jane", "works at", 4),),
     )
@@ -182,9 +182,9 @@ def test_a_refusal_is_an_error_without_the_key(endpoint: Endpoint) -> None:
 
 def test_functions_are_extractors_too() -> None:
     fact = FactCandidate("x")
-    assert as_extraction(lambda _: [fact, Found(fact, 4), Retraction("a", "b")], TRANSCRIPT) == Extraction(
-        (Found(fact), Found(fact, 4)), (Retraction("a", "b"),)
-    )
+    assert as_extraction(
+        lambda _: [fact, SourcedCandidate(fact, 4), Retraction("a", "b")], TRANSCRIPT
+    ) == Extraction((SourcedCandidate(fact), SourcedCandidate(fact, 4)), (Retraction("a", "b"),))
     for answer in (None, "x", {"notes": []}, [1]):
         with pytest.raises(TypeError, match="extractor: expected"):
             as_extraction(lambda _, answer=answer: answer, TRANSCRIPT)

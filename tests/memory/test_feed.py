@@ -120,7 +120,7 @@ def test_what_expired_and_makes_room_is_told(memory: Memory, clock: Clock, how: 
     assert whats(memory, seen) == [("expired", stale), ("updated", other)]
 
 
-def test_each_scope_sees_what_it_sees(memory: Memory) -> None:
+def test_the_feed_of_a_scope_has_the_events_visible_to_it(memory: Memory) -> None:
     made = {
         scope: memory.propose(EpisodeCandidate(f"by {scope!r}", "done"), scope=scope, source="r").id
         for scope in EVERYWHERE
@@ -186,7 +186,7 @@ def test_names_that_are_forgotten_are_not_in_the_feed(memory: Memory, tmp_path: 
     assert memory.admin.verify_erased(who, names=["zanzibar"]).clean
 
 
-def test_who_follows_and_who_reads_it_later_have_the_same_records(memory: Memory, clock: Clock) -> None:
+def test_a_follower_and_a_later_reader_get_the_same_records(memory: Memory, clock: Clock) -> None:
     """A mirror fed only by the feed has the same records, after a random history and at any batch size."""
     rng = random.Random(5)
     scopes = [one for one in EVERYWHERE if one.user]

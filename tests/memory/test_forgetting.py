@@ -382,7 +382,7 @@ def test_feedback_counts_for_visible_records_only(memory: Memory) -> None:
     assert memory.get(trip, scope=JANE).uses == 1  # type: ignore[union-attr]
 
 
-def test_it_needs_a_file(tmp_path: Path) -> None:
+def test_a_memory_needs_an_index_with_a_file(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="index: expected an Index with a file"):
         Memory(Index())
     with Index.open(tmp_path / "i.scrubjay") as index:

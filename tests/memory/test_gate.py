@@ -180,7 +180,7 @@ def test_without_a_scope_nothing_happens(memory: Memory, scope: Any) -> None:
             call()
 
 
-def test_nothing_leaves_the_scope_that_it_was_said_in(memory: Memory) -> None:
+def test_records_stay_in_the_scope_of_their_proposal(memory: Memory) -> None:
     lives(memory, "Oslo")
     memory.propose(EpisodeCandidate("Moved to Oslo", "success"), scope=JANE, source="r1")
     memory.prefer("city", "Oslo", scope=JANE)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from scrubjay import Scope
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.extractors import SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 from tests.memory.setting import address_of
 
@@ -161,7 +161,7 @@ def test_an_extractor_reads_what_is_new_and_its_facts_go_with_their_passage(
     def extractor(transcript: Transcript) -> Any:
         for said in transcript.utterances:
             read.append(said.text)
-            yield Found(FactCandidate(f"Noted: {said.text}", "notes", said.text), said.seq)
+            yield SourcedCandidate(FactCandidate(f"Noted: {said.text}", "notes", said.text), said.seq)
 
     done = memory.ingest(notes, scope=JANE, extractor=extractor)
     assert (done.written, done.distilled, len(read)) == (3, 3, 3)

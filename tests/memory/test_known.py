@@ -37,7 +37,7 @@ def seconds(microseconds: int) -> float:
     return microseconds / 1e6
 
 
-def test_all_of_them_in_the_order_of_their_keys(memory: Memory) -> None:
+def test_known_returns_all_rules_in_order_of_key(memory: Memory) -> None:
     keys = [f"key {i:03}" for i in range(150)]
     for key in reversed(keys):
         memory.prefer(key, f"text of {key}", scope=JANE)
@@ -51,7 +51,7 @@ def test_all_of_them_in_the_order_of_their_keys(memory: Memory) -> None:
     assert memory.known(JOE).preferences == ()
 
 
-def test_nothing_of_it_is_ever_ranked(memory: Memory) -> None:
+def test_recall_never_ranks_policies_and_preferences(memory: Memory) -> None:
     memory.prefer("tone", "Answer briefly", scope=JANE)
     memory.policy("refunds", "Never promise refunds", tenant="acme", by="boss")
     assert len(memory.documents) == 0

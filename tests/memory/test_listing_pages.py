@@ -108,7 +108,7 @@ def test_a_page_reads_no_more_than_it_gives(tmp_path: Path, monkeypatch: pytest.
         assert sum(read) < 700
 
 
-def test_what_is_no_place(tmp_path: Path) -> None:
+def test_an_invalid_cursor_is_refused(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         for bad, error in (
             ("fact", TypeError), (("fact", 1), TypeError), (("fact", "1", "x"), TypeError), (("fact", 1, 2), TypeError),

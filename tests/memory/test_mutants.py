@@ -45,3 +45,6 @@ def test_a_memory_without_the_rule_is_caught(name: str) -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutation_finds_its_place(name: str) -> None:
     assert finds_its_place(MUTANTS[name])
+    file, _, function = MUTANTS[name].test.partition("::")
+    function = function.rpartition("::")[2].partition("[")[0]
+    assert f"def {function}" in (ROOT / file).read_text(encoding="utf-8"), "its test was renamed"

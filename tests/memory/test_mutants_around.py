@@ -81,7 +81,7 @@ MUTANTS = [
         "read.excerpts",
         "if count(shorter) <= max_tokens:",
         "if shorter.text:",
-        "test_excerpts.py::test_it_is_no_longer",
+        "test_excerpts.py::test_an_excerpt_is_no_longer",
     ),
     Mutant(
         "the least relevant goes first",
@@ -95,7 +95,7 @@ MUTANTS = [
         "read.assembly",
         "n_items = _most(len(fitting), fits)",
         "n_items = len(fitting) if fits(len(fitting)) else 0 if fits(0) else None",
-        "test_assembly.py::test_one_more_record_would_not_fit",
+        "test_assembly.py::test_a_prompt_has_the_longest_prefix_of_records_that_fits",
     ),
     Mutant(
         "no record is cut",
@@ -198,7 +198,7 @@ MUTANTS = [
     Mutant(
         "what was forgotten is not brought back by a prompt",
         "ledger.deletions",
-        "return bool(found)",
+        "return bool(rows)",
         "return False",
         "test_session.py::test_a_prompt_does_not_bring_back",
     ),
@@ -270,12 +270,12 @@ MUTANTS = [
         "intake.distillation",
         "last = _last_distilled(connection, scope, run.key)\n    events",
         "last = 0\n    events",
-        "test_distil.py::test_it_is_done_once",
+        "test_distil.py::test_distilling_again",
     ),
     Mutant(
         "of several processes one distils",
         "intake.distillation",
-        "            raise _Raced",
+        "            raise _AlreadyDistilled",
         "            pass",
         "test_distil.py::test_threads_distil",
     ),
@@ -357,6 +357,8 @@ def run_tests(test: str, seed: list[str] | None) -> subprocess.CompletedProcess[
 def test_a_mutation_finds_its_place(mutant: Mutant) -> None:
     module = importlib.import_module(f"scrubjay.memory.{mutant.module}")
     assert inspect.getsource(module).count(mutant.before) == 1
+    file, _, name = mutant.test.partition("::")
+    assert f"def {name}" in (ROOT / "tests/memory" / file).read_text(encoding="utf-8"), "its test was renamed"
 
 
 @pytest.mark.mutants
@@ -370,7 +372,7 @@ def test_unchanged_it_passes(test: str) -> None:
 
 @pytest.mark.mutants
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
-def test_without_its_rule_it_fails(mutant: Mutant) -> None:
+def test_a_mutant_is_caught_by_its_test(mutant: Mutant) -> None:
     finished = run_tests(mutant.test, [f"scrubjay.memory.{mutant.module}", mutant.before, mutant.after])
     if finished.returncode == 0 and "passed" not in finished.stdout:
         pytest.skip(f"{mutant.test} needs the judged sets")

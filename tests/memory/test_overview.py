@@ -86,7 +86,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_it_says_what_listing_all_says(memory: Memory, seed: int) -> None:
+def test_an_overview_agrees_with_a_full_listing(memory: Memory, seed: int) -> None:
     rng, clock = random.Random(seed), memory._parts.context.clock
     assert isinstance(clock, Clock)
     overview = Overview.of(memory)
@@ -134,7 +134,7 @@ def test_facts_with_gaps_are_in_force_when_they_hold(memory: Memory) -> None:
     assert seen == [1, 1, 1, 1]
 
 
-def test_no_record_is_read(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overview_decrypts_no_record(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     memory.propose(FactCandidate("Jane lives in Oslo", "Jane", "lives in"), scope=JANE, source="r1")
     expected = listed(memory, JANE, 10)
     monkeypatch.setattr(Lookup, "list", None)
@@ -144,7 +144,7 @@ def test_no_record_is_read(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> N
         Overview.of(memory).summary(JANE, 0)
 
 
-def test_of_a_destroyed_key_nothing_is_left(tmp_path: Path) -> None:
+def test_an_overview_omits_records_of_a_destroyed_key(tmp_path: Path) -> None:
     gone: list[str] = []
 
     def keys(tenant: str) -> bytes | None:

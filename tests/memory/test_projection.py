@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scrubjay.memory.model.cardinality import is_single
 from scrubjay.memory.model.content import normalised
 from scrubjay.memory.model.predicates import SEVERAL, SINGLE
-from scrubjay.memory.model.projection import Held, Statement, in_force, project
+from scrubjay.memory.model.projection import Statement, Validity, in_force, project
 
 JUDGED = Path(__file__).parents[3] / "shared" / "data" / "memory_truth" / "sequences.jsonl"
 days = st.integers(0, 12)
@@ -78,7 +78,7 @@ def test_what_was_believed_never_changes(told: list[Statement], known_at: int) -
 def test_an_end_or_a_correction_without_a_target_changes_nothing(told: list[Statement]) -> None:
     end = Statement("end", "It is over with z.", "ends", "z", said_at=40, recorded_at=40)
     held = project([*told, end])
-    assert held.pop("end") == Held(((40, None),))
+    assert held.pop("end") == Validity(((40, None),))
     assert held == project(told)
     earlier = Statement("before", "Not z, but z.", "corrects", "z", told[0].single, 1, 1, 0, 1)
     alone = project([earlier])
@@ -91,12 +91,12 @@ def test_an_end_closes_its_value_and_a_correction_takes_all_of_its_time() -> Non
     gone = Statement("gone", "The cat called Momo died", "ends", "", said_at=5, recorded_at=5)
     assert in_force([cat, dog, gone], valid_at=4) == ["cat", "dog"]
     assert in_force([cat, dog, gone], valid_at=5) == ["dog", "gone"]
-    assert project([cat, dog, gone])["cat"] == Held(((1, 5),), "gone")
+    assert project([cat, dog, gone])["cat"] == Validity(((1, 5),), "gone")
     porto = Statement("porto", "She lives in Porto", value="porto", single=True, said_at=1, recorded_at=1)
     leeds = Statement("leeds", "Correction: Leeds, not Porto", "corrects", "leeds", True, 6, 6)
     assert in_force([porto, leeds], valid_at=1) == ["leeds"]
     assert in_force([porto, leeds], valid_at=1, known_at=5) == ["porto"]
-    assert project([porto, leeds])["porto"] == Held((), "leeds")
+    assert project([porto, leeds])["porto"] == Validity((), "leeds")
 
 
 def test_what_was_interrupted_resumes_and_a_plan_waits_for_its_day() -> None:
@@ -147,7 +147,7 @@ def test_an_end_holds_until_its_value_begins_anew() -> None:
     quit = Statement("quit", "quit at the library", "ends", "library", True, 5, 5)
     new = Statement("new", "works at the mill", value="mill", single=True, said_at=9, recorded_at=9)
     held = project([job, quit, new])
-    assert held["quit"] == Held(((5, 9),), "new") and held["job"] == Held(((1, 5),), "quit")
+    assert held["quit"] == Validity(((5, 9),), "new") and held["job"] == Validity(((1, 5),), "quit")
     assert in_force([job, quit], valid_at=20) == ["quit"]
     cat = Statement("cat", "has a cat", value="cat", said_at=1, recorded_at=1)
     gone = Statement("gone", "gave the cat away", "ends", "cat", said_at=3, recorded_at=3)
@@ -160,8 +160,8 @@ def test_an_end_holds_until_its_value_begins_anew() -> None:
 def test_a_statement_of_another_slot_may_replace() -> None:
     tea = Statement("tea", "likes tea", value="tea", said_at=1, recorded_at=1)
     mate = Statement("mate", "dislikes tea", value="tea", said_at=4, recorded_at=4, replaces=("tea",))
-    assert project([tea], others=[mate]) == {"tea": Held(((1, 4),), "mate")}
-    assert project([tea], others=[mate], known_at=3) == {"tea": Held(((1, None),))}
+    assert project([tea], others=[mate]) == {"tea": Validity(((1, 4),), "mate")}
+    assert project([tea], others=[mate], known_at=3) == {"tea": Validity(((1, None),))}
 
 
 def test_what_is_withdrawn_or_replaced_is_not_in_force() -> None:
@@ -169,7 +169,7 @@ def test_what_is_withdrawn_or_replaced_is_not_in_force() -> None:
     assert in_force([rome], valid_at=6) == [] and in_force([rome], valid_at=6, known_at=6) == ["rome"]
     tea = Statement("tea", "tea", value="tea", said_at=1, recorded_at=1)
     mate = Statement("mate", "mate", value="mate", said_at=4, recorded_at=4, replaces=("tea",))
-    assert project([tea, mate])["tea"] == Held(((1, 4),), "mate")
+    assert project([tea, mate])["tea"] == Validity(((1, 4),), "mate")
 
 
 def test_the_lists_of_predicates() -> None:

@@ -169,7 +169,7 @@ def test_an_update_is_embedded_and_indexed_anew(tmp_path: Path) -> None:
         assert memory.documents.admin.check().clean
 
 
-def test_what_an_update_may_not_do(memory: Memory) -> None:
+def test_invalid_updates_change_nothing(memory: Memory) -> None:
     id = lives(memory, "Oslo").id or ""
     other = memory.propose("Jane sails", scope=JANE, source="r").id or ""
     tone = memory.prefer("tone", "brief", scope=JANE).id or ""
@@ -304,7 +304,7 @@ def test_a_hit_whose_record_went_says_so(memory: Memory) -> None:
     assert hit.record is None and hit.text == "Jane lives in Oslo"
 
 
-def test_other_collections_do_not_mix_with_it(memory: Memory) -> None:
+def test_records_and_documents_of_other_collections_do_not_mix(memory: Memory) -> None:
     memory.index.upsert("m1", "lives in a plain index", scope=JANE)
     lives(memory, "Oslo")
     assert texts(memory, "lives", JANE, kinds=["fact", "episode"]) == ["Jane lives in Oslo"]

@@ -190,7 +190,7 @@ def test_a_phrase_gets_its_date(language: str, said: str, phrase: str, meant: st
 @pytest.mark.parametrize(
     ("language", "said"), [(language, said) for language, all in UNCHANGED.items() for said in all]
 )
-def test_what_is_no_date_stays(language: str, said: str) -> None:
+def test_texts_without_relative_dates_are_unchanged(language: str, said: str) -> None:
     assert with_dates(said, DAY, [language]) == said
     assert with_dates(f"Anna: {said}.", DAY, [language]) == f"Anna: {said}."
 
@@ -246,7 +246,7 @@ def test_the_analyzer_says_the_language(tmp_path: Path) -> None:
         assert told(memory, "r3") == dated
 
 
-def test_what_is_no_language(tmp_path: Path) -> None:
+def test_invalid_languages_are_refused(tmp_path: Path) -> None:
     for bad, error, said in (
         ("de", TypeError, "dates: expected a sequence of languages"),
         ([7], TypeError, "dates: expected languages as str"),
@@ -257,7 +257,9 @@ def test_what_is_no_language(tmp_path: Path) -> None:
             Memory.open(tmp_path / "m.scrubjay", dates=bad)  # type: ignore[arg-type]
 
 
-def test_without_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_dateparser_matters_only_if_requested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its absence matters only if it is requested."""
     from scrubjay.memory.intake import relative_dates
 

@@ -188,7 +188,7 @@ def test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody(file:
 
 
 @pytest.mark.parametrize("status", ["active", "superseded", "provisional"])
-def test_what_was_revoked_stays_so(file: sqlite3.Connection, status: str) -> None:
+def test_a_trigger_keeps_revoked_records_revoked(file: sqlite3.Connection, status: str) -> None:
     insert(file, "fact")
     file.execute("UPDATE memory_fact SET status = 'superseded', superseded_by = 'fact_2'")
     file.execute("UPDATE memory_fact SET status = 'active'")  # the fact that interrupted it is over

@@ -56,7 +56,7 @@ def test_a_class_is_not_lost(tmp_path: Path) -> None:
         assert memory.admin.check() == []
 
 
-def test_what_is_no_classifier_or_class(tmp_path: Path) -> None:
+def test_invalid_classifiers_and_classes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="classify: expected a function of a candidate, got str"):
         Memory.open(tmp_path / "m.scrubjay", classify="personal")  # type: ignore[arg-type]
     with Memory.open(tmp_path / "m.scrubjay", classify=lambda candidate: 7) as memory:  # type: ignore[arg-type,return-value]

@@ -33,7 +33,7 @@ def as_told(session: Session) -> list[tuple[int, str]]:
 @given(steps=STEPS)
 @example([("say", 0, "user"), ("look", 0, None), ("say", 1, "user"), ("say", 0, "user")])
 @example([("say", 0, "user"), ("look", 1, None), ("say", 1, "user"), ("wait", 1, 40)])
-def test_what_is_kept_is_what_is_there(steps: list[tuple[str, int, object]]) -> None:
+def test_the_cached_turns_equal_the_stored_ones(steps: list[tuple[str, int, object]]) -> None:
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder, open_memory(Path(folder) / "m.scrubjay", clock) as memory:
         # One run; two of its sessions have another retention.

@@ -57,7 +57,7 @@ def test_the_new_fact_takes_the_place_of_the_old(memory: Memory) -> None:
     assert [(e.what, e.detail) for e in before.events] == [("written", None), ("superseded", new.id)]
 
 
-def test_there_and_back_again(memory: Memory) -> None:
+def test_a_value_that_returns_is_a_new_statement(memory: Memory) -> None:
     ids = [lives(memory, where).id for where in ("Oslo", "Rome", "Oslo", "Rome")]
     assert len(set(ids)) == 4
     assert texts(memory, "lives", JANE) == ["Jane lives in Rome"]
@@ -120,7 +120,7 @@ def allergic(memory: Memory, what: str, predicate: str = "allergic to", **option
 
 
 @pytest.mark.parametrize("predicate", ["allergic to", "allergy", "is_allergic_to", "reacts to"])
-def test_what_nobody_contradicted_stands(memory: Memory, predicate: str) -> None:
+def test_statements_of_a_predicate_with_several_values_all_hold(memory: Memory, predicate: str) -> None:
     """Predicates have several values unless something says otherwise, including unlisted predicates."""
     said = [allergic(memory, what, predicate).status for what in ("penicillin", "peanuts", "cats", "cats")]
     assert said == ["written", "written", "written", "deduplicated"]
@@ -201,7 +201,7 @@ def test_an_update_contradicts_as_well(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("where", ["thread", "process"])
-def test_no_search_sees_both_or_neither(tmp_path: Path, where: str) -> None:
+def test_every_search_sees_exactly_one_of_two_contradicting_facts(tmp_path: Path, where: str) -> None:
     path = tmp_path / "m.scrubjay"
     with open_memory(path) as memory:
         lives(memory, "place 0")

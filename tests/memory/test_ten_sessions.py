@@ -16,7 +16,7 @@ import pytest
 
 from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
-from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.extractors import SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate
 
@@ -102,12 +102,12 @@ RULES = [
 ]
 
 
-def extract(transcript: Transcript) -> Iterator[Found]:
+def extract(transcript: Transcript) -> Iterator[SourcedCandidate]:
     for said in transcript.utterances:
         for rule in RULES:
             match = re.search(rule.pattern, said.text, re.DOTALL)
             if match and said.kind == "user" and said.author == rule.speaker:
-                yield Found(rule.make(match.groupdict().get("when", "")), said.seq)
+                yield SourcedCandidate(rule.make(match.groupdict().get("when", "")), said.seq)
 
 
 def sessions(folder: Path) -> dict[str, list[dict[str, str]]]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from scrubjay import Query, Scope
-from scrubjay.adapters._turn_memory import Said, TurnMemory
+from scrubjay.adapters._turn_memory import TurnMemory, TurnMessage
 from scrubjay.memory import FactCandidate, Memory, Provenance
-from scrubjay.memory.intake.extractors import Extraction, Found
+from scrubjay.memory.intake.extractors import Extraction, SourcedCandidate
 from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.ledger.trace import sweep_traces
 from tests.memory.setting import JANE, Clock, open_memory
@@ -41,7 +41,9 @@ class Verbatim:
     name = "verbatim"
 
     def extract(self, transcript: Transcript) -> Extraction:
-        return Extraction(tuple(Found(FactCandidate(one.text), one.seq) for one in transcript.utterances))
+        return Extraction(
+            tuple(SourcedCandidate(FactCandidate(one.text), one.seq) for one in transcript.utterances)
+        )
 
 
 def turns(memory: Memory, scope: Scope = JANE) -> dict[str, tuple[Any, Any, Any]]:
@@ -139,9 +141,9 @@ def test_turns_of_adapters_are_turns_of_their_run(memory: Memory) -> None:
     agent = TurnMemory(memory)
     with agent.before(JANE, "chat", "The port is 8443.")[0] as session:
         said = [
-            Said("user", "ann", "The port is 8443."),
-            Said("tool", "grep", "8443"),
-            Said("model", "m", "Noted."),
+            TurnMessage("user", "ann", "The port is 8443."),
+            TurnMessage("tool", "grep", "8443"),
+            TurnMessage("model", "m", "Noted."),
         ]
         agent.after(session, said)
     found = {one.text: one.metadata for one in memory.index.scroll(scope=JANE)}

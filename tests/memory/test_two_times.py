@@ -63,7 +63,7 @@ def one(memory: Memory, outcome: Outcome, scope: Scope = JANE) -> Fact:
     return record
 
 
-def test_what_was_so_when(memory: Memory, clock: Clock) -> None:
+def test_history_at_a_valid_time(memory: Memory, clock: Clock) -> None:
     berlin = say(memory, "Jane lives in Berlin")
     clock.pass_days(10)
     oslo = say(memory, "Jane lives in Oslo")
@@ -159,7 +159,7 @@ def test_a_plan_waits_for_its_day(memory: Memory, clock: Clock) -> None:
     assert held(memory) == ["Jane moves to Graz", "Jane works at Oakline"]
 
 
-def test_what_was_interrupted_resumes(memory: Memory, clock: Clock) -> None:
+def test_a_statement_resumes_after_its_interruption(memory: Memory, clock: Clock) -> None:
     bern = say(memory, "Jane lives in Bern")
     clock.pass_days(1)
     say(memory, "Jane stays in Oslo for a week", valid_until=day(8))

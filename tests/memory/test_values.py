@@ -169,7 +169,7 @@ def test_the_order_of_keys_makes_no_difference(memory: Memory) -> None:
     ],
     ids=["object", "keys", "bytes", "nan", "inf", "int"],
 )
-def test_what_is_no_json_is_an_error(
+def test_values_that_are_not_json_are_refused(
     memory: Memory, value: Any, error: type[Exception], message: str
 ) -> None:
     for call in (
@@ -190,7 +190,7 @@ def test_what_is_no_json_is_an_error(
     assert row_count(memory, "memory_preference") + row_count(memory, "memory_rejection") == 0
 
 
-def test_what_is_no_value_is_refused(memory: Memory) -> None:
+def test_missing_and_too_long_values_are_rejected(memory: Memory) -> None:
     outcome = memory.prefer("wish", scope=JANE)
     assert outcome.status == "rejected" and "text: expected some text" in outcome.reason
     outcome = memory.prefer("wish", "short", value=["x" * MAX_VALUE_BYTES], scope=JANE)
@@ -381,7 +381,7 @@ def test_an_episode_has_title_time_and_objects(memory: Memory) -> None:
     ],
     ids=repr,
 )
-def test_what_an_episode_refuses(
+def test_invalid_episode_fields_are_refused(
     memory: Memory, fields: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

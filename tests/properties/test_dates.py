@@ -227,7 +227,7 @@ def test_a_question_names_days(question: str, first: str, end: str) -> None:
         ("before 8 May 2023", "2023-05-10"),
     ],
 )
-def test_all_that_was_before(question: str, end: str) -> None:
+def test_before_a_date_is_an_open_window(question: str, end: str) -> None:
     found = twin.find_dates("What was it " + question, payload.microseconds(NOW))
     assert [(one.start, twin.EPOCH + timedelta(one.end)) for one in found.windows] == [
         (twin.days(1900, 1), date.fromisoformat(end))

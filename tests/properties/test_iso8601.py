@@ -84,7 +84,7 @@ def test_a_changed_character_is_judged_as_by_the_interpreter(text: str, at: int,
 @pytest.mark.parametrize("text", ["2026-02-29", "2026-W54", "2026-W09-8", "2026-060", "2026-03-0112:00", "2026-03-01T9",
     "2026-03-01T24:01", "2026-03-01T12:60", "2026-03-01T12:0000", "2026-03-01T1200:00", "2026-03-01T12:00:00.",
     "2026-03-01T12:00+24:00", "9999-12-31T24:00", "2026-0301", "\u0662026-03-01", "", "tomorrow"])  # fmt: skip
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_texts_that_are_not_times_are_refused(text: str) -> None:
     for read in (read_time, read_any_form):
         with pytest.raises(ValueError, match="expected an ISO 8601 time, got"):
             read(text)

@@ -172,7 +172,7 @@ def test_ids_that_are_integers_are_linked_in_decimal() -> None:
         ({"centres": ["a"], "field": ""}, ValueError, "field: expected the name of a metadata field, got ''"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_invalid_arguments_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message.replace("(", r"\(")):
         Links(**options)
     with pytest.raises(TypeError, match="links: expected Links, got list"):

@@ -199,7 +199,7 @@ def test_scores_descend_with_the_order(
 
 
 @given(histories, draw.scope_keys, draw.exact_vectors, st.sampled_from(draw.IDENTIFIERS))
-def test_who_holds_a_rare_identifier_comes_first(
+def test_a_document_with_the_rare_identifier_ranks_first(
     kit: Kit, history: list[Step], key: tuple, vector: Vector, identifier: str
 ) -> None:
     """(Without the twin.) The query is the identifier alone, so that it consists mostly of identifiers."""
@@ -276,7 +276,7 @@ def test_recency_is_halved_with_every_half_life(
 @example(  # equally near: the one with more words was written later
     [Put(n, text, HOME, ONE) for n, text in enumerate(["jay oak", "jay acorn", "jay jay"])], "jay", ONE, HOME
 )  # fmt: skip
-def test_who_is_as_good_in_both_arms_never_scores_lower(
+def test_a_document_as_good_in_both_rankings_never_scores_lower(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple
 ) -> None:
     """(Without the twin.)"""
@@ -416,7 +416,7 @@ def test_the_rarer_entity_says_more(kit: Kit) -> None:
         index.search("a walk", scope=scope, query=Query(entities="graphiti"))
 
 
-def test_what_is_worth_more_comes_first(kit: Kit) -> None:
+def test_a_huge_prior_ranks_first_with_finite_scores(kit: Kit) -> None:
     if not kit.is_native:
         pytest.skip("of the index")
     index = Index()

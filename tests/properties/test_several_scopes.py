@@ -70,7 +70,7 @@ def test_rankings_of_several_scopes_name_what_they_see(
 
 
 @given(exact_histories, exact_histories, draw.queries, draw.exact_vectors, several)
-def test_nothing_else_influences_several_scopes(
+def test_unseen_documents_change_no_search_of_several_scopes(
     kit: Kit, history: list[Step], others: list[Step], text: str, vector: Vector, keys: list[Key]
 ) -> None:
     """The answer is bit-identical when documents that none of the scopes sees are written and deleted."""
@@ -98,7 +98,7 @@ def test_nothing_else_influences_several_scopes(
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), draw.texts, draw.some_exact_vectors), max_size=30), draw.queries)
-def test_it_does_not_matter_how_documents_are_spread(
+def test_the_spread_of_documents_over_scopes_changes_no_score(
     kit: Kit, documents: list[tuple[int, str, Any]], text: str
 ) -> None:
     """In one scope or in ten: the same scores in the same order, if the scopes are in the order of writing."""
@@ -135,7 +135,7 @@ def test_filters_and_sets_of_ids_hold_in_each_scope(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("scope", [[], (), [None], ["acme"], [("acme", None, None)], {1}])
-def test_what_is_no_scope_is_refused(kit: Kit, scope: Any) -> None:
+def test_invalid_scopes_are_refused(kit: Kit, scope: Any) -> None:
     pair = Pair(kit)
     kind, _ = pair.both(lambda engine: len(engine.search("jay", scope=scope)))
     assert kind == "raised"

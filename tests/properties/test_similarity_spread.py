@@ -74,7 +74,7 @@ def test_a_filter_does_not_change_the_spread(kit: Kit) -> None:
     assert some.similarity_spread == everything.similarity_spread == pytest.approx((19.0, math.sqrt(132.0)))
 
 
-def test_nothing_unless_the_query_asks(kit: Kit) -> None:
+def test_the_spread_is_computed_only_with_explain(kit: Kit) -> None:
     engine = kit.Engine(dim=4)
     scope = kit.Scope(*HOME)
     engine.upsert(1, "jay", scope=scope, vector=ONE)

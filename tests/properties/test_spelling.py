@@ -146,7 +146,9 @@ FORMS = [
 @example(
     [(["mouse"], HOME), (["mouse", "oak"], HOME), (["mice"], HOME), (["oak"], HOME)], ["mouse", "oak"], HOME
 )
-def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: list[str], key: tuple) -> None:
+def test_other_forms_of_a_written_word_are_corrected_like_the_twin(
+    kit: Kit, written: list[tuple[list[str], tuple]], query: list[str], key: tuple
+) -> None:
     pair = Pair(kit)
     for id, (words, scope) in enumerate(written):
         pair.step(Put(id, " ".join(words), scope, None))
@@ -287,7 +289,7 @@ def test_compounds_among_many_terms(kit: Kit, chunk_docs: int | None) -> None:
 
 
 @pytest.mark.parametrize("n_words", [15, 16, 17, 40])
-def test_as_many_words_as_are_corrected(kit: Kit, n_words: int) -> None:
+def test_at_most_16_words_are_corrected(kit: Kit, n_words: int) -> None:
     pair = Pair(kit)
     words = [f"x{chr(97 + n // 8)}{chr(97 + n % 8)}qk" for n in range(n_words)]
     pair.step(Put(1, " ".join(words), HOME, None))
@@ -333,7 +335,7 @@ def test_longer_texts_are_no_questions(kit: Kit, n_bytes: int) -> None:
         ("\u30cd\u30b3", "\u306d\u3053"),
     ],
 )
-def test_each_is_found(kit: Kit, typed: str, known: str) -> None:
+def test_each_misspelling_finds_its_document(kit: Kit, typed: str, known: str) -> None:
     pair = Pair(kit)
     pair.step(Put(1, f"{known} of the team", HOME, None))
     pair.step(Put(2, "nothing of the kind", HOME, None))
@@ -343,7 +345,7 @@ def test_each_is_found(kit: Kit, typed: str, known: str) -> None:
 @pytest.mark.parametrize(
     "query", ["databse-7", "@databse", "#databse", "databse_x", '"databse"', "the DATABSE", "dtabse/x"]
 )
-def test_what_is_meant_as_it_stands(kit: Kit, query: str) -> None:
+def test_words_meant_literally_are_not_corrected(kit: Kit, query: str) -> None:
     pair = Pair(kit)
     pair.step(Put(1, "database", HOME, None))
     result = check(pair, query, HOME)
@@ -389,7 +391,7 @@ def test_a_correction_stands_in_a_document(kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("n_before", [63, 64])
-def test_so_many_documents_are_read(kit: Kit, n_before: int) -> None:
+def test_corrections_read_at_most_64_documents(kit: Kit, n_before: int) -> None:
     pair = Pair(kit, 8)
     for id in range(n_before):
         pair.step(Put(id, "it migrates", HOME, None))
@@ -398,7 +400,7 @@ def test_so_many_documents_are_read(kit: Kit, n_before: int) -> None:
 
 
 @pytest.mark.parametrize("n_filled", [65_526, 65_527, 65_536])
-def test_so_many_bytes_are_read(kit: Kit, n_filled: int) -> None:
+def test_corrections_read_at_most_64_kib(kit: Kit, n_filled: int) -> None:
     pair = Pair(kit)
     pair.step(Put(1, "migrates ".ljust(n_filled, ".") + " migrating", HOME, None))
     pair.step(Put(2, "migrating", HOME, None))
@@ -420,7 +422,7 @@ def test_a_guess_says_half(kit: Kit) -> None:
     assert check(pair, "database databse", HOME).information.tolist() == [1.0]
 
 
-def test_other_scopes_say_nothing(kit: Kit) -> None:
+def test_words_of_other_scopes_are_no_corrections(kit: Kit) -> None:
     pair = Pair(kit)
     pair.step(Put(1, "database", OTHER, None))
     pair.step(Put(2, "oak", HOME, None))

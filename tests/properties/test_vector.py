@@ -81,7 +81,7 @@ def test_exact_vectors_have_exact_rankings(
 @pytest.mark.parametrize("metric", vectors.METRICS)
 @pytest.mark.parametrize("dtype", STORED)
 @pytest.mark.parametrize("dim", [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 256, 384, 1000])
-def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
+def test_each_dimension_around_the_simd_lanes(kit: Kit, metric: str, dtype: str, dim: int) -> None:
     """Widths around the SIMD lanes; enough rows for whole blocks and a tail, with deletes and updates between."""
     random = np.random.default_rng(dim)
     pair = Pair(kit, dim=dim, metric=metric, dtype=dtype)

@@ -10,7 +10,7 @@ from tests.data.engines import Kit
 from tests.soak.soak import soak
 
 
-def test_a_few_seconds(kit: Kit) -> None:
+def test_a_soak_of_four_seconds(kit: Kit) -> None:
     calls = soak(kit, seconds=4.0, n_threads=4, seed=1)
     assert sum(calls.values()) > 100
 

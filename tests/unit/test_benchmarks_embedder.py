@@ -102,7 +102,7 @@ def test_a_loss_is_what_chance_does_not_give() -> None:
     assert evaluate.losses(evaluate.compared(high, low)) == []
 
 
-def test_it_says_where_the_sets_are_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_judged_sets_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluate.main([str(tmp_path / "table"), "--data", str(tmp_path)]) == 2
     assert "no judged sets" in capsys.readouterr().err
 

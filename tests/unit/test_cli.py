@@ -129,7 +129,7 @@ def test_without_an_embedder_it_says_what_it_could_not_do(
     assert "degraded: no_embedder" in out
 
 
-def test_nothing_found_is_1(capsys: pytest.CaptureFixture[str], file: str) -> None:
+def test_a_search_without_hits_exits_with_1(capsys: pytest.CaptureFixture[str], file: str) -> None:
     assert run(capsys, "search", "giraffe", file, "--mode", "lexical")[0] == 1
     other = Path(file).with_name("other.jsonl")
     other.write_text('{"text": "staging", "tenant": "acme"}', encoding="utf-8")

@@ -171,7 +171,7 @@ def test_what_needs_a_file_says_so(words: Path, command: list[str], capsys: Any)
 # -------------------------------------------------------------------- hints
 
 
-def test_who_searches_a_memory_is_told_how(here: Path, capsys: Any) -> None:
+def test_search_on_a_memory_names_the_memory_commands(here: Path, capsys: Any) -> None:
     run(capsys, "memory", "add", "a.scrubjay", "Jane sings", "--user", "jane", "--embedder", "none")
     code, _, said = run(capsys, "search", "a.scrubjay", "sings", "--user", "jane")
     assert code == 1 and "`scrubjay memory recall`" in said

@@ -103,7 +103,7 @@ def test_a_file_that_is_there_stays_unless_force_is_said(
 
 @pytest.mark.parametrize("command", ["index", "backup", "export"])
 @pytest.mark.parametrize("link", ["same", "symlink", "hard link", "dotted"])
-def test_nothing_is_written_to_what_is_read(
+def test_commands_that_read_write_no_file(
     path: Path, tmp_path: Path, command: str, link: str, capsys: Any
 ) -> None:
     source = path

@@ -60,7 +60,7 @@ def test_the_run_is_replayed_with_something_dropped(memory: Memory) -> None:
     assert reasons == {"below_floor", "over_budget"}
 
 
-def test_it_is_told_the_same_each_time_and_in_silence(
+def test_the_demo_memory_is_deterministic_and_silent(
     memory: Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (

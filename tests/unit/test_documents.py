@@ -428,7 +428,7 @@ class TestPatch:
             with pytest.raises((TypeError, ValueError), match="vector"):
                 index.patch("m", scope=JANE, vector=wrong)
 
-    def test_nothing_is_embedded(self, open_index: Open) -> None:
+    def test_patch_embeds_nothing(self, open_index: Open) -> None:
         class Counting:
             name, dim, calls = "counting", 2, 0
 

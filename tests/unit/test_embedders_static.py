@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-def test_it_is_an_embedder(path: Path) -> None:
+def test_static_implements_the_protocol(path: Path) -> None:
     embedder = Static(path)
     assert isinstance(embedder, Embedder)
     assert (embedder.dim, embedder.passage_chars, embedder.whole_chars) == (48, 700, 16_000)

@@ -31,7 +31,7 @@ def test_the_first_elements_at_length_one() -> None:
     assert repr(short).startswith("Truncated(")
 
 
-def test_nothing_stays_nothing() -> None:
+def test_a_zero_vector_stays_zero_when_truncated() -> None:
     assert Truncated(EIGHT, 3).embed_documents(["", "a"])[0].tolist() == [0.0, 0.0, 0.0]
 
 

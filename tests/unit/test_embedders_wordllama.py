@@ -50,7 +50,7 @@ def test_no_texts_give_no_vectors() -> None:
         default().embed_documents("a text")  # type: ignore[arg-type]
 
 
-def test_nothing_in_a_text_is_the_zero_vector() -> None:
+def test_an_empty_text_has_the_zero_vector() -> None:
     assert not default().embed_query("").any()
     index = Index(default())
     index.upsert("empty", "", scope=Scope("acme"))
@@ -59,7 +59,7 @@ def test_nothing_in_a_text_is_the_zero_vector() -> None:
     assert record.vector is None
 
 
-def test_it_equals_the_package_it_reads_the_weights_of() -> None:
+def test_vectors_equal_those_of_the_wordllama_package() -> None:
     spec = importlib.util.find_spec("wordllama")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -73,7 +73,7 @@ def test_it_equals_the_package_it_reads_the_weights_of() -> None:
     np.testing.assert_allclose(default().embed_documents(TEXTS), theirs.embed(TEXTS, norm=True), atol=2e-6)
 
 
-def test_it_needs_no_network_and_no_home(tmp_path: Path) -> None:
+def test_wordllama_needs_no_network_and_no_home(tmp_path: Path) -> None:
     code = """
 import socket
 def refuse(*args, **kwargs):
@@ -103,7 +103,7 @@ def test_without_the_wheel_the_error_says_what_to_install(monkeypatch: pytest.Mo
         wordllama.WordLlama()
 
 
-def test_it_equals_the_stored_vectors_of_the_judged_sets(judged_data: Path) -> None:
+def test_vectors_equal_those_stored_with_the_judged_sets(judged_data: Path) -> None:
     stored = np.load(judged_data / "locomo_dev" / "wordllama256.docs.npy", mmap_mode="r")[:200].astype(
         np.float32
     )

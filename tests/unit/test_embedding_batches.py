@@ -141,7 +141,7 @@ def test_what_is_no_vector_is_an_error() -> None:
     assert len(index) == 0
 
 
-def test_one_that_failed_gets_one_batch_until_it_answers() -> None:
+def test_a_failed_embedder_gets_one_batch_until_it_answers() -> None:
     first = threading.Event()
     embedder = Counting(before=failing(0))
     index = Index(embedder)

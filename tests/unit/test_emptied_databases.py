@@ -44,7 +44,7 @@ def test_a_database_is_used_again_and_empty() -> None:
     assert asked(url, "SELECT name FROM sj_schema") != [before]
 
 
-def test_one_that_somebody_is_connected_to_is_not() -> None:
+def test_a_database_in_use_is_not_reused() -> None:
     url = emptied.take()
     with Memory.open(url, None):
         emptied.give_back(url)
@@ -60,7 +60,7 @@ def test_one_that_somebody_is_connected_to_is_not() -> None:
         "GRANT SELECT ON sj_document TO PUBLIC",
     ],
 )
-def test_one_whose_tables_were_changed_is_not(change: str) -> None:
+def test_a_database_with_changed_tables_is_not_reused(change: str) -> None:
     url = written()
     asked(url, change)
     assert taken_again(url) != url

@@ -148,7 +148,7 @@ def test_erasure_takes_what_was_asked_and_what_was_judged(
         assert index.admin.check().problems == []
 
 
-def test_who_has_no_memories_is_erased_too(index: Index) -> None:
+def test_erasure_of_a_user_without_memories_deletes_their_questions(index: Index) -> None:
     """A user who only read shared memories has left questions all the same."""
     reader = Scope("acme", user="reader")
     index.feedback("ours", query=SECRET, scope=reader)
@@ -257,7 +257,7 @@ def test_notes_survive_and_are_seen_by_others(tmp_path: Path) -> None:
         assert index.admin.check().problems == []
 
 
-def test_nothing_of_an_erased_question_is_left_in_the_file(tmp_path: Path) -> None:
+def test_an_erased_question_leaves_no_bytes_in_the_file(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         index.upsert("ours", "The submarine.", scope=ACME)
         index.feedback("ours", query=SECRET, scope=JANE)

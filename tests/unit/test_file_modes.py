@@ -147,7 +147,7 @@ def test_a_token_file(folder: Path) -> None:
     assert modes(folder) == {"tokens.json": 0o640} and len(Tokens(path)) == 2
 
 
-def test_who_writes_the_same_new_file_at_once_loses_to_one(folder: Path) -> None:
+def test_of_concurrent_writers_of_a_new_file_one_wins(folder: Path) -> None:
     path, errors = folder / "x", []
     barrier = threading.Barrier(8)
 

@@ -264,7 +264,7 @@ def test_deep_filters_are_refused_and_not_followed() -> None:
         Filter(deep)
 
 
-def test_both_and_visible_to() -> None:
+def test_both_and_visible_to_combine_filters() -> None:
     index = filled(Index())
     assert found(index, filters.both(KEYS, None, {"uses": {"$gt": 5}})) == [2]
     assert found(index, filters.both()) == [1, 2, 3, 4]

@@ -71,7 +71,7 @@ def printed(seed: str | None) -> str:
     return finished.stdout
 
 
-def test_nothing_that_can_be_seen_depends_on_the_seed() -> None:
+def test_no_answer_depends_on_the_hash_seed() -> None:
     first = printed(None)
     assert len(first) > 2_000
     assert first == printed(None) == printed("1") == printed("any text")

@@ -303,7 +303,7 @@ def test_a_graph_a_compaction_and_images_keep_keys_apart(kit: Kit) -> None:
         assert engine.digest(scope)["miscounted"] == 0
 
 
-def test_one_id_in_thousands_of_scopes(kit: Kit) -> None:
+def test_lookup_of_an_id_in_thousands_of_scopes_scans_nothing(kit: Kit) -> None:
     """The index of keys uses scope and id: no look-up scans all documents with the id."""
     n = 3000 if kit.is_native else 50
     engine = kit.Engine()

@@ -23,7 +23,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_each_kind_of_input_has_its_rule() -> None:
+def test_lone_surrogates_by_kind_of_input() -> None:
     index = Index()
     index.upsert("b", "x \ud800", context="y \udfff", scope=HOME, metadata=ODD)
     record = index.get("b", scope=HOME)

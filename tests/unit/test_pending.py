@@ -106,7 +106,7 @@ def test_what_is_written_while_the_embedder_is_away_is_found_by_words_and_embedd
         assert index.admin.check().problems == []
 
 
-def test_it_ends_up_as_if_the_embedder_had_never_been_away(index: Index) -> None:
+def test_filled_in_vectors_equal_those_without_an_outage(index: Index) -> None:
     texts = [f"{word} number {i}" for i, word in enumerate(["oak", "area", "boat", "echo"] * 30)]
     flaky(index).n_good = 1
     index.upsert_many([{"id": i, "text": text} for i, text in enumerate(texts)], scope=JANE, batch_size=50)
@@ -241,7 +241,9 @@ def test_writers_do_not_wait_for_an_embedder_again_and_again(
     assert n_calls == [2] and n_pending(index) == 22
 
 
-def test_it_happens_by_itself(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pending_documents_are_embedded_in_the_background(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 0.01)
     flaky(index).is_up = False
     index.upsert("m1", "oak", scope=JANE)
@@ -251,7 +253,7 @@ def test_it_happens_by_itself(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     wait_for(lambda: n_pending(index) == 0)
 
 
-def test_it_happens_when_the_embedder_answers_a_search(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_embeds_starts_the_backfill(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", HURRY)
     flaky(index).is_up = False
     index.upsert("m1", "oak", scope=JANE)

@@ -152,7 +152,7 @@ class TestExchange:
         )
         assert found == [[], [(1,), (1,), (2,)]]
 
-    def test_they_are_one_transaction(self, connection: Any) -> None:
+    def test_statements_of_an_exchange_are_one_transaction(self, connection: Any) -> None:
         connection.execute("CREATE TABLE a(b int)")
         with pytest.raises(psycopg.errors.DivisionByZero):
             connection.exchange(

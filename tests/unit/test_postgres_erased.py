@@ -128,7 +128,7 @@ def test_memorys_tables_are_searched(url: str) -> None:
         assert memory.admin.verify_erased(JANE, [NUL, SECRET]).clean
 
 
-def test_both_roles_see_every_row_and_who_does_not_is_told(roles: Roles) -> None:
+def test_verify_erased_sees_every_row_or_refuses(roles: Roles) -> None:
     with Index.open(roles.url(roles.serve)) as index:
         index.upsert("m1", SECRET, scope=JANE)
         index.upsert("m2", SECRET, scope=JOE)

@@ -219,7 +219,7 @@ def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
     until(lambda: found(reader, Scope(other)) == {"o", "o2"})
 
 
-def test_who_has_many_tenants_in_memory_hears_of_all(
+def test_a_reader_of_many_tenants_subscribes_to_all_hints(
     pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hints, "MOST_BUCKETS", 3)

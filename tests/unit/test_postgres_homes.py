@@ -220,7 +220,7 @@ def test_a_closed_collection_answers_no_question_about_several_homes(url: str) -
 
 
 class TestReading:
-    def test_all_that_is_about_a_whole_tenant(self, index: Index, url: str) -> None:
+    def test_verbs_on_a_whole_tenant_reach_all_its_homes(self, index: Index, url: str) -> None:
         scopes = [ACME, *(Scope("acme", user=user) for user in sorted(USERS))]
         assert homes_of(url, "sj_document") == set(Homes(4).all("acme"))
         assert sorted(index.scopes(ACME)) == sorted(scopes) and index.count(ACME) == 1

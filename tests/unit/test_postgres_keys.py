@@ -87,7 +87,7 @@ def values(url: str) -> Iterator[bytes]:
             yield from (bytes(value) for value in row if isinstance(value, bytes))
 
 
-def test_nothing_of_the_tenant_stands_in_the_clear(filled: str) -> None:
+def test_no_value_of_an_encrypted_tenant_is_in_the_clear(filled: str) -> None:
     with opened(filled) as index:
         index.admin.compact()
         index.upsert("late", "secret oak of late", scope=JANE, metadata={"colour": "ultramarine"})

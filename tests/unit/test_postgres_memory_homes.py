@@ -602,7 +602,7 @@ class TestMoving:
             Memory.open(url)
         assert homes_of(url, "sj_memory_fact") == {"acme"}
 
-    def test_who_only_reads_is_told_to_open_it_for_writing(self, url: str) -> None:
+    def test_a_read_only_memory_of_an_older_format_is_refused(self, url: str) -> None:
         self.older(url)
         with pytest.raises(StoreFormatError, match="open it once for writing"):
             Memory(Index.open(url, read_only=True))

@@ -96,7 +96,7 @@ def test_other_processes_read_everything_anew_within_max_stale() -> None:
             assert len(one.search("oak", scope=OTHER)) == 2
 
 
-def test_who_waits_for_the_erased_tenant_writes_afterwards() -> None:
+def test_a_writer_that_waits_for_an_erasure_writes_afterwards() -> None:
     url = new_url()
     errors: list[BaseException] = []
     done = threading.Event()

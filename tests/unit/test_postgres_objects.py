@@ -196,7 +196,7 @@ def test_an_image_that_the_place_does_not_take_goes_into_the_database(url: str, 
 
 
 @pytest.mark.parametrize("without", ["place", "objects"])
-def test_who_cannot_reach_the_objects_does_not_replace_them(
+def test_a_process_without_object_store_replaces_no_images(
     filled: str, blobs: FaultyBlobs, without: str
 ) -> None:
     """Every process that loads from rows would otherwise write its own image."""

@@ -326,7 +326,7 @@ def polls_in_a_second(count: Callable[[], list[int]]) -> list[int]:
     return asked
 
 
-def test_who_shares_and_who_does_not(url: str) -> None:
+def test_the_settings_of_an_index_decide_whether_it_shares_a_feed(url: str) -> None:
     with sharing(url, 3) as shared, ExitStack() as stack:
         others = {
             "follower": Index.open(f"{url}&application_name=another&connect_timeout=9", max_stale=30),
@@ -388,7 +388,7 @@ def test_hints_reach_followers_from_elsewhere_and_from_each_other(url: str, monk
         assert feed_of(followers[0]).hints._connection is None
 
 
-def test_who_wants_no_hint_is_told_as_often_as_without_any(url: str) -> None:
+def test_a_follower_without_hints_is_woken_at_each_pause(url: str) -> None:
     """The others of a machine are woken at each hint that they want; the rest at each pause, and need not ask."""
     globex = Scope("globex", user="joe")
     with sharing(url, 4) as (leader, writer, wants, rests):

@@ -205,7 +205,7 @@ class TestRoles:
             assert index.admin.check().clean
             assert [event.scope for event in index.admin.events()].count(JANE) == 3
 
-    def test_it_changes_no_table_and_no_wall(self, roles: Roles, served: str) -> None:
+    def test_the_serving_role_changes_no_table_and_no_policy(self, roles: Roles, served: str) -> None:
         for statement in (
             "CREATE TABLE mine(one int)",
             "ALTER TABLE sj_document DISABLE ROW LEVEL SECURITY",
@@ -247,7 +247,7 @@ class TestRoles:
             assert served.admin.check().clean
         assert unprotected(psycopg.connect(roles.admin)) == []
 
-    def test_it_can_be_called_again_and_over_tables_of_another_owner(self) -> None:
+    def test_make_roles_is_idempotent_over_tables_of_another_owner(self) -> None:
         url = new_url()
         with Index.open(url) as index:
             index.upsert("m", "oak", scope=JANE)

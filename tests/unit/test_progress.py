@@ -72,7 +72,7 @@ def test_a_terminal_that_is_gone_stops_nothing(clock: Clock, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("wanted", "total"), [(None, 10), (False, 10), (True, 0)])
-def test_nothing_is_shown_where_nobody_looks(
+def test_no_progress_bar_without_a_terminal(
     clock: Clock, monkeypatch: pytest.MonkeyPatch, wanted: bool | None, total: int
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream := io.StringIO() if wanted is None else Terminal())

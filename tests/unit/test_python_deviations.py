@@ -44,7 +44,7 @@ def test_a_memory_is_made_by_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("records", [{"id": "a", "text": "oak"}, "oak", b"oak", 3])
-def test_one_record_is_not_many(records: Any) -> None:
+def test_upsert_many_refuses_a_single_record(records: Any) -> None:
     index = Index()
     for target in (index, index.scope("acme")):
         with pytest.raises(TypeError, match="records: expected an iterable of mappings or dataclasses, got"):

@@ -55,7 +55,7 @@ def test_everything_that_reads_works(path: Path) -> None:
         lambda index: index.admin.drop_collection("more"),
     ],
 )
-def test_nothing_that_writes_does(path: Path, write: Callable[[Index], Any]) -> None:
+def test_writing_verbs_raise_and_change_nothing(path: Path, write: Callable[[Index], Any]) -> None:
     whole = path.read_bytes()
     with Index.open(path, read_only=True) as index:
         index.search("oak", scope=JANE)
@@ -65,7 +65,7 @@ def test_nothing_that_writes_does(path: Path, write: Callable[[Index], Any]) -> 
     assert path.read_bytes() == whole
 
 
-def test_it_sees_what_others_write(path: Path) -> None:
+def test_a_read_only_index_sees_writes_of_others(path: Path) -> None:
     with Index.open(path, read_only=True) as reading, Index.open(path) as writing:
         assert reading.count(JANE) == 100
         writing.upsert("new", "a cedar", scope=JANE)

@@ -55,7 +55,7 @@ def test_evidence_of_a_hit(index: Index) -> None:
     assert fields["relevance"] == found[0].relevance and fields["relevance_parts"]["n_documents"] == n
 
 
-def test_one_arm_alone(index: Index) -> None:
+def test_relevance_parts_of_a_single_ranking(index: Index) -> None:
     words = search(index, "sails", query=Query(mode="lexical"))[0].relevance_parts
     assert words.standing is None and words.information == 1.0
     nearest = search(index, None, vector=[1.0, 0.0, 0.0])[0].relevance_parts

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from scrubjay import RRF, Filter, Index, Query, Retriever, Scope
 from scrubjay.retrieval import CallableReranker, Context, OpenAIRewriter, RedisCache, ResultCache
-from scrubjay.retrieval.keys import Unkeyed, key_of, name_of
+from scrubjay.retrieval.keys import UncomparableValue, key_of, name_of
 
 JANE = Scope("acme", user="jane")
 
@@ -61,7 +61,7 @@ def test_what_prints_alike_is_not_the_same() -> None:
 
 def test_what_cannot_be_compared_has_no_key() -> None:
     for value in (object(), (i for i in range(3)), {"filter": {"x": object()}}):
-        with pytest.raises(Unkeyed):
+        with pytest.raises(UncomparableValue):
             key_of(value)
     assert key_of(Filter({"a": 1})) == key_of(Filter({"a": 1})) != key_of(Filter({"a": 2}))
     assert key_of(Query(RRF(3))) == key_of(Query(RRF(3))) != key_of(Query(RRF(4)))

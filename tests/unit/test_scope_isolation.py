@@ -103,7 +103,7 @@ def test_twenty_thousand_searches_return_no_foreign_document(town: Town) -> None
             assert result.scope(index) == town.scope(tenant)
 
 
-def test_each_gets_its_own_of_an_id(town: Town) -> None:
+def test_each_tenant_gets_its_own_document_of_an_id(town: Town) -> None:
     for tenant in range(N_TENANTS):
         for id in IDS:
             document = town.engine.get(id, scope=town.scope(tenant))

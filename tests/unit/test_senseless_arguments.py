@@ -47,7 +47,7 @@ ACME = Scope("acme")
         ),
     ],
 )
-def test_it_is_refused(call: Any, kind: type[Exception], message: str) -> None:
+def test_a_senseless_argument_is_refused(call: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         call()
 

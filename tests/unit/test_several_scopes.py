@@ -37,7 +37,7 @@ def test_what_any_of_them_sees_is_ranked_once(index: Index) -> None:
     assert {hit.scope for hit in some} == {Scope("acme"), *USERS[:3]}
 
 
-def test_one_of_a_list_is_that_scope(index: Index) -> None:
+def test_a_list_of_one_scope_searches_as_that_scope(index: Index) -> None:
     one = index.search("oak sk-0007", scope=USERS[7], vector=[1.0, 2.0], explain=True)
     same = index.search("oak sk-0007", scope=[USERS[7]], vector=[1.0, 2.0], explain=True)
     assert (list(same.ids), list(same.scores)) == (list(one.ids), list(one.scores))
@@ -63,7 +63,7 @@ def test_writes_are_seen_at_once(index: Index) -> None:
     assert USERS[8] not in {hit.scope for hit in index.search("oak", scope=USERS, k=50)}
 
 
-def test_none_is_an_error(index: Index) -> None:
+def test_an_empty_list_of_scopes_is_refused(index: Index) -> None:
     with pytest.raises(ValueError, match="scope: expected at least one"):
         index.search("oak", scope=[])
     with pytest.raises(TypeError, match=r"scope\[1\]"):

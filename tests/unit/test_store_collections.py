@@ -207,7 +207,7 @@ def test_compaction_backup_and_the_search_for_erased_bytes_see_all(tmp_path: Pat
         assert traces.get(17, scope=JANE) is None
 
 
-def test_one_budget_for_all(tmp_path: Path) -> None:
+def test_collections_share_one_memory_budget(tmp_path: Path) -> None:
     with Index.open(tmp_path / "memories.scrubjay", memory_budget=3 << 20) as index:
         collections = [index, *(index.collection(f"c{i}") for i in range(4))]
         for each in collections:

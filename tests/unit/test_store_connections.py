@@ -26,7 +26,7 @@ def test_everyone_who_shuts_is_told_once(connection: StoreConnection) -> None:
         connection.execute("SELECT 1")
 
 
-def test_who_shuts_from_inside_of_a_call_is_told_when_it_returns(connection: StoreConnection) -> None:
+def test_a_shutdown_within_a_call_happens_when_the_call_returns(connection: StoreConnection) -> None:
     told: list[str] = []
 
     def shutting() -> int:

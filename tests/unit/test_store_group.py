@@ -158,7 +158,7 @@ def test_the_file_is_that_of_a_transaction_each(
     assert rows_of(tmp_path / "grouped.scrubjay") == rows_of(tmp_path / "alone.scrubjay")
 
 
-def test_who_waits_is_committed_together_and_each_gets_its_own(
+def test_waiting_writers_share_a_commit_and_get_their_own_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_index(tmp_path / "memories.scrubjay") as index:

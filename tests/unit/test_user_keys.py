@@ -186,7 +186,7 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_who_comes_back_can_be_erased_again(path: Path, vault: Vault, elsewhere: bool) -> None:
+def test_a_user_who_returns_can_be_erased_again(path: Path, vault: Vault, elsewhere: bool) -> None:
     """Even a scope that had no data before, and resident data of a process while another one writes."""
     with Index.open(path, keys=vault) as index, Index.open(path, keys=vault) as other:
         fill(index)

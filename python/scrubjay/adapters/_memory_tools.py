@@ -13,7 +13,7 @@ RECALL = "Search memories of earlier conversations. A memory that can be forgott
 FORGET = "Forget a memory for good, by its id in brackets from a search."
 
 
-class Remembering:
+class MemoryTools:
     """The tools over one scope of a memory. Thread-safe.
 
     Args:

@@ -44,7 +44,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _log = logging.getLogger(__name__)
 
 
-class Said(NamedTuple):
+class TurnMessage(NamedTuple):
     """One message of a turn: the kind of event ("user", "model", "tool"), its author and its text."""
 
     kind: str
@@ -119,9 +119,9 @@ class TurnMemory:
         prompt = self.memory.assemble("", scope, floor=self._floor, **self._budget)
         return prompt.prefix.strip("\n")
 
-    def after(self, session: Session, messages: Iterable[Said]) -> None:
+    def after(self, session: Session, messages: Iterable[TurnMessage]) -> None:
         """Record a turn, durably, with the prompt that `session` assembled."""
-        said = [Said(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
+        said = [TurnMessage(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
         if not said:
             return
         drafts = [

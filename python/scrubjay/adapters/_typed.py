@@ -19,7 +19,7 @@ from scrubjay.memory.ledger.schema import is_prepared
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.names import RECORD_KINDS, RecordKind
 from scrubjay.memory.model.records import Record
-from scrubjay.memory.read.lookup import Place, created_at
+from scrubjay.memory.read.lookup import ListingPosition, created_at
 from scrubjay.memory.read.recall_result import RecalledHit
 
 T = TypeVar("T")
@@ -120,10 +120,10 @@ def page(
         )
         if len(results) > limit:
             last = results[limit - 1]
-            return results[:limit], _cursor(Place(last.kind, created_at(last), last.id))
+            return results[:limit], _cursor(ListingPosition(last.kind, created_at(last), last.id))
         if len(records) < n:
             return results, None
-        at = Place(records[-1].kind, created_at(records[-1]), records[-1].id)
+        at = ListingPosition(records[-1].kind, created_at(records[-1]), records[-1].id)
 
 
 def shown_metadata(hit: RecalledHit) -> dict[str, Any]:
@@ -137,17 +137,17 @@ def shown_metadata(hit: RecalledHit) -> dict[str, Any]:
     return metadata
 
 
-def _cursor(at: Place) -> str:
+def _cursor(at: ListingPosition) -> str:
     text = json.dumps(at, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _position(cursor: str, kinds: Sequence[str]) -> Place:
+def _position(cursor: str, kinds: Sequence[str]) -> ListingPosition:
     try:
         kind, at, id = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         if kind in kinds and type(at) is int and abs(at) < 1 << 62 and isinstance(id, str) and len(id) < 200:
             id.encode()
-            return Place(kind, at, id)
+            return ListingPosition(kind, at, id)
     except (ValueError, TypeError):
         pass
     raise CursorError("cursor: expected one that this listing returned; begin again without one")

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, MemoryTools
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 
@@ -59,12 +59,12 @@ def memory_toolset(
     Raises:
         TypeError, ValueError: an argument is invalid.
     """
-    fixed = None if callable(scope) else Remembering(memory, scope, k, run)
+    fixed = None if callable(scope) else MemoryTools(memory, scope, k, run)
     if fixed is None:
-        Remembering(memory, Scope("any"), k, run)  # report other invalid arguments now
+        MemoryTools(memory, Scope("any"), k, run)  # report other invalid arguments now
 
-    def tools_of(context: RunContext[Any]) -> Remembering:
-        return fixed or Remembering(memory, scope(context), k, run)  # type: ignore[operator]
+    def tools_of(context: RunContext[Any]) -> MemoryTools:
+        return fixed or MemoryTools(memory, scope(context), k, run)  # type: ignore[operator]
 
     async def answered(verb: Callable[[str], str], given: str) -> str:
         try:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, MemoryTools
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory import Memory
 
@@ -43,7 +43,7 @@ def memory_tools(memory: Memory, *, scope: Scope, k: int = 10, run: str = "agent
     Raises:
         TypeError, ValueError: an argument is invalid.
     """
-    remembering = Remembering(memory, scope, k, run)
+    remembering = MemoryTools(memory, scope, k, run)
     return [RememberTool(remembering), RecallTool(remembering), ForgetTool(remembering)]
 
 
@@ -59,7 +59,7 @@ class RememberTool(Tool):
     inputs = {"content": {"type": "string", "description": "One statement that will still be true later."}}  # noqa: RUF012
     output_type = "string"
 
-    def __init__(self, remembering: Remembering) -> None:
+    def __init__(self, remembering: MemoryTools) -> None:
         super().__init__()
         self._remembering = remembering
 
@@ -80,7 +80,7 @@ class RecallTool(Tool):
     inputs = {"query": {"type": "string", "description": "Words, names or identifiers to look for."}}  # noqa: RUF012
     output_type = "string"
 
-    def __init__(self, remembering: Remembering) -> None:
+    def __init__(self, remembering: MemoryTools) -> None:
         super().__init__()
         self._remembering = remembering
 
@@ -101,7 +101,7 @@ class ForgetTool(Tool):
     inputs = {"id": {"type": "string", "description": "The id in brackets."}}  # noqa: RUF012
     output_type = "string"
 
-    def __init__(self, remembering: Remembering) -> None:
+    def __init__(self, remembering: MemoryTools) -> None:
         super().__init__()
         self._remembering = remembering
 

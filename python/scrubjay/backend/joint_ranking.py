@@ -30,7 +30,7 @@ _LEAST_DEPTH = 50
 _RANKED = Scope("ranked together")
 
 
-class _Joined(Hit):
+class _JointHit(Hit):
     """A hit of the joint ranking, under its own key."""
 
     __slots__ = ("_key",)
@@ -96,24 +96,24 @@ def search_together(
 
 def _ranked(
     index: Index,
-    found: dict[Key, Hit],
+    best_hits: dict[Key, Hit],
     text: str | bytes | None,
     k: int,
     vector: ArrayLike | None,
     query: Query,
     explain: bool,
 ) -> list[Hit]:
-    if not found:
+    if not best_hits:
         return []
     backend = Backend.of(index)
     with backend.scratch() as scratch:
-        Backend.of(scratch).write_rows([_row(number, hit) for number, hit in enumerate(found.values())])
+        Backend.of(scratch).write_rows([_row(number, hit) for number, hit in enumerate(best_hits.values())])
         if isinstance(text, str):
             backend.lend_query(text, Backend.of(scratch))
         again = query.replace(ids=None, exclude=None, rankings=None)
         hits = scratch.search(text, scope=_RANKED, k=k, vector=vector, query=again, explain=explain)
-        keys = list(found)
-        return [_Joined(hit, keys[int(hit.id)]) for hit in hits]
+        keys = list(best_hits)
+        return [_JointHit(hit, keys[int(hit.id)]) for hit in hits]
 
 
 def _row(number: int, hit: Hit) -> Row:

@@ -20,7 +20,7 @@ from scrubjay.index import Index
 from scrubjay.store.postgres.address import is_address
 
 
-class _Opened:
+class _SharedFile:
     """A file that this process has open, and its leases."""
 
     def __init__(self, index: Index, options: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ class Lease:
     """
 
     def __init__(
-        self, opened: _Opened, collection: str | None, embedder: Embedder | None, identity: dict[str, Any]
+        self, opened: _SharedFile, collection: str | None, embedder: Embedder | None, identity: dict[str, Any]
     ) -> None:
         self._opened = opened
         self._collection = collection
@@ -170,7 +170,7 @@ def lease(
         raise ValueError(f"{', '.join(options)}: expected none with an index that is already open")
     with _lock:  # until the lease is registered, so that no other thread closes the file
         if where is None or isinstance(where, Index):
-            opened = _Opened(Index(**options) if where is None else where, {})
+            opened = _SharedFile(Index(**options) if where is None else where, {})
             opened.is_ours = False  # not registered; its owner closes it
         else:
             opened = _open(str(where) if is_address(where) else Path(where), options)
@@ -200,7 +200,7 @@ def path_or_index(
     return path if index is None else index
 
 
-def _open(path: Path | str, options: dict[str, Any]) -> _Opened:
+def _open(path: Path | str, options: dict[str, Any]) -> _SharedFile:
     path = path.resolve() if isinstance(path, Path) else path
     opened = _files.get(path)
     if opened is not None and opened.usable(path):
@@ -209,7 +209,7 @@ def _open(path: Path | str, options: dict[str, Any]) -> _Opened:
                 there = opened.options.get(name, _DEFAULT)
                 raise ValueError(f"{name}: {path} is open with {there!r}, got {value!r}; close it first")
         return opened
-    opened = _Opened(Index.open(path, **options), options)
+    opened = _SharedFile(Index.open(path, **options), options)
     _files[path] = opened
     return opened
 
@@ -236,7 +236,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 _DEFAULT = "the default"
 # By resolved path; unused entries disappear by themselves.
-_files: weakref.WeakValueDictionary[Path | str, _Opened] = weakref.WeakValueDictionary()
+_files: weakref.WeakValueDictionary[Path | str, _SharedFile] = weakref.WeakValueDictionary()
 _turns: weakref.WeakKeyDictionary[Index, Any] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 

@@ -55,7 +55,7 @@ class RankedPages:
         question: Hashable,
         offset: int,
         limit: int,
-        found: Callable[[int], tuple[Sequence[T], Sequence[Hashable]]],
+        search: Callable[[int], tuple[Sequence[T], Sequence[Hashable]]],
     ) -> list[T]:
         """Return the best `limit` results, without the `offset` ones that the previous pages had.
 
@@ -64,13 +64,13 @@ class RankedPages:
         Args:
             question: equal only for the pages of one question.
             offset, limit: the number of results to skip, and the maximum number to return.
-            found: takes a number and returns that many results, best first, and a key that identifies each.
+            search: takes a number and returns that many results, best first, and a key that identifies each.
         """
         need = offset + limit
         if need <= self._steady:
-            return list(found(need)[0][offset:])
-        before = found(offset)[1] if 0 < offset <= self._steady else self._before(question, offset)
-        results, keys = found(need)
+            return list(search(need)[0][offset:])
+        before = search(offset)[1] if 0 < offset <= self._steady else self._before(question, offset)
+        results, keys = search(need)
         is_jump = before is None and offset > 0
         if before is None:
             before, left = keys[:offset], [*range(offset, len(results))]

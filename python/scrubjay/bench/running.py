@@ -149,17 +149,19 @@ def _run_case(
 
 
 def _sample(
-    question: Question, found: Found, k: int, depths: Sequence[int], timed: Sequence[Found]
+    question: Question, answer: Found, k: int, depths: Sequence[int], timed: Sequence[Found]
 ) -> Sample:
     sample = Sample(
         question.category, [search.search_us for search in timed], [search.embed_us for search in timed]
     )
     if question.relevant:
         sample.quality = {
-            **{f"recall@{depth}": metrics.recall_at(depth, found.ids, question.relevant) for depth in depths},
-            f"ndcg@{k}": metrics.ndcg(found.ids, question.relevant, k),
-            f"mrr@{k}": metrics.reciprocal_rank(found.ids, question.relevant, k),
+            **{
+                f"recall@{depth}": metrics.recall_at(depth, answer.ids, question.relevant) for depth in depths
+            },
+            f"ndcg@{k}": metrics.ndcg(answer.ids, question.relevant, k),
+            f"mrr@{k}": metrics.reciprocal_rank(answer.ids, question.relevant, k),
         }
     if question.answers:
-        sample.quality[f"answer@{k}"] = float(holds_answer(found.texts[:k], question.answers))
+        sample.quality[f"answer@{k}"] = float(holds_answer(answer.texts[:k], question.answers))
     return sample

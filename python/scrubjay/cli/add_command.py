@@ -41,7 +41,7 @@ _OWN = "file_"  # for the field of a record that has this name already
 
 
 @dataclasses.dataclass
-class _Added:
+class _AddCounts:
     """The counts of one run, in memories; `unchanged` ones were not written."""
 
     added: int = 0
@@ -65,7 +65,7 @@ def run_add(arguments: argparse.Namespace) -> int:
     )
     sources = _sources(arguments, target)
     with _open_target(target, arguments) as index:
-        done = _Filling(index, reading, target, arguments).run(sources)
+        done = _AddRun(index, reading, target, arguments).run(sources)
     took_s = time.perf_counter() - start
     if arguments.json:
         facts = {**dataclasses.asdict(done), "to": shown_place(arguments.index), "seconds": round(took_s, 3)}
@@ -127,7 +127,7 @@ def _open_target(target: Path, arguments: argparse.Namespace) -> Iterator[Index]
         yield index
 
 
-class _Filling:
+class _AddRun:
     """One run of `add` on an index."""
 
     def __init__(self, index: Index, reading: Reading, target: Path, arguments: argparse.Namespace) -> None:
@@ -137,12 +137,12 @@ class _Filling:
         self._base = Path.cwd() if is_address(arguments.index) else Path(os.path.realpath(target)).parent
         self._arguments = arguments
         self._model = index.admin.stats()["embedder"]
-        self._done = _Added()
+        self._done = _AddCounts()
         self._batch: dict[tuple[Scope, str], Mapping[str, Any]] = {}
         self._ids: dict[tuple[Scope, str], set[str]] = defaultdict(set)
         self._seen: set[str] = set()
 
-    def run(self, sources: list[str]) -> _Added:
+    def run(self, sources: list[str]) -> _AddCounts:
         """Read the sources, write new and changed records, delete stale ones."""
         bar = open_progress(self._progress_option(), total=None, what="adding", unit="memories")
         try:

@@ -22,10 +22,10 @@ def named_function(option: str, spec: str) -> Callable[..., Any]:
     if here not in sys.path:
         sys.path.append(here)
     try:
-        found = getattr(importlib.import_module(module), name)
+        value = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(f"{option}: expected MODULE:FUNCTION, got {spec!r}: {error}") from None
-    if not callable(found):
-        raise InputError(f"{option}: expected a function, got {found!r}")
-    function: Callable[..., Any] = found
+    if not callable(value):
+        raise InputError(f"{option}: expected a function, got {value!r}")
+    function: Callable[..., Any] = value
     return function

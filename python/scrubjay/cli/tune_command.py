@@ -120,11 +120,13 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
     return Scope(arguments.tenant, arguments.user, arguments.agent)
 
 
-def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:
-    default, chosen = Setting(), found.winner
-    shown = list(found.rows[: arguments.rows])
+def _show(tuning: Tuning, setting: Setting, arguments: argparse.Namespace) -> None:
+    default, chosen = Setting(), tuning.winner
+    shown = list(tuning.rows[: arguments.rows])
     shown += [  # the default, the chosen setting, and the single rankings
-        row for row in found.rows[arguments.rows :] if row.setting is None or row.setting in (default, chosen)
+        row
+        for row in tuning.rows[arguments.rows :]
+        if row.setting is None or row.setting in (default, chosen)
     ]
     rows = [
         [
@@ -136,12 +138,12 @@ def _show(found: Tuning, setting: Setting, arguments: argparse.Namespace) -> Non
         for row in shown
     ]
     print(render_table(["", "ranking", *METRICS, "against the default"], rows, stretch=1))
-    if len(shown) < len(found.rows):
-        print(dim(f"... {len(found.rows) - len(shown)} more rankings"))
-    print(f"\n{found.n_queries:,} judged questions, cross-validated over {len(found.folds)} folds:")
-    folds = [[name, f"{reached:.3f}", f"{base:.3f}"] for name, reached, base in found.folds]
-    print(render_table(["chosen by the other folds", found.metric, "default"], folds, stretch=0))
-    print(f"\ngain on held-out questions: {bold(_interval(found.gain))} {found.metric} (95% by bootstrap)")
+    if len(shown) < len(tuning.rows):
+        print(dim(f"... {len(tuning.rows) - len(shown)} more rankings"))
+    print(f"\n{tuning.n_queries:,} judged questions, cross-validated over {len(tuning.folds)} folds:")
+    folds = [[name, f"{reached:.3f}", f"{base:.3f}"] for name, reached, base in tuning.folds]
+    print(render_table(["chosen by the other folds", tuning.metric, "default"], folds, stretch=0))
+    print(f"\ngain on held-out questions: {bold(_interval(tuning.gain))} {tuning.metric} (95% by bootstrap)")
     written = f"; the query is written to {arguments.out}" if arguments.out else ""
     print(f"settings: {describe_setting(setting)}{written}")
     if setting.bm25 is not None:

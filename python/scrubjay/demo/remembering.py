@@ -32,9 +32,6 @@ def remember(index: Index) -> None:
 
     Each call writes the same records at the same times, except for their ids. Call it once per file.
 
-    Args:
-        index: an index with a file.
-
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Index.open(folder.name + "/demo.scrubjay") as index:

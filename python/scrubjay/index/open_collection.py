@@ -37,7 +37,7 @@ _NEW = Identity(None, "cosine", "f16", "english")
 """The properties of a new index unless the caller chooses others."""
 
 
-class Unchanging:
+class NullResidency:
     """The null object in place of the residency of a collection without a file."""
 
     generation = 0
@@ -82,7 +82,7 @@ class OpenCollection:
     backfill: Backfill
     notes: FeedbackLog
     """The feedback of a collection in memory; a file stores its own."""
-    residency: Residency | Unchanging
+    residency: Residency | NullResidency
     family: Family[OpenCollection]
     name: str
     is_root: bool
@@ -111,7 +111,7 @@ class OpenCollection:
         self.expiry = Expiry(engine)
         self.backfill = Backfill(engine, semantics, is_read_only=bool(family.options.get("read_only")))
         self.notes = FeedbackLog()
-        self.residency = engine.residency if isinstance(engine, DurableEngine) else Unchanging()
+        self.residency = engine.residency if isinstance(engine, DurableEngine) else NullResidency()
         self.is_root = False
         self.facade = None
 

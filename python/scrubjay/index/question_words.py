@@ -129,14 +129,14 @@ class Wording:
         return cut_snippet(text, marks, width, about)
 
 
-def _shifted(found: Snippet, text: str, first: int, last: int) -> Snippet:
+def _shifted(snippet: Snippet, text: str, first: int, last: int) -> Snippet:
     """Return the snippet of a part of a text as a snippet of the whole text."""
     return replace(
-        found,
-        start=first + found.start,
-        end=first + found.end,
-        before=found.before or not _is_blank(text[:first]),
-        after=found.after or not _is_blank(text[last:]),
+        snippet,
+        start=first + snippet.start,
+        end=first + snippet.end,
+        before=snippet.before or not _is_blank(text[:first]),
+        after=snippet.after or not _is_blank(text[last:]),
     )
 
 

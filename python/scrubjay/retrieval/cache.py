@@ -270,12 +270,12 @@ def _checksum(text: bytes) -> bytes:
     return sha256(text).hexdigest()[:_N_CHECKSUM].encode()
 
 
-def _read(found: Any) -> tuple[Any, Any]:
+def _read(stored: Any) -> tuple[Any, Any]:
     """Return (generation, value) of an entry; (None, None) if it is damaged or not ours."""
-    if not isinstance(found, (bytes, str)) or len(found) > _MAX_BYTES:
+    if not isinstance(stored, (bytes, str)) or len(stored) > _MAX_BYTES:
         return None, None
     try:
-        entry = found.encode() if isinstance(found, str) else found
+        entry = stored.encode() if isinstance(stored, str) else stored
         checksum, text = entry[:_N_CHECKSUM], entry[_N_CHECKSUM:]
         if checksum != _checksum(text):
             return None, None

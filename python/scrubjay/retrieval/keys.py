@@ -21,7 +21,7 @@ from scrubjay._native import Filter, Scope
 from scrubjay.fusion import Query
 
 
-class Unkeyed(Exception):  # noqa: N818 - not an error: the retrieval is not cached
+class UncomparableValue(Exception):  # noqa: N818 - not an error: the retrieval is not cached
     """A value that cannot be compared reliably."""
 
 
@@ -29,7 +29,7 @@ def key_of(value: Any) -> Hashable:
     """Return keys that are equal for equivalent values only; their reprs are the same in every process.
 
     Raises:
-        Unkeyed: unknown type of value.
+        UncomparableValue: unknown type of value.
 
     >>> key_of({"ids": {3, 1}, "k": 1}) == key_of({"k": 1, "ids": {1, 3}})
     True
@@ -69,7 +69,7 @@ def key_of(value: Any) -> Hashable:
         return ("part", repr(value))  # frozen, of numbers and texts
     if isinstance(value, Filter) and "..." not in (text := repr(value)):
         return ("filter", text)
-    raise Unkeyed(f"{type(value).__name__} has no key")
+    raise UncomparableValue(f"{type(value).__name__} has no key")
 
 
 def name_of(part: Any) -> Hashable:

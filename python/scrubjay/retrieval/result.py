@@ -88,9 +88,9 @@ class RetrievedHit(Hit):
         return fields
 
 
-def retrieved_hits(found: Hits) -> list[RetrievedHit]:
+def retrieved_hits(ranking: Hits) -> list[RetrievedHit]:
     """Return the hits of one query in order; created in one native call."""
-    hits: list[RetrievedHit] = hits_of(RetrievedHit, found, found._result)
+    hits: list[RetrievedHit] = hits_of(RetrievedHit, ranking, ranking._result)
     return hits
 
 

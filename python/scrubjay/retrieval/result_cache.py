@@ -11,7 +11,7 @@ from scrubjay._native import Scope
 from scrubjay.backend import Backend
 from scrubjay.index import Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
-from scrubjay.retrieval.keys import Unkeyed, key_of
+from scrubjay.retrieval.keys import UncomparableValue, key_of
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.trace import Counters, Trace
 
@@ -38,7 +38,7 @@ class Question:
         self.shared = shared
 
 
-class Remembering:
+class ResultCaches:
     """The caches of a retriever: one in this process, one shared by processes; either may be None. Thread-safe.
 
     Args:
@@ -78,7 +78,7 @@ class Remembering:
             return None
         try:
             options_key = key_of({name: value for name, value in options.items() if name != "threads"})
-        except (Unkeyed, RecursionError):
+        except (UncomparableValue, RecursionError):
             self._counters.add("uncacheable_total")
             return None
         embedder = self._index.embedder
@@ -170,7 +170,7 @@ class _HeldHit(NamedTuple):
     evidence: tuple[int | None, int | None, bool]
 
 
-class _Held(NamedTuple):
+class _StoredResult(NamedTuple):
     mode: str
     degraded: tuple[str, ...]
     hits: list[_HeldHit]
@@ -180,8 +180,8 @@ _MODES = ("hybrid", "vector", "lexical", "substring", "none")
 _MAX_HITS = 100_000
 
 
-def _checked(row: Any, n_levels: int) -> _Held | None:
-    """Return an entry of the shared cache if it has the form that :meth:`Remembering.remember` writes, or None.
+def _checked(row: Any, n_levels: int) -> _StoredResult | None:
+    """Return an entry of the shared cache if it has the form that :meth:`ResultCaches.remember` writes, or None.
 
     Any program that can write to the cache can store any value there, so every value is validated here.
     """
@@ -195,7 +195,7 @@ def _checked(row: Any, n_levels: int) -> _Held | None:
     hits = [hit for hit in (_checked_hit(hit, n_levels) for hit in rows) if hit is not None]
     if len(hits) < len(rows) or len({(hit.level, hit.id) for hit in hits}) < len(hits):
         return None
-    return _Held(row["mode"], tuple(degraded), hits)
+    return _StoredResult(row["mode"], tuple(degraded), hits)
 
 
 def _checked_hit(hit: Any, n_levels: int) -> _HeldHit | None:

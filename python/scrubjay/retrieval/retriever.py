@@ -26,7 +26,7 @@ from scrubjay.retrieval.hit_merging import merge
 from scrubjay.retrieval.keys import name_of
 from scrubjay.retrieval.reranking import Reranker, Reranking, order_of, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
-from scrubjay.retrieval.result_cache import Remembering
+from scrubjay.retrieval.result_cache import ResultCaches
 from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.surroundings import days_of, said_before
 from scrubjay.retrieval.trace import Counters, Stage, Trace
@@ -141,7 +141,7 @@ class Retriever:
         self._template = template
         self._query = Query() if query is None else checked_query(query)
         self._context = context or Context()
-        self._remembering = Remembering(
+        self._remembering = ResultCaches(
             index,
             ResultCache() if cache is True else None if cache is False else cache,
             shared_cache,

@@ -73,7 +73,7 @@ class Trials:
         self.done: dict[Setting | str, Scores] = {}
         self._index = index
         self._candidates = candidates
-        self._reranker = None if reranker is None else _Known(reranker)
+        self._reranker = None if reranker is None else _CachedReranker(reranker)
         self._template = template
         self._copies: dict[Bm25, Index] = {}
         self._places: dict[
@@ -191,7 +191,7 @@ class Trials:
         return seen
 
 
-class _Known:
+class _CachedReranker:
     """A reranker with a cache of its scores of pairs."""
 
     def __init__(self, reranker: Reranker) -> None:

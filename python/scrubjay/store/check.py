@@ -86,10 +86,10 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
 
 
 def _compare(
-    scope: Scope, what: str, found: dict[str, int], expected: dict[str, int], report: CheckReport
+    scope: Scope, what: str, counts: dict[str, int], expected: dict[str, int], report: CheckReport
 ) -> None:
     for name, value in expected.items():
-        if found[name] != value:
+        if counts[name] != value:
             report.add(
-                f"{scope!r}: {what} differs from the rows in {name}: expected {value}, got {found[name]}"
+                f"{scope!r}: {what} differs from the rows in {name}: expected {value}, got {counts[name]}"
             )

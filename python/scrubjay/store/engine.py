@@ -412,8 +412,8 @@ class DurableEngine(WritingEngine):
         (view,), result = self._settled([there[0]], ask)
         if not view or len(result) == 0:
             return None
-        found = self.store.get(result.id(0), exactly([result.scope(0)]), now=self.clock())
-        return UNKNOWN if found is None else found[0].seq
+        row = self.store.get(result.id(0), exactly([result.scope(0)]), now=self.clock())
+        return UNKNOWN if row is None else row[0].seq
 
     def delete_matching(
         self, filter: Filter, *, scope: Scope, ids: Sequence[RowId] | None, reason: str

@@ -8,7 +8,7 @@ import weakref
 from typing import Any, Protocol
 
 
-class Opened(Protocol):
+class OpenEngine(Protocol):
     """An engine over a store."""
 
     residency: Any
@@ -18,17 +18,17 @@ class Opened(Protocol):
         ...
 
 
-def remember(engine: Opened) -> None:
+def remember(engine: OpenEngine) -> None:
     """Register an engine until it is garbage-collected."""
     _opened.add(engine)
 
 
 # Needed after a fork: a SQLite connection used by two processes would corrupt the file.
-_opened: weakref.WeakSet[Opened] = weakref.WeakSet()
-_inherited: list[Opened] = []  # kept alive so that a child never closes the parent's connections
+_opened: weakref.WeakSet[OpenEngine] = weakref.WeakSet()
+_inherited: list[OpenEngine] = []  # kept alive so that a child never closes the parent's connections
 
 
-def _all_opened() -> list[Opened]:
+def _all_opened() -> list[OpenEngine]:
     while True:
         try:
             return list(_opened)

@@ -65,7 +65,8 @@ class Keys(Protocol):
         ...
 
     def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own and it was destroyed."""
+        """Whether the user has a key of their own and it was destroyed; raises EncryptionError if the key store is
+        not available."""
         ...
 
     def openable(self, tenant: str, user: str | None = None) -> bool:
@@ -126,20 +127,24 @@ class Transaction(Protocol):
         ...
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys. With `fills` existing rows only receive their pending vectors.
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
+        contents are unchanged and the row receives its pending vector.
 
         Raises:
-            VersionConflictError: the condition of a row does not hold.
+            EncryptionError: a tenant's key is not available.
             HeldError: a row that would be replaced is under a legal hold.
+            VersionConflictError: the stored version is not the expected one (an expired row counts as missing).
         """
         ...
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; None: it has none of them. Raises HeldError like `upsert`."""
+        """Delete documents of exactly this scope; unknown ids are ignored. None: it has none of them. Raises HeldError
+        if one of them is under a legal hold."""
         ...
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete expired documents, except those of the tenants in `leaving` and those under a legal hold."""
+        """Delete the expired documents of scopes that agree with `within` (None: of all), except those of the
+        tenants in `leaving` and those under a legal hold."""
         ...
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
@@ -300,7 +305,11 @@ class Store(Protocol):
         ...
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot."""
+        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot.
+
+        Raises:
+            CorruptIndexError: a sealed row was changed, or (after the last one) rows were rolled back or removed.
+        """
         ...
 
     def rows_in(
@@ -332,7 +341,11 @@ class Store(Protocol):
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return the changes of the scope with this key after version `after`; call in a snapshot."""
+        """Return the changes of the scope with this key after version `after`; call in a snapshot.
+
+        Raises:
+            CorruptIndexError: the rows after the image do not match `digest`.
+        """
         ...
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
@@ -359,7 +372,11 @@ class Store(Protocol):
         ...
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of an encrypted scope in a state that was read; None: it has no digest."""
+        """Return the digest of an encrypted scope in a state that was read; None: it has no digest.
+
+        Raises:
+            CorruptIndexError: the state, or the digest, was rolled back or changed.
+        """
         ...
 
     # ------------------------------------------------------------------ beside the documents
@@ -369,7 +386,11 @@ class Store(Protocol):
         ...
 
     def image(self, key: Any) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing."""
+        """Return (version, chunks) of a scope's image; None if the image or a part of it is missing.
+
+        Raises:
+            CorruptIndexError: it is sealed and cannot be opened.
+        """
         ...
 
     def image_views(

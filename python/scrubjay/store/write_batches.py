@@ -216,9 +216,6 @@ def changing(engine: WritingEngine, doing: str) -> Iterator[Change]:
     If the block or the commit raises, nothing is changed. Other writers wait meanwhile, so embed texts before the
     block.
 
-    Args:
-        doing: what is being done, for error messages.
-
     Raises:
         StoreBusyError: another thread or process held the write lock for longer than the busy timeout.
         StoreError: the transaction could not be written; nothing of it was.

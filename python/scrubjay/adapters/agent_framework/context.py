@@ -10,7 +10,15 @@ from typing import Annotated, Any
 from agent_framework import ContextProvider, FunctionTool, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turn_memory import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
+from scrubjay.adapters._turn_memory import (
+    NOTED,
+    Extract,
+    TurnMemory,
+    TurnMessage,
+    Where,
+    block_of,
+    origins_of,
+)
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.memory.model.names import Floor
 from scrubjay.memory.runs.session import Session
@@ -165,9 +173,10 @@ class ScrubjayContextProvider(ContextProvider):
             return f"{done.status}: {done.reason}" if done.reason else done.status
 
         async def search_memories(query: Annotated[str, "Words, names or identifiers to look for."]) -> str:
-            found = await asyncio.to_thread(self.memory.recall, query, scope)
+            recalled = await asyncio.to_thread(self.memory.recall, query, scope)
             return (
-                "\n".join(f"- {hit.text}" for hit in found if hit.relevance != "none") or "Nothing is known."
+                "\n".join(f"- {hit.text}" for hit in recalled if hit.relevance != "none")
+                or "Nothing is known."
             )
 
         return [
@@ -184,14 +193,14 @@ class ScrubjayContextProvider(ContextProvider):
         ]
 
 
-def _said(message: Any) -> Iterator[Said]:
+def _said(message: Any) -> Iterator[TurnMessage]:
     """Yield the text of a message and the tool results in it; system messages are not part of a turn."""
     kind = _KINDS.get(str(message.role))
     if kind is None:
         return
     author = (message.author_name or str(message.role))[:500]
     if message.text:
-        yield Said(kind, author, message.text)
+        yield TurnMessage(kind, author, message.text)
     for content in message.contents:
         if content.type == "function_result" and content.result is not None:
-            yield Said("tool", str(content.call_id or "tool")[:500], str(content.result))
+            yield TurnMessage("tool", str(content.call_id or "tool")[:500], str(content.result))

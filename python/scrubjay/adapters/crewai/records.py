@@ -111,19 +111,21 @@ def document_of(record: MemoryRecord) -> dict[str, Any]:
     }
 
 
-def record_of(found: Record | Hit) -> MemoryRecord:
+def record_of(document: Record | Hit) -> MemoryRecord:
     """Return a document as CrewAI's record; a document of another writer is at the root, without categories.
 
     Times are naive and in UTC, as CrewAI's scoring expects.
     """
-    metadata = dict(found.metadata or {})
+    metadata = dict(document.metadata or {})
     fields = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
-    created = naive(found.created_at) if isinstance(found.created_at, datetime) else datetime(1970, 1, 1)
+    created = (
+        naive(document.created_at) if isinstance(document.created_at, datetime) else datetime(1970, 1, 1)
+    )
     accessed = fields.get(LAST_ACCESSED)
-    vector = found.vector if isinstance(found, Record) else None
+    vector = document.vector if isinstance(document, Record) else None
     return MemoryRecord(
-        id=str(found.id),
-        content=found.text,
+        id=str(document.id),
+        content=document.text,
         scope=fields.get(PATH, "/"),
         categories=fields.get(CATEGORIES, []),
         metadata=metadata,

@@ -261,16 +261,16 @@ def _document(record: Record, with_embedding: bool) -> Document:
     return Document(id=str(record.id), content=record.text, meta=metadata)
 
 
-def _message(found: Any, with_metadata: bool) -> ChatMessage:
-    metadata = found.metadata or {}
+def _message(record: Any, with_metadata: bool) -> ChatMessage:
+    metadata = record.metadata or {}
     keys = (metadata.get(_META) or {}).get("keys", [])
     meta = {key: metadata[key] for key in keys if key in metadata}
     if with_metadata:
-        at = found.created_at
+        at = record.created_at
         meta["retrieved_memory_metadata"] = {
-            "memory_id": str(found.id),
-            "score": getattr(found, "score", None),
+            "memory_id": str(record.id),
+            "score": getattr(record, "score", None),
             "created_at": None if at is None else at.isoformat(),
             **{name: metadata[name] for name in (_ROLE, _AGENT, _RUN) if name in metadata},
         }
-    return ChatMessage.from_system(text=found.text, meta=meta)
+    return ChatMessage.from_system(text=record.text, meta=meta)

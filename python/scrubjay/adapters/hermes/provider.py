@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._turn_memory import Extract, Said, TurnMemory, block_of, writable
+from scrubjay.adapters._turn_memory import Extract, TurnMemory, TurnMessage, block_of, writable
 from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined
@@ -209,7 +209,10 @@ class ScrubjayMemoryProvider:
         with self._lock:
             run = self._runs.pop(id, None)
         author = str((turn_author or {}).get("name") or "user")[:500]
-        said = [Said("user", writable(author), user_content), Said("model", "assistant", assistant_content)]
+        said = [
+            TurnMessage("user", writable(author), user_content),
+            TurnMessage("model", "assistant", assistant_content),
+        ]
         self._turns.after(run or self.memory.session(self._scope, id), said)
 
     # ------------------------------------------------------------------ tools

@@ -25,7 +25,7 @@ FIRST_PART = Native({"part": 0})
 """Admits exactly one document of every item."""
 
 
-class Put(NamedTuple):
+class CheckedPut(NamedTuple):
     """A checked PutOp: the value in JSON types (None: delete the item) and the texts to search."""
 
     namespace: Namespace
@@ -66,14 +66,14 @@ class Put(NamedTuple):
         return rows
 
 
-def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
+def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> CheckedPut:
     """Check the remaining arguments of a PutOp.
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
     """
     if op.value is None:
-        return Put(namespace, op.key, None, [], None)
+        return CheckedPut(namespace, op.key, None, [], None)
     if not isinstance(op.value, Mapping):
         raise TypeError(f"value: expected a mapping or None, got {type(op.value).__name__}")
     plain = _plain(op.value)
@@ -91,7 +91,7 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
             raise TypeError(f"ttl: expected minutes, got {type(ttl).__name__}")
         ttl = float(ttl)
         deadline(datetime.now(timezone.utc), ttl)
-    return Put(namespace, op.key, plain, list(texts), ttl)
+    return CheckedPut(namespace, op.key, plain, list(texts), ttl)
 
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,42 +125,42 @@ def deadline(now: datetime, ttl: float) -> datetime:
         raise ValueError(f"ttl: expected minutes to a time before the year 9999, got {ttl!r}") from None
 
 
-def is_item(found: Record | Hit) -> bool:
+def is_item(document: Record | Hit) -> bool:
     """Return whether this adapter wrote a document; other documents of a shared collection are skipped."""
-    metadata = _metadata(found)
+    metadata = _metadata(document)
     return (
         isinstance(metadata.get("key"), str)
         and isinstance(metadata.get("part"), int)
         and ("value" in metadata or metadata.get("json") is True)
-        and found.scope.user is not None
+        and document.scope.user is not None
     )
 
 
-def item_key(found: Record | Hit) -> tuple[Namespace, str]:
+def item_key(document: Record | Hit) -> tuple[Namespace, str]:
     """Return the namespace and key of a document's item."""
-    metadata = _metadata(found)
+    metadata = _metadata(document)
     named = metadata.get("namespace")  # documents of earlier versions, whose scope may be a prefix
-    return tuple((found.scope.user or "").split(".") if named is None else named), metadata["key"]
+    return tuple((document.scope.user or "").split(".") if named is None else named), metadata["key"]
 
 
-def item_value(found: Record | Hit) -> dict[str, Any] | None:
+def item_value(document: Record | Hit) -> dict[str, Any] | None:
     """Return the value of a document's item; None if the document is not part of an item."""
-    return value_of(found) if is_item(found) else None
+    return value_of(document) if is_item(document) else None
 
 
-def n_parts(found: Record | Hit) -> int:
+def n_parts(document: Record | Hit) -> int:
     """Return the number of documents of the item."""
-    return int(_metadata(found).get("parts", 1))
+    return int(_metadata(document).get("parts", 1))
 
 
-def value_of(found: Record | Hit) -> dict[str, Any]:
+def value_of(document: Record | Hit) -> dict[str, Any]:
     """Return the value of a document's item."""
-    metadata = _metadata(found)
+    metadata = _metadata(document)
     if "value" not in metadata:
-        return dict(json.loads(found.text))
+        return dict(json.loads(document.text))
     value, at = dict(metadata["value"]), metadata.get("at")
     if at is not None:
-        value[at] = found.text
+        value[at] = document.text
     return value
 
 
@@ -188,27 +188,27 @@ def _is_json_of(text: str, value: dict[str, Any]) -> bool:
         return False
 
 
-def as_item(found: Record | Hit) -> Item:
+def as_item(document: Record | Hit) -> Item:
     """Return the item of a document."""
-    return Item(**_fields(found))
+    return Item(**_fields(document))
 
 
-def as_search_item(found: Record | Hit, score: float | None) -> SearchItem:
+def as_search_item(document: Record | Hit, score: float | None) -> SearchItem:
     """Return the item of a document as a search result."""
-    return SearchItem(**_fields(found), score=score)
+    return SearchItem(**_fields(document), score=score)
 
 
-def _metadata(found: Record | Hit) -> Mapping[str, Any]:
-    return found.metadata or {}
+def _metadata(document: Record | Hit) -> Mapping[str, Any]:
+    return document.metadata or {}
 
 
-def _fields(found: Record | Hit) -> dict[str, Any]:
-    (namespace, key), said = item_key(found), _metadata(found).get("updated_at")
-    updated_at = found.created_at if said is None else datetime.fromisoformat(said)
+def _fields(document: Record | Hit) -> dict[str, Any]:
+    (namespace, key), said = item_key(document), _metadata(document).get("updated_at")
+    updated_at = document.created_at if said is None else datetime.fromisoformat(said)
     return {
         "namespace": namespace,
         "key": key,
-        "value": value_of(found),
-        "created_at": found.created_at or updated_at,
+        "value": value_of(document),
+        "created_at": document.created_at or updated_at,
         "updated_at": updated_at,
     }

@@ -23,7 +23,7 @@ from scrubjay.adapters.langgraph.conditions import translated
 from scrubjay.adapters.langgraph.embedding import embedder_of
 from scrubjay.adapters.langgraph.items import (
     FIRST_PART,
-    Put,
+    CheckedPut,
     as_item,
     as_search_item,
     is_item,
@@ -316,8 +316,8 @@ class ScrubjayStore(BaseStore):
         return results
 
     @staticmethod
-    def _last_puts(checked: Sequence[Any]) -> list[Put]:
-        return list({(op.namespace, op.key): op for op in checked if isinstance(op, Put)}.values())
+    def _last_puts(checked: Sequence[Any]) -> list[CheckedPut]:
+        return list({(op.namespace, op.key): op for op in checked if isinstance(op, CheckedPut)}.values())
 
     def _get(self, op: GetOp) -> Record | None:
         home = home_of(self._tenant, op.namespace)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
 from scrubjay import payload
-from scrubjay.adapters.langgraph.items import Put, deadline, is_item, item_key, n_parts
+from scrubjay.adapters.langgraph.items import CheckedPut, deadline, is_item, item_key, n_parts
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, home_of
 from scrubjay.backend import Backend, Documents
 from scrubjay.index import Hit
@@ -19,7 +19,7 @@ from scrubjay.records import Record, Row
 _WORTH_IT = 0.01  # fraction of the time to live by which a read must extend it to be written
 
 
-def write(documents: Documents, tenant: str, puts: Sequence[Put]) -> None:
+def write(documents: Documents, tenant: str, puts: Sequence[CheckedPut]) -> None:
     """Write and delete items, atomically."""
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
     backend = Backend.of(documents.index)
@@ -47,7 +47,7 @@ def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> 
         return
     with documents.writing("refreshing items") as writes:
         for (namespace, key), found in due.items():
-            put = Put(namespace, key, None, [], None)
+            put = CheckedPut(namespace, key, None, [], None)
             for part in range(n_parts(found)):
                 scope, id = put.document_key(tenant, part)
                 (record,) = documents.get_many([id], scope=scope, exact=True)
@@ -62,7 +62,7 @@ def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> 
 
 
 def _known(
-    documents: Documents, tenant: str, puts: Sequence[Put]
+    documents: Documents, tenant: str, puts: Sequence[CheckedPut]
 ) -> dict[tuple[Namespace, str], tuple[int, datetime | None]]:
     """Return the number of parts and the creation time of the existing items; one listing for each namespace."""
     ids: dict[Namespace, list[str]] = {}
@@ -76,8 +76,8 @@ def _known(
     return result
 
 
-def _is_due(found: Record | Hit, now: datetime) -> bool:
-    metadata = found.metadata or {}
+def _is_due(document: Record | Hit, now: datetime) -> bool:
+    metadata = document.metadata or {}
     ttl = metadata.get("ttl")
     if ttl is None:
         return False

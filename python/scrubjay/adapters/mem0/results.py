@@ -26,10 +26,10 @@ class MemoryId(str):
     scope: Scope
 
     @classmethod
-    def of(cls, found: Record | Hit) -> MemoryId:
+    def of(cls, document: Record | Hit) -> MemoryId:
         """Return the id of a memory."""
-        id = cls(found.id)
-        id.scope = found.scope
+        id = cls(document.id)
+        id.scope = document.scope
         return id
 
 

@@ -108,35 +108,31 @@ class ScopeIn(Request):
     agent: Name | None = None
 
 
-class PutIn(Request):
+class WholeMemory(Request):
+    """The fields of a whole memory."""
+
+    text: Text
+    context: Context | None = None
+    metadata: Object | None = None
+    created_at: Time | None = None
+    expires_at: Time | None = None
+    ttl: Number | None = None
+    vector: Vectors | None = None
+    passages: Passages | None = None
+    version: WrittenAt | None = None
+
+
+class PutIn(WholeMemory):
     """One whole memory. `ttl` is in seconds, in place of `expires_at`. With a `version` it is written only if the
     stored memory has that version (0: does not exist); otherwise 409."""
 
-    text: Text
-    context: Context | None = None
-    metadata: Object | None = None
-    created_at: Time | None = None
-    expires_at: Time | None = None
-    ttl: Number | None = None
-    vector: Vectors | None = None
-    passages: Passages | None = None
-    version: WrittenAt | None = None
     scope: ScopeIn | None = None
 
 
-class MemoryIn(Request):
+class MemoryIn(WholeMemory):
     """One of several memories; an id is generated if missing. `version` as for one memory."""
 
     id: Id | None = None
-    text: Text
-    context: Context | None = None
-    metadata: Object | None = None
-    created_at: Time | None = None
-    expires_at: Time | None = None
-    ttl: Number | None = None
-    vector: Vectors | None = None
-    passages: Passages | None = None
-    version: WrittenAt | None = None
 
 
 class UpsertIn(Request):

@@ -107,18 +107,18 @@ def _order(times: list[re.Match[str]]) -> str:
     return "mdy" if any(time["half"] for time in times) else "dmy"
 
 
-def _time(found: re.Match[str], order: str) -> datetime:
-    parts = dict(zip(order, (int(found["a"]), int(found["b"]), int(found["c"])), strict=True))
-    hour = int(found["hour"])
-    if found["half"]:
-        hour = hour % 12 + (12 if found["half"][0] in "Pp" else 0)
+def _time(match: re.Match[str], order: str) -> datetime:
+    parts = dict(zip(order, (int(match["a"]), int(match["b"]), int(match["c"])), strict=True))
+    hour = int(match["hour"])
+    if match["half"]:
+        hour = hour % 12 + (12 if match["half"][0] in "Pp" else 0)
     year = parts["y"] + (2000 if parts["y"] < 100 else 0)
     return datetime(
         year,
         parts["m"],
         parts["d"],
         hour,
-        int(found["minute"]),
-        int(found["second"] or 0),
+        int(match["minute"]),
+        int(match["second"] or 0),
         tzinfo=timezone.utc,
     )

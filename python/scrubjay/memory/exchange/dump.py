@@ -145,11 +145,11 @@ def _decision(connection: sqlite3.Connection, row: Row) -> dict[str, Any]:
 
 
 def _observations(connection: sqlite3.Connection, scope: Scope, ids: set[str]) -> Iterator[dict[str, Any]]:
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT {', '.join(_OBSERVATION)} FROM memory_observation WHERE tenant = ? ORDER BY at, run, user",
         (scope.tenant,),
     ).fetchall()
-    for values in found:
+    for values in rows:
         entry = dict(zip(_OBSERVATION, values, strict=True))
         if entry["fact"] in ids:  # the exported fact has the content of the observation
             yield {"tenant": scope.tenant, **entry}
@@ -195,7 +195,7 @@ def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope
         zip((row.id for row in searched), context.embed_texts([r.text for r in searched]), strict=True)
     )
     with context.changing("importing memory", [scope.tenant]) as change:
-        return _Writing(context, slots, change, embedded).write(rows, others)
+        return _Import(context, slots, change, embedded).write(rows, others)
 
 
 def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -239,7 +239,7 @@ def _row(kind: str, entry: dict[str, Any]) -> Row:
     return row
 
 
-class _Writing:
+class _Import:
     """An import in progress."""
 
     def __init__(
@@ -369,12 +369,12 @@ class _Writing:
         if not topics:
             return
         marks = ", ".join("?" * len(topics))
-        found = self._connection.execute(
+        rows = self._connection.execute(
             f"SELECT id FROM memory_fact WHERE tenant = ? AND user = ? AND agent = ? AND topic IN ({marks}) "
             "AND status <> 'provisional'",
             (*names, *topics),
         ).fetchall()
-        if any(id not in self._new for (id,) in found):
+        if any(id not in self._new for (id,) in rows):
             self._slots.project(self._change, names, topics, None)
 
     def _observation(self, entry: dict[str, Any], contents: dict[str, str]) -> None:

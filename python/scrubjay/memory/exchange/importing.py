@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
-from scrubjay.memory.exchange.other_systems import READERS, Foreign, Said
+from scrubjay.memory.exchange.other_systems import READERS, ForeignDump, ForeignStatement
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
@@ -50,7 +50,7 @@ def take_over(
     reader = READERS.get(kind)
     if reader is None:
         raise ValueError(f"kind: expected one of {', '.join(READERS)}, got {kind!r}")
-    foreign = Foreign()
+    foreign = ForeignDump()
     with in_utf8(path) as file:
         text = file.read()
     try:
@@ -71,9 +71,9 @@ def take_over(
         if (where := _scope_of(statement, scope, foreign)) is not None
     ]
     proposals = [
-        found
+        proposal
         for statement, where in taken
-        if (found := _proposal(statement, where, kind, foreign)) is not None
+        if (proposal := _proposal(statement, where, kind, foreign)) is not None
     ]
     done.left_out = dict(foreign.left_out)
     if dry_run:
@@ -85,7 +85,7 @@ def take_over(
     return done
 
 
-def _scope_of(statement: Said, scope: Scope, foreign: Foreign) -> Scope | None:
+def _scope_of(statement: ForeignStatement, scope: Scope, foreign: ForeignDump) -> Scope | None:
     """Return the scope of a statement: that of the call, narrowed by the dump; None: its owner is another one."""
     user, agent = scope.user, scope.agent
     for name, value in (("user", statement.user), ("agent", statement.agent)):
@@ -106,7 +106,7 @@ def _scope_of(statement: Said, scope: Scope, foreign: Foreign) -> Scope | None:
 
 
 def _proposal(
-    statement: Said, scope: Scope, kind: str, foreign: Foreign
+    statement: ForeignStatement, scope: Scope, kind: str, foreign: ForeignDump
 ) -> tuple[FactCandidate, Scope, Provenance] | None:
     try:
         at, begin, end = (

@@ -163,7 +163,7 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[st
     """Return the items in order (digest None if unchanged), all written ids, and the lines outside of items, with
     what was expected there."""
     lines = text.replace("\r\n", "\n").split("\n")
-    ends = [found for line in lines if (found := _END.match(line))]
+    ends = [match for line in lines if (match := _END.match(line))]
     if len(ends) != 1:
         raise ValueError(
             "path: expected the last line of an export as Markdown, which names its scope, got none"
@@ -200,9 +200,9 @@ def _read(text: str, scope: Scope) -> tuple[list[_Item], dict[str, str], list[st
 
 
 def _item(kind: str, written: str) -> _Item:
-    found = list(_MARK.finditer(written))[-1:]
+    marks = list(_MARK.finditer(written))[-1:]
     digest = id = None
-    for mark in found:
+    for mark in marks:
         written, id = written[: mark.start()] + written[mark.end() :], mark[1]
         digest = None if _digest(written) == mark[2] else mark[2]
         kind = id.partition("_")[0]

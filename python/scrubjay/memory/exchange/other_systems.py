@@ -26,7 +26,7 @@ _TEXT_FIELDS = ("text", "content", "memory", "data", "fact", "value")
 """Fields that usually contain the text of a LangGraph store's item."""
 
 
-class Said(NamedTuple):
+class ForeignStatement(NamedTuple):
     """A statement of another memory system."""
 
     text: str
@@ -44,10 +44,10 @@ class Said(NamedTuple):
 
 
 @dataclass
-class Foreign:
+class ForeignDump:
     """The statements of a dump, and the number of parts left out, by reason."""
 
-    said: list[Said] = field(default_factory=list)
+    said: list[ForeignStatement] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
     def leave(self, reason: str) -> None:
@@ -55,14 +55,14 @@ class Foreign:
         self.left_out[reason] = self.left_out.get(reason, 0) + 1
 
 
-def _mem0(dump: Any, found: Foreign) -> None:
+def _mem0(dump: Any, statements: ForeignDump) -> None:
     for item in _items(dump, "results", "memories", texts=("memory", "text")):
         text = _text_in(item, "memory", "text")
         if text is None:
-            found.leave("no text")
+            statements.leave("no text")
             continue
-        found.said.append(
-            Said(
+        statements.said.append(
+            ForeignStatement(
                 text,
                 _id_in(item, "id"),
                 item.get("updated_at") or item.get("created_at"),
@@ -73,57 +73,61 @@ def _mem0(dump: Any, found: Foreign) -> None:
         )
 
 
-def _letta(dump: Any, found: Foreign) -> None:
+def _letta(dump: Any, statements: ForeignDump) -> None:
     if isinstance(dump, Mapping) and ("blocks" in dump or "agents" in dump or "core_memory" in dump):
         agents = [item for item in dump.get("agents") or [] if isinstance(item, Mapping)] or [dump]
         blocks = [*(dump.get("blocks") or []), *(dump.get("core_memory") or [])]
         blocks += [item for agent in agents for item in (agent.get("memory_blocks") or [])]
         for block in blocks:
             if not isinstance(block, Mapping) or not _text_in(block, "value"):
-                found.leave("an empty block")
+                statements.leave("an empty block")
                 continue
             label = str(block.get("label") or "block")
             if label == "persona":
-                found.leave("the agent's persona, not about the user")
+                statements.leave("the agent's persona, not about the user")
                 continue
             if block.get("is_deleted"):
-                found.leave("deleted there")
+                statements.leave("deleted there")
                 continue
             at = block.get("updated_at") or block.get("created_at")
             for i, part in enumerate(_paragraphs(str(block["value"]))):
-                found.said.append(
-                    Said(part, f"{_id_in(block, 'id') or label}.{i}", at, metadata={"label": label})
+                statements.said.append(
+                    ForeignStatement(
+                        part, f"{_id_in(block, 'id') or label}.{i}", at, metadata={"label": label}
+                    )
                 )
         for agent in agents:
             for _ in agent.get("messages") or []:
-                found.leave("a message, not a memory")
+                statements.leave("a message, not a memory")
         return
     for item in _items(dump, "passages", "archival_memory", texts=("text", "content")):
         text = _text_in(item, "text", "content")
         if text is None:
-            found.leave("no text")
+            statements.leave("no text")
         elif item.get("is_deleted"):
-            found.leave("deleted there")
+            statements.leave("deleted there")
         else:
-            found.said.append(Said(text, _id_in(item, "id"), item.get("created_at") or item.get("timestamp")))
+            statements.said.append(
+                ForeignStatement(text, _id_in(item, "id"), item.get("created_at") or item.get("timestamp"))
+            )
 
 
-def _zep(dump: Any, found: Foreign) -> None:
+def _zep(dump: Any, statements: ForeignDump) -> None:
     nodes = _nodes_in(dump)
     names = {_id_in(item, "uuid", "uuid_"): _text_in(item, "name") for item in nodes}
     if not nodes or any(isinstance(dump.get(name), list) for name in ("edges", "facts")):
         for item in _items(dump, "edges", "facts", texts=("fact",)):
             text = _text_in(item, "fact")
             if text is None:
-                found.leave("no fact")
+                statements.leave("no fact")
                 continue
             # A fact that Zep marks as superseded (`expired_at`) is known to be over since then.
             until = item.get("invalid_at") or item.get("expired_at")
             name = _text_in(item, "name")
             predicate = "" if name is None else " ".join(name.replace("_", " ").split()).lower()
             subject = names.get(str(item.get("source_node_uuid"))) or _subject_in(text, predicate)
-            found.said.append(
-                Said(
+            statements.said.append(
+                ForeignStatement(
                     text,
                     _id_in(item, "uuid", "uuid_"),
                     item.get("created_at"),
@@ -138,11 +142,11 @@ def _zep(dump: Any, found: Foreign) -> None:
     for item in nodes:
         text = _text_in(item, "summary")
         if text is None:
-            found.leave("a node without a summary")
+            statements.leave("a node without a summary")
         else:
             subject = _text_in(item, "name") or ""
-            found.said.append(
-                Said(text, _id_in(item, "uuid", "uuid_"), item.get("created_at"), subject=subject)
+            statements.said.append(
+                ForeignStatement(text, _id_in(item, "uuid", "uuid_"), item.get("created_at"), subject=subject)
             )
 
 
@@ -161,7 +165,7 @@ def _subject_in(fact: str, predicate: str) -> str:
     return match[1] if match else ""
 
 
-def _langgraph(dump: Any, found: Foreign) -> None:
+def _langgraph(dump: Any, statements: ForeignDump) -> None:
     for one in _items(dump, "items", "results", texts=("value",)):
         value = one.get("value")
         text = value if isinstance(value, str) else None
@@ -173,12 +177,12 @@ def _langgraph(dump: Any, found: Foreign) -> None:
                 if text is not None:
                     value = {**{name: item for name, item in value.items() if name != "content"}, **inner}
         if not text:
-            found.leave("no text in the value")
+            statements.leave("no text in the value")
             continue
         namespace = one.get("namespace") or one.get("prefix") or []
         parts = namespace.split(".") if isinstance(namespace, str) else [str(part) for part in namespace]
-        found.said.append(
-            Said(
+        statements.said.append(
+            ForeignStatement(
                 text,
                 "/".join([*parts, str(one.get("key", ""))]),
                 one.get("updated_at") or one.get("created_at"),
@@ -187,7 +191,7 @@ def _langgraph(dump: Any, found: Foreign) -> None:
         )
 
 
-def _chatgpt(dump: Any, found: Foreign) -> None:
+def _chatgpt(dump: Any, statements: ForeignDump) -> None:
     for n, item in enumerate(
         _items(dump, "memories", "conversations", texts=("content", "text", "memory", "mapping"))
     ):
@@ -195,33 +199,35 @@ def _chatgpt(dump: Any, found: Foreign) -> None:
             for node in item["mapping"].values():
                 message = node.get("message") if isinstance(node, Mapping) else None
                 if not isinstance(message, Mapping) or message.get("recipient") != "bio":
-                    found.leave("a message, not a memory")
+                    statements.leave("a message, not a memory")
                     continue
                 parts = (message.get("content") or {}).get("parts") or []
                 text = "\n".join(part for part in parts if isinstance(part, str)).strip()
                 if text:
-                    found.said.append(Said(text, _id_in(message, "id"), message.get("create_time")))
+                    statements.said.append(
+                        ForeignStatement(text, _id_in(message, "id"), message.get("create_time"))
+                    )
                 else:
-                    found.leave("no text")
+                    statements.leave("no text")
         elif (text := _text_in(item, "content", "text", "memory") or "") != "":
             at = item.get("updated_at") or item.get("created_at") or item.get("created_timestamp")
-            found.said.append(Said(text, _id_in(item, "id") or str(n), at))
+            statements.said.append(ForeignStatement(text, _id_in(item, "id") or str(n), at))
         else:
-            found.leave("no text")
+            statements.leave("no text")
 
 
-def _claude(dump: Any, found: Foreign) -> None:
+def _claude(dump: Any, statements: ForeignDump) -> None:
     for item in _items(dump, "memories", texts=("conversations_memory", "project_memories")):
         projects = item.get("project_memories") or {}
         memories = [("conversations", item.get("conversations_memory"))]
         memories += list(projects.items()) if isinstance(projects, Mapping) else []
         for where, text in memories:
             if not isinstance(text, str) or not text.strip():
-                found.leave("no text")
+                statements.leave("no text")
                 continue
             for i, (heading, statement) in enumerate(_under_headings(text)):
-                found.said.append(
-                    Said(
+                statements.said.append(
+                    ForeignStatement(
                         statement,
                         f"{where}.{i}",
                         item.get("updated_at"),
@@ -230,7 +236,7 @@ def _claude(dump: Any, found: Foreign) -> None:
                 )
 
 
-READERS: dict[str, Callable[[Any, Foreign], None]] = {
+READERS: dict[str, Callable[[Any, ForeignDump], None]] = {
     "mem0": _mem0,
     "letta": _letta,
     "zep": _zep,

@@ -95,14 +95,14 @@ def copy_records(source: MemoryContext, target: MemoryContext) -> CopiedRecords:
         numbers = _numbers(connection) if to_file else {}
         for tenant in tenants:
             rows = {
-                table: [_moved(table, row, tenant, numbers) for row in found]
-                for table, found in _rows(connection, tenant, source.store.place)
+                table: [_moved(table, row, tenant, numbers) for row in rows_by_table]
+                for table, rows_by_table in _rows(connection, tenant, source.store.place)
             }
             expected = _digest(rows)
             n_written += _write(target, tenant, rows, expected)
             with target.reading() as there:
-                found = dict(_rows(there, tenant, target.store.place))
-            if _digest(found) != expected:
+                rows_by_table = dict(_rows(there, tenant, target.store.place))
+            if _digest(rows_by_table) != expected:
                 raise StoreError(
                     f"copy: the records of {tenant!r} were changed by another writer meanwhile: "
                     f"{target.store.place}"
@@ -128,13 +128,13 @@ def _columns() -> dict[str, dict[str, str]]:
 
 
 def _tenants(connection: Any) -> list[str]:
-    found: set[str] = set()
+    tenants: set[str] = set()
     for table in _TABLES:
         if "tenant" in _columns()[table]:
-            found |= {
+            tenants |= {
                 name for (name,) in connection.execute(f"SELECT DISTINCT tenant FROM {table}").fetchall()
             }
-    return sorted(found)
+    return sorted(tenants)
 
 
 def _rows(connection: Any, tenant: str, place: str) -> Iterator[tuple[str, list[_Row]]]:
@@ -157,9 +157,9 @@ def _numbers(connection: Any) -> dict[tuple[str, str, int], int]:
     same order, and unchanged wherever possible."""
     numbers: dict[tuple[str, str, int], int] = {}
     for table, column in NUMBERED.items():
-        found = connection.execute(f"SELECT {column}, tenant FROM {table}").fetchall()
+        rows = connection.execute(f"SELECT {column}, tenant FROM {table}").fetchall()
         last = 0
-        for number, tenant in sorted(found):
+        for number, tenant in sorted(rows):
             last = max(number, last + 1)
             numbers[table, tenant, number] = last
     return numbers

@@ -12,7 +12,7 @@ from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.gate.policies import policy_of, revoke_global, write_global
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
 from scrubjay.memory.intake.intake import Intake
-from scrubjay.memory.ledger.changes import ChangeEvent, Sight
+from scrubjay.memory.ledger.changes import ChangeEvent, EventScope
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.deletions import deletions_of
 from scrubjay.memory.ledger.holds import Hold, held_scopes
@@ -246,8 +246,8 @@ class MemoryAdmin:
             limit: the maximum number. Over PostgreSQL changes may share a number: all that share the last are returned.
         """
         checked_count(limit, "limit")
-        return self._context.changes.after(checked_cursor(since), Sight(None), limit)
+        return self._context.changes.after(checked_cursor(since), EventScope(None), limit)
 
     def on_change(self, function: Callable[[ChangeEvent], object]) -> Callable[[], None]:
         """Call a function with each change in any scope, as :meth:`Feed.on_change` does for one."""
-        return self._context.changes.follow(function, Sight(None))
+        return self._context.changes.follow(function, EventScope(None))

@@ -17,7 +17,6 @@ from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
-from scrubjay.memory.facade.proposals import checked_proposals
 from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.gate import Gate, Proposed
 from scrubjay.memory.intake.distillation import Distilled
@@ -45,7 +44,7 @@ from scrubjay.memory.model.settings import Settings
 from scrubjay.memory.model.values import Validators
 from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.feed import Feed
-from scrubjay.memory.read.lookup import Lookup, Place
+from scrubjay.memory.read.lookup import ListingPosition, Lookup
 from scrubjay.memory.read.prompt_lines import Line, Summarise, dated
 from scrubjay.memory.read.prompts import FLOOR, K_RECALLED, Prompts
 from scrubjay.memory.read.provenance import ProvenanceReader
@@ -156,7 +155,7 @@ class Memory:
         revoke: Iterable[tuple[str, Scope, str]] = (), raise_if_rejected: bool = False,
     ) -> builtins.list[Outcome]:  # fmt: skip
         """Propose several candidates in one transaction, in order; each sees those before it."""
-        return self._parts.gate.propose_all(checked_proposals(proposals), also, revoke, raise_if_rejected)
+        return self._parts.gate.propose_all(proposals, also, revoke, raise_if_rejected)
 
     @documented(Gate.add)
     def add(
@@ -276,7 +275,7 @@ class Memory:
     def list(
         self, scope: Scope, kinds: Sequence[RecordKind] = RECORD_KINDS, hidden: bool = False, exact: bool = False,
         limit: int | None = None, subject: str | None = None, run: str | None = None, as_of: CreatedAt | None = None,
-        known_at: CreatedAt | None = None, without: Sequence[str] = (), after: Place | None = None,
+        known_at: CreatedAt | None = None, without: Sequence[str] = (), after: ListingPosition | None = None,
     ) -> builtins.list[Record]:  # fmt: skip
         """Return the records visible to `scope`, kind by kind, oldest first."""
         return self._parts.lookup.list(

@@ -80,11 +80,11 @@ class AsyncFeed(AsyncTwin[Feed]):
 
         cursor = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
         while True:
-            found = await asyncio.to_thread(self._sync.changes, cursor, scope=scope, within=within)
-            for event in found:
+            events = await asyncio.to_thread(self._sync.changes, cursor, scope=scope, within=within)
+            for event in events:
                 yield event
                 cursor = event.cursor
-            if not found:
+            if not events:
                 await asyncio.sleep(poll_s)
 
 

@@ -19,12 +19,7 @@ from scrubjay.store.write_batches import Change
 
 
 class Confirmation:
-    """Brings records into force and takes them out of force.
-
-    Args:
-        context: the context of the memory.
-        slots, promotion: parts of the same memory.
-    """
+    """Brings records into force and takes them out of force."""
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion) -> None:
         self._context = context

@@ -40,12 +40,7 @@ _PROVISIONAL = "provisional: a tenant's fact needs a second independent source, 
 
 
 class Facts:
-    """The writer of facts, called by the gate in the writer's turn.
-
-    Args:
-        context: the context of the memory.
-        slots, promotion, preparation: parts of the same memory.
-    """
+    """The writer of facts, called by the gate in the writer's turn."""
 
     def __init__(
         self, context: MemoryContext, slots: Slots, promotion: Promotion, preparation: Preparation
@@ -188,7 +183,7 @@ class Facts:
         if proposal.value_hash is not None and about and candidate.relation == "asserts":
             same = f"({same} OR value_hash = ? AND topic IN ({marks}))"
             values += [proposal.value_hash, *proposal.topics]
-        found = rows_where(
+        rows = rows_where(
             connection,
             "fact",
             f"{IN_SCOPE}AND {same} AND status IN ('provisional', 'active') "
@@ -197,7 +192,7 @@ class Facts:
         )
         said_at = change.now if proposal.said_at is None else proposal.said_at
         less = None
-        for row in list(found):
+        for row in list(rows):
             if row.expires_at is not None and row.expires_at <= change.now:
                 self._drop_fact(change, row)
             elif _says_the_same(row, proposal, said_at):

@@ -51,12 +51,7 @@ Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 
 class Gate:
-    """The gate of a memory.
-
-    Args:
-        context: the context of the memory.
-        preparation, facts, confirmation: parts of the same memory.
-    """
+    """The gate of a memory."""
 
     def __init__(
         self, context: MemoryContext, preparation: Preparation, facts: Facts, confirmation: Confirmation
@@ -118,7 +113,7 @@ class Gate:
 
         If anything raises, nothing is written.
         """
-        proposals = list(proposals)
+        proposals = _checked_proposals(proposals)
         proposed = [
             self._prepared(one, f"proposals[{place}]." if len(proposals) > 1 else "")
             for place, one in enumerate(proposals)
@@ -332,3 +327,21 @@ def _checked_revocation(revocation: Any, name: str) -> tuple[str, Scope, str]:
 def _raised(outcome: Outcome) -> None:
     if outcome.status == "rejected":
         raise ValueError(outcome.reason)
+
+
+def _checked_proposals(proposals: Any) -> list[Proposed]:
+    """Return the proposals of :meth:`Gate.propose_all` as a list.
+
+    Raises:
+        TypeError: not a sequence of (candidate, scope, source).
+    """
+    expected = "expected (candidate, scope, source)"
+    if isinstance(proposals, (str, Mapping)) or not isinstance(proposals, Iterable):
+        raise TypeError(f"proposals: {expected} of each in a sequence, got {type(proposals).__name__}")
+    items = list(proposals)
+    for place, item in enumerate(items):
+        if not isinstance(item, (tuple, list)):
+            raise TypeError(f"proposals[{place}]: {expected}, got {type(item).__name__}")
+        if len(item) != 3:
+            raise TypeError(f"proposals[{place}]: {expected}, got {len(item)} values")
+    return items

@@ -13,19 +13,14 @@ from scrubjay.memory.ledger.slots import COMPUTED, Slots
 from scrubjay.memory.ledger.statements import facts_of_slot, projected, topics_in
 from scrubjay.memory.model.documents import Embedded
 from scrubjay.memory.model.new_facts import next_recorded
-from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.projection import Validity
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
 from scrubjay.store.write_batches import Change
 
 
 class Promotion:
-    """Brings a tenant's fact into force, and takes its copies in narrower scopes out of it.
-
-    Args:
-        context: the context of the memory.
-        slots: the slots of the same memory.
-    """
+    """Brings a tenant's fact into force, and takes its copies in narrower scopes out of it."""
 
     def __init__(self, context: MemoryContext, slots: Slots) -> None:
         self._context = context
@@ -105,7 +100,7 @@ class Promotion:
     def _share_one(self, change: Change, copy: FactRow, id: str, by: str | None) -> None:
         if copy.holds is None:
             copy = copy._replace(holds=json.dumps(holds_of(copy)))
-        fresh = with_held(copy._replace(shared_as=id, updated_at=change.now), Held(), change.now)
+        fresh = with_held(copy._replace(shared_as=id, updated_at=change.now), Validity(), change.now)
         before = next(rows_where(change.connection, "fact", "id = ?", (copy.id,)))
         update_fact(change, before, fresh, COMPUTED)
         documents_in(change).put(fresh, before=before)

@@ -47,12 +47,12 @@ def bare_weekdays(text: str) -> list[tuple[int, str, int]]:
     >>> bare_weekdays("We met on Monday. She will call on Friday. The shop is closed on Sunday.")
     [(16, 'mon', -1), (41, 'fri', 1)]
     """
-    found = []
+    phrases = []
     for day in _ON.finditer(text):
         which = _tense(_clause(text, day.start(), day.end()))
         if which:
-            found.append((day.end(), day["full"][:3].lower(), which))
-    return found
+            phrases.append((day.end(), day["full"][:3].lower(), which))
+    return phrases
 
 
 def _clause(text: str, start: int, end: int) -> str:

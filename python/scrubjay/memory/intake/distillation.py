@@ -21,8 +21,8 @@ from scrubjay.memory.intake.extractors import (
     AnyExtractor,
     Extraction,
     Extractor,
-    Found,
     Retraction,
+    SourcedCandidate,
     as_extraction,
     name_of,
 )
@@ -71,7 +71,7 @@ class Distilled:
     """The number of invalid items in a model's answer."""
 
 
-class _Raced(Exception):  # noqa: N818 - not an error, and internal
+class _AlreadyDistilled(Exception):  # noqa: N818 - not an error, and internal
     """Another process distilled these events in the meantime."""
 
 
@@ -116,19 +116,19 @@ def distil(
                 f"extractor: all {extraction.n_malformed} items of its answer for run {run_id!r} are malformed; nothing"
                 " was written, and it can be asked again"
             )
-    found = _still_held(context, slots, scope, extraction)
+    candidates = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {utterance.seq for utterance in before} - {utterance.seq for utterance in transcript.context}
     revoked = _noted_from(context, scope, run_id, taken_back)
     positions = _positions(events)
-    proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in found]
+    proposals = [(_placed(one, positions), scope, _source(one, transcript)) for one in candidates]
     outcomes: list[DistilledOne] = []
 
     def also(change: Any, results: Sequence[Any]) -> None:
         change.lock([scope, Scope(scope.tenant)])  # the gate locks nothing if nothing is proposed
         connection: sqlite3.Connection = change.connection
         if _last_distilled(connection, scope, run.key) != last or not _same_run(connection, scope, run):
-            raise _Raced
+            raise _AlreadyDistilled
         outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
         outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
         connection.execute(
@@ -143,21 +143,25 @@ def distil(
         gate.propose_all(
             proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
         )
-    except _Raced:
+    except _AlreadyDistilled:
         return _recorded(traces, scope, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
-def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
+def _still_held(
+    context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction
+) -> list[SourcedCandidate]:
     """Remove candidates that the same run retracts later; add a fact that ends what earlier runs recorded."""
 
-    found = list(extraction.found)
+    candidates = list(extraction.found)
     for retraction in extraction.retracted:
-        here = [one for one in found if _is_about(one.candidate, retraction) and not _before(retraction, one)]
+        here = [
+            one for one in candidates if _is_about(one.candidate, retraction) and not _before(retraction, one)
+        ]
         undone = [
             here[place] for place in _ended(retraction, [_named(context, one.candidate) for one in here])
         ]
-        found = [one for one in found if not any(one is other for other in undone)]
+        candidates = [one for one in candidates if not any(one is other for other in undone)]
         known = _in_force(context, slots, scope, retraction)
         places = _ended(retraction, [_named_row(context, row) for row in known])
         if known and (places or not undone):  # a retraction that names nothing known is recorded as said
@@ -171,8 +175,8 @@ def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: 
                 relation="ends",
                 replaces=[row.id for row in rows],
             )
-            found.append(Found(ends, retraction.seq))
-    return found
+            candidates.append(SourcedCandidate(ends, retraction.seq))
+    return candidates
 
 
 def _ended(retraction: Retraction, known: Sequence[NamedStatement]) -> list[int]:
@@ -250,11 +254,11 @@ def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterabl
     ]
 
 
-def _before(retraction: Retraction, one: Found) -> bool:
+def _before(retraction: Retraction, one: SourcedCandidate) -> bool:
     return retraction.seq is not None and one.seq is not None and retraction.seq < one.seq
 
 
-def _source(one: Found, transcript: Transcript) -> Provenance:
+def _source(one: SourcedCandidate, transcript: Transcript) -> Provenance:
     utterance = next((utterance for utterance in transcript.utterances if utterance.seq == one.seq), None)
     if utterance is None:
         at = transcript.utterances[-1].at if transcript.utterances else None
@@ -274,7 +278,7 @@ def _positions(events: Sequence[TraceEvent]) -> dict[int, int]:
     return {seq: events[0].seq + place for place, seq in enumerate(spoken)}
 
 
-def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
+def _placed(one: SourcedCandidate, positions: Mapping[int, int]) -> Candidate:
     """Return the candidate, with its position in the conversation if any, for its neighbours
     (:mod:`scrubjay.turns`)."""
     candidate, position = one.candidate, positions.get(-1 if one.seq is None else one.seq)
@@ -286,13 +290,13 @@ def _placed(one: Found, positions: Mapping[int, int]) -> Candidate:
 
 def _same_run(connection: sqlite3.Connection, scope: Scope, run: Run) -> bool:
     """Whether the run was not erased in the meantime; its key and name may have been reused."""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT run, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND key = ?",
         (*names_of(scope)[:2], run.key),
     ).fetchone()
-    if found is None or integer(found[2], "a run's events") < run.n_events:
+    if row is None or integer(row[2], "a run's events") < run.n_events:
         return False
-    return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
+    return (row[0], row[1]) == (run.run_id, microseconds(run.started_at))
 
 
 def _last_distilled(connection: sqlite3.Connection, scope: Scope, key: int) -> int:

@@ -28,9 +28,9 @@ __all__ = [
     "AnyExtractor",
     "Extraction",
     "Extractor",
-    "Found",
     "OpenAIExtractor",
     "Retraction",
+    "SourcedCandidate",
     "as_extraction",
     "name_of",
 ]
@@ -42,7 +42,7 @@ _NO_DAY = ("", "null", "none", "unknown")
 
 
 @dataclass(frozen=True)
-class Found:
+class SourcedCandidate:
     """A candidate, and the number of the event from which it comes (None: the whole run)."""
 
     candidate: Candidate
@@ -69,7 +69,7 @@ class Retraction:
 class Extraction:
     """The result of an extractor: candidates in the order in which they were said, and retractions."""
 
-    found: tuple[Found, ...] = ()
+    found: tuple[SourcedCandidate, ...] = ()
     retracted: tuple[Retraction, ...] = ()
     n_malformed: int = 0
     """The number of invalid items in a model's answer."""
@@ -93,7 +93,7 @@ AnyExtractor = Extractor | Callable[..., Any]
 
 
 def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction:
-    """Call an extractor, or a function that returns an :class:`Extraction`, or candidates, or :class:`Found`.
+    """Call an extractor, or a function that returns an :class:`Extraction`, or candidates, sourced or not.
 
     Candidates may be texts (facts) and mappings, as the gate takes them; an answer that is a single mapping is read
     as a model's answer (:func:`read_answer`).
@@ -113,12 +113,12 @@ def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction
     for item in answer:
         if isinstance(item, Retraction):
             retracted.append(item)
-        elif isinstance(item, Found):
+        elif isinstance(item, SourcedCandidate):
             found.append(item)
         elif isinstance(item, (FactCandidate, PreferenceCandidate, EpisodeCandidate)):
-            found.append(Found(item))
+            found.append(SourcedCandidate(item))
         elif isinstance(item, (str, Mapping)):
-            found.append(Found(classify(item)[1]))
+            found.append(SourcedCandidate(classify(item)[1]))
         else:
             raise TypeError(f"extractor: expected candidates, got {type(item).__name__}")
     return Extraction(tuple(found), tuple(retracted))
@@ -236,7 +236,7 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     >>> read_answer({"memories": ["Jane sails"]}) == read_answer({"memories": [{"memory": "Jane sails"}]})
     True
     """
-    found: list[Found] = []
+    candidates: list[SourcedCandidate] = []
     retracted: list[Retraction] = []
     n_malformed = 0
 
@@ -252,9 +252,11 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     for name in ("facts", "memories"):
         each(
             name,
-            lambda item: found.append(Found(_stated(item), None if isinstance(item, str) else _line(item))),
+            lambda item: candidates.append(
+                SourcedCandidate(_stated(item), None if isinstance(item, str) else _line(item))
+            ),
         )
-    each("preferences", lambda item: found.append(Found(_preference(item), _line(item))))
+    each("preferences", lambda item: candidates.append(SourcedCandidate(_preference(item), _line(item))))
     each(
         "retracted",
         lambda item: retracted.append(
@@ -269,10 +271,10 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     )
     if said.get("episode") is not None:
         try:
-            found.append(Found(_episode(said["episode"])))
+            candidates.append(SourcedCandidate(_episode(said["episode"])))
         except (TypeError, ValueError, KeyError, AttributeError):
             n_malformed += 1
-    return Extraction(tuple(found), tuple(retracted), n_malformed)
+    return Extraction(tuple(candidates), tuple(retracted), n_malformed)
 
 
 def _fact(item: Mapping[str, Any]) -> FactCandidate:
@@ -374,10 +376,10 @@ def _day(item: Mapping[str, Any], name: str) -> datetime | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    found = _DAY.fullmatch(value.strip())
-    if found is None:
+    match = _DAY.fullmatch(value.strip())
+    if match is None:
         return payload.to_utc(value.strip(), name)
-    year, month, day = (int(part or 1) for part in found.groups())
+    year, month, day = (int(part or 1) for part in match.groups())
     return datetime(year, month, day, tzinfo=timezone.utc)
 
 

@@ -23,12 +23,7 @@ from scrubjay.memory.read.lookup import Lookup
 
 
 class Intake:
-    """Finds what is worth remembering, with extractors and mergers that may be slow.
-
-    Args:
-        context: the context of the memory.
-        gate, slots, lookup, traces: parts of the same memory.
-    """
+    """Finds what is worth remembering, with extractors and mergers that may be slow."""
 
     def __init__(
         self, context: MemoryContext, gate: Gate, slots: Slots, lookup: Lookup, traces: Traces
@@ -161,5 +156,5 @@ def _languages(context: MemoryContext) -> tuple[str, ...]:
     asked = checked_languages(context.settings.dates)
     if asked is not None:
         return asked
-    found = language_of(context.backend.engine.analyzer)
-    return usable(() if found is None else (found,))
+    language = language_of(context.backend.engine.analyzer)
+    return usable(() if language is None else (language,))

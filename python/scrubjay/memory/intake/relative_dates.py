@@ -197,18 +197,18 @@ def phrases_of(text: str, language: str) -> list[Phrase]:
     >>> [text[a:b] for text in ["Wir waren vor zwei Wochen da"] for a, b, *_ in phrases_of(text, "de")]
     ['vor zwei Wochen']
     """
-    words = [(found.start(), found.end()) for found in _TOKEN.finditer(text)]
+    words = [(phrases.start(), phrases.end()) for phrases in _TOKEN.finditer(text)]
     joined = [  # whether a word directly follows the one before it
         at > 0 and bool(_BETWEEN.fullmatch(text[words[at - 1][1] : words[at][0]])) for at in range(len(words))
     ]
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     at = 0
     while at < len(words):
         length = 1
         while length < _MOST_WORDS and at + length < len(words) and joined[at + length]:
             length += 1
-        at += _read(language, text, words, at, length, found)
-    return found
+        at += _read(language, text, words, at, length, phrases)
+    return phrases
 
 
 def _read(
@@ -217,7 +217,7 @@ def _read(
     words: Sequence[tuple[int, int]],
     at: int,
     length: int,
-    found: list[Phrase],
+    phrases: list[Phrase],
 ) -> int:
     """Append the longest phrase that begins with a word, if there is one; return the number of words consumed."""
 
@@ -237,7 +237,7 @@ def _read(
             first += 1
         if (first == last or meant[0] > 0) and _misleads(language, text, words, first, last):
             continue
-        found.append(Phrase(words[first][0], words[last][1], *meant))
+        phrases.append(Phrase(words[first][0], words[last][1], *meant))
         return last - at + 1
     return 1
 

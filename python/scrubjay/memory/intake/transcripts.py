@@ -185,19 +185,19 @@ def _without_last_turn(utterances: Sequence[Utterance], author: str) -> list[Utt
     ]
 
 
-def _resolved(found: re.Match[str], day: date) -> str:
+def _resolved(match: re.Match[str], day: date) -> str:
     try:
-        if found["day"]:
-            return (day + timedelta(days=_SHIFT[found["day"].lower()])).isoformat()
-        if found["n"]:
-            n = int(found["n"]) if found["n"].isdigit() else _NUMBERS[found["n"].lower()]
-            return _ago(day, n, found["units"].lower())
-        step = {"last": -1, "this": 0, "next": 1}[found["which"].lower()]
-        if found["weekday"]:
-            return _weekday(day, _DAYS.index(found["weekday"][:3].lower()), step).isoformat()
-        if found["month"]:
-            return _named_month(day, _MONTHS.index(found["month"][:3].lower()) + 1, step)
-        unit = found["unit"].lower()
+        if match["day"]:
+            return (day + timedelta(days=_SHIFT[match["day"].lower()])).isoformat()
+        if match["n"]:
+            n = int(match["n"]) if match["n"].isdigit() else _NUMBERS[match["n"].lower()]
+            return _ago(day, n, match["units"].lower())
+        step = {"last": -1, "this": 0, "next": 1}[match["which"].lower()]
+        if match["weekday"]:
+            return _weekday(day, _DAYS.index(match["weekday"][:3].lower()), step).isoformat()
+        if match["month"]:
+            return _named_month(day, _MONTHS.index(match["month"][:3].lower()) + 1, step)
+        unit = match["unit"].lower()
         if unit == "year":
             return str(day.year + step)
         if unit == "month":

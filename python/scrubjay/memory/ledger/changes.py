@@ -63,7 +63,7 @@ class ChangeEvent:
     detail: str | None = None
 
 
-class Logged(Protocol):
+class ChangeContext(Protocol):
     """The part of a memory's context that reading the log needs."""
 
     @property
@@ -85,13 +85,9 @@ class Logged(Protocol):
 
 
 class Changes:
-    """The changes of the records of a memory, in all scopes. Thread-safe.
+    """The changes of the records of a memory, in all scopes. Thread-safe."""
 
-    Args:
-        context: the context of the memory.
-    """
-
-    def __init__(self, context: Logged) -> None:
+    def __init__(self, context: ChangeContext) -> None:
         self._context = context
         self._hooks: list[_Follower] = []
         self._delivering = threading.Lock()
@@ -101,10 +97,10 @@ class Changes:
     @property
     def cursor(self) -> int:
         """The cursor of the newest change in any scope; 0: nothing was written yet."""
-        newest, settled = _newest(self._context, Sight(None))
+        newest, settled = _newest(self._context, EventScope(None))
         return newest if settled is None or not newest else settled - 1
 
-    def after(self, since: int, sight: Sight, limit: int) -> list[ChangeEvent]:
+    def after(self, since: int, sight: EventScope, limit: int) -> list[ChangeEvent]:
         """Return the changes in sight after a cursor, oldest first.
 
         Raises:
@@ -124,7 +120,7 @@ class Changes:
                 since = rows[-1][0]  # events without a key are skipped: only a short page of rows is the last
             return events
 
-    def times(self, sight: Sight, limit: int) -> list[int]:
+    def times(self, sight: EventScope, limit: int) -> list[int]:
         """Return the times of the newest changes in sight, in microseconds since 1970, distinct, ascending."""
         context = self._context
         _, settled = _newest(context, sight)  # before the snapshot
@@ -144,7 +140,7 @@ class Changes:
                 )
         return sorted(found)[-limit:]
 
-    def follow(self, function: Hook, sight: Sight) -> Callable[[], None]:
+    def follow(self, function: Hook, sight: EventScope) -> Callable[[], None]:
         """Call a function with each change in sight from now on; return a function that ends the subscription."""
         if not callable(function):
             raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
@@ -174,18 +170,18 @@ class Changes:
         while follower in self._hooks:
             try:
                 newest = self.cursor
-                found = self.after(follower.since, follower.sight, _BATCH)
+                events = self.after(follower.since, follower.sight, _BATCH)
             except (Error, ValueError) as error:
                 # A key may be unavailable, or a server's clock set back: the next write tries again.
                 _log.warning("changes could not be read for a hook: %s", error)
                 return
-            for event in found:
+            for event in events:
                 follower.since = event.cursor
                 try:
                     follower.function(event)
                 except Exception:  # noqa: BLE001 - the caller's function
                     _log.exception("a hook failed for change %d", event.cursor)
-            if len(found) < _BATCH:
+            if len(events) < _BATCH:
                 follower.since = max(follower.since, newest)
                 return
 
@@ -217,7 +213,7 @@ class Changes:
         return decoded("memory_log", number, made)
 
 
-class Sight:
+class EventScope:
     """The set of events that a reader asks for: those visible to a scope, those within it, or (None) of all scopes."""
 
     def __init__(self, scope: Scope | None, within: bool = False) -> None:
@@ -243,35 +239,35 @@ class Sight:
 class _Follower:
     """A hook, and the cursor up to which it was called."""
 
-    def __init__(self, function: Hook, sight: Sight, since: int) -> None:
+    def __init__(self, function: Hook, sight: EventScope, since: int) -> None:
         self.function, self.sight, self.since = function, sight, since
 
 
 def _page(
-    connection: sqlite3.Connection, since: int, sight: Sight, limit: int, settled: int | None
+    connection: sqlite3.Connection, since: int, sight: EventScope, limit: int, settled: int | None
 ) -> list[tuple[Any, ...]]:
     """Return the rows in sight after a cursor, oldest first: `limit` of them, and all others with the last number."""
-    found: list[tuple[Any, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for condition, names in sight.parts():
         until = "" if settled is None else "number < ? AND "
-        found += connection.execute(
+        rows += connection.execute(
             f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}{until}number > ? ORDER BY number LIMIT ?",
             (*names, *(() if settled is None else (settled,)), since, limit),
         ).fetchall()
-    found.sort(key=lambda row: integer(row[0], "a number of memory_log"))
-    del found[limit:]
-    if settled is not None and len(found) == limit:
+    rows.sort(key=lambda row: integer(row[0], "a number of memory_log"))
+    del rows[limit:]
+    if settled is not None and len(rows) == limit:
         # Two tenants may share a number, and the next page begins after it.
-        last = found[-1][0]
-        found = [row for row in found if row[0] < last]
+        last = rows[-1][0]
+        rows = [row for row in rows if row[0] < last]
         for condition, names in sight.parts():
-            found += connection.execute(
+            rows += connection.execute(
                 f"SELECT {_COLUMNS} FROM memory_log WHERE {condition}number = ?", (*names, last)
             ).fetchall()
-    return found
+    return rows
 
 
-def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
+def _newest(context: ChangeContext, sight: EventScope) -> tuple[int, int | None]:
     """Return the last number assigned, even if its row is gone, and the number below which no more rows can appear
     (None: no bound, because in a file transactions are serialised).
 
@@ -280,8 +276,8 @@ def _newest(context: Logged, sight: Sight) -> tuple[int, int | None]:
     settled = getattr(context.store, "settled", None)
     if settled is None:
         with context.reading() as connection:
-            found = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
-        return 0 if found is None else integer(found[0], "the last number of memory_log"), None
+            row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory_log'").fetchone()
+        return 0 if row is None else integer(row[0], "the last number of memory_log"), None
     now, anybody, everybody = settled()
     with context.reading() as connection:
         is_empty = connection.execute("SELECT 1 FROM memory_log LIMIT 1").fetchone() is None

@@ -35,10 +35,6 @@ _DAY_US = 86_400_000_000
 class MemoryContext:
     """The context that all parts of a memory share; it depends on none of them. Thread-safe.
 
-    Args:
-        index: the index of the file.
-        settings: the settings of the memory.
-
     Attributes:
         documents: the collection of facts and episodes. Only the memory writes to it.
         backend: the collection's interface for layers built on it.

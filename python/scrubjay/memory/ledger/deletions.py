@@ -33,11 +33,11 @@ def note_deletion(
 
 def deletions_of(connection: sqlite3.Connection, tenant: str) -> list[Deletion]:
     """Return the deletion events of a tenant, oldest first."""
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
         (tenant,),
     ).fetchall()
-    return [decoded("a deletion event", None, partial(_deletion, tenant, row)) for row in found]
+    return [decoded("a deletion event", None, partial(_deletion, tenant, row)) for row in rows]
 
 
 def last_deletion(connection: sqlite3.Connection, tenant: str) -> int:
@@ -70,13 +70,13 @@ def deleted_since(connection: sqlite3.Connection, number: int, names: tuple[str,
             for which, name in (("tenant = ?", tenant), ("tenant LIKE ?", erased))
         )
     erased = f"{ERASED}*"  # an erased name may have been any name
-    found = rows_of(
+    rows = rows_of(
         connection,
         "SELECT 1 FROM memory_deletion WHERE number > ? AND (tenant = ? OR tenant GLOB ?) "
         "AND (user IN ('', ?) OR user GLOB ?) AND (agent IN ('', ?) OR agent GLOB ?)",
         (number, tenant, erased, user, erased, agent, erased),
     )
-    return bool(found)
+    return bool(rows)
 
 
 _LATER = "SELECT 1 FROM memory_deletion WHERE number > ? LIMIT 1"

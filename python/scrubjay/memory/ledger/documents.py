@@ -80,10 +80,10 @@ class Documents:
         removals.update(dict.fromkeys(ids_of_documents(row), reason))
 
     def _known(self, row: FactRow | EpisodeRow, text: str) -> Embedded | None:
-        found = self._find(ids_of_documents(row)[0], scope_in(row))
-        if found is None or (found.scope, found.text) != (scope_in(row), text):
+        document = self._find(ids_of_documents(row)[0], scope_in(row))
+        if document is None or (document.scope, document.text) != (scope_in(row), text):
             return None
-        return Embedded(found.vector, payload.is_pending(found.payload))
+        return Embedded(document.vector, payload.is_pending(document.payload))
 
     def flush(self) -> None:
         """Write the collected changes."""

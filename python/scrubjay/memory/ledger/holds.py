@@ -54,7 +54,7 @@ class Hold:
     name: str
 
 
-class _Owned(Protocol):
+class _Scoped(Protocol):
     @property
     def tenant(self) -> str: ...
     @property
@@ -66,22 +66,22 @@ class _Owned(Protocol):
 def held_scopes(connection: sqlite3.Connection, tenant: str | None = None) -> list[Hold]:
     """Return the holds on a tenant's scopes (None: on those of all tenants), by scope, then by time."""
     condition, values = ("WHERE tenant = ? ", (tenant,)) if tenant is not None else ("", ())
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT tenant, user, agent, reason, by, at, name FROM memory_hold {condition}"
         "ORDER BY tenant, user, agent, at, name",
         values,
     ).fetchall()
-    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in found]
+    return [Hold(scope_of(*row[:3]), row[3], row[4], as_moment(row[5]), row[6]) for row in rows]
 
 
-def is_held(connection: sqlite3.Connection) -> Callable[[_Owned], bool]:
+def is_held(connection: sqlite3.Connection) -> Callable[[_Scoped], bool]:
     """Return a predicate for rows under a hold; the holds are read once."""
     by_tenant: dict[str, list[holds.Held]] = {}
     for hold in held_scopes(connection):
         tenant, user, agent = names_of(hold.scope)
         by_tenant.setdefault(tenant, []).append(holds.Held(user, agent, hold.reason))
 
-    def held(row: _Owned) -> bool:
+    def held(row: _Scoped) -> bool:
         return holds.is_held(by_tenant.get(row.tenant, ()), row.user, row.agent)
 
     return held

@@ -38,12 +38,12 @@ def log(change: Change, record: str, what: str, by: str | None = None, detail: s
     kind = str(kind_of(record))
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
-        found = connection.execute(
+        row = connection.execute(
             f"SELECT tenant, {_USER.get(kind, 'user')} FROM {KINDS[kind]} WHERE id = ?", (record,)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise CorruptIndexError("its row is gone", id=record)
-        tenant, user = found
+        tenant, user = row
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
             at = place_in("memory_log", "detail", number, ())

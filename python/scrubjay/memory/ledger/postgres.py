@@ -51,10 +51,6 @@ _RECORDS = {
 def prepare(store: Any, tables: Sequence[str]) -> None:
     """Create the tables if the database has none yet.
 
-    Args:
-        store: the collection of memory's documents.
-        tables: the statements that create them in a file.
-
     Raises:
         UnsupportedError: the store does not support tables.
         StoreFormatError: they have another format, or the collection contains documents of something other than memory.
@@ -73,10 +69,10 @@ def prepare(store: Any, tables: Sequence[str]) -> None:
     stamped = frozenset(("memory_policy", "memory_preference"))
     whole = frozenset(("memory_hold",))
     layer = Layer("memory", NUMBERED, _RECORDS, stamped, "sj_memory_stamp", whole, _SPREAD, _RUNS)
-    found = store.make_layer(layer, made(tables, _WITHOUT), FORMAT, _UPGRADES)
-    if found != FORMAT:
+    stored_format = store.make_layer(layer, made(tables, _WITHOUT), FORMAT, _UPGRADES)
+    if stored_format != FORMAT:
         raise StoreFormatError(
-            f"path: expected memory of format {FORMAT}, got format {found} of another Scrubjay: {store.place}"
+            f"path: expected memory of format {FORMAT}, got format {stored_format} of another Scrubjay: {store.place}"
         )
     if store.identity().id_kind == "int":
         raise CorruptIndexError(

@@ -32,11 +32,7 @@ _AT_ONCE = 200  # hashes in one statement
 
 
 class Preparation:
-    """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Queries the file, the embedder and the judge about proposals; embedder and judge may be slow."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
@@ -89,7 +85,7 @@ class Preparation:
         """Return the ids of a slot's facts that a candidate contradicts; the judge is called once for each."""
         if proposal.is_decided:
             return []
-        found = []
+        ids = []
         for rival in rivals:
             if rival.status != "active" or (rival.relation or "asserts") == "ends":
                 continue
@@ -100,8 +96,8 @@ class Preparation:
                     self._context.judge.contradicts(known, proposal.candidate)
                 )
             if proposal.contradicted[rival.id]:
-                found.append(rival.id)
-        return found
+                ids.append(rival.id)
+        return ids
 
     def note_new(self, change: Change, proposals: Sequence[Proposal]) -> None:
         """Mark the facts of a batch that are new to their scopes, before anything is written, so that they need no

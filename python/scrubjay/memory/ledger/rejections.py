@@ -60,12 +60,12 @@ def rejections_of(
     Raises:
         CorruptIndexError: a row is not what was written.
     """
-    found = connection.execute(
+    rows = connection.execute(
         "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
         "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
         (*names_of(scope), limit),
     ).fetchall()
-    return [decoded(f"rejection {row[0]}", None, partial(_rejection, cipher, scope, row)) for row in found]
+    return [decoded(f"rejection {row[0]}", None, partial(_rejection, cipher, scope, row)) for row in rows]
 
 
 def _rejection(cipher: Cipher, scope: Scope, row: Any) -> Rejection:

@@ -112,11 +112,11 @@ def rows_where(
 
 
 def opened_rows(
-    connection: sqlite3.Connection, kind: str, found: Iterable[tuple[Any, ...]], damaged: list[str] | None
+    connection: sqlite3.Connection, kind: str, rows: Iterable[tuple[Any, ...]], damaged: list[str] | None
 ) -> Iterator[Any]:
     """Yield the tuples of :func:`raw_rows_where` as :func:`rows_where` does."""
     make, open_row = ROWS[kind]._make, opener(connection)
-    for values_of_row in found:
+    for values_of_row in rows:
         try:
             row = open_row(make(values_of_row))
         except CorruptIndexError as error:

@@ -246,38 +246,41 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> bool:
     if _format(connection) is None:
         with store.writing("making the tables of memory") as transaction:
             if _format(transaction.connection) is None:  # another process may have been first
-                found = transaction.connection.execute(
+                stored_format = transaction.connection.execute(
                     f"SELECT id FROM {store.tables.document} LIMIT 1"
                 ).fetchone()
-                if found is not None:
+                if stored_format is not None:
                     raise StoreFormatError(
                         f"path: expected the collection {store.collection!r} to be empty, it is where memory keeps its "
-                        f"documents; got one with {found[0]!r} in it: {store.path}"
+                        f"documents; got one with {stored_format[0]!r} in it: {store.path}"
                     )
                 for statement in TABLES:
                     transaction.connection.execute(statement)
                 for rules in sealing.RULES:
                     register(transaction.connection, rules)
                 transaction.connection.execute("INSERT INTO memory_meta VALUES ('format', ?)", (FORMAT,))
-    found = _format(connection)
-    if found is not None and 1 <= found < FORMAT:
+    stored_format = _format(connection)
+    if stored_format is not None and 1 <= stored_format < FORMAT:
         with store.writing("bringing the tables of memory up to date") as transaction:
-            found = _format(transaction.connection)  # another process may have been first
-            if found is not None and 1 <= found < FORMAT:
-                upgrade(transaction.connection, found, TABLES)
+            stored_format = _format(transaction.connection)  # another process may have been first
+            if stored_format is not None and 1 <= stored_format < FORMAT:
+                upgrade(transaction.connection, stored_format, TABLES)
                 for rules in sealing.RULES:
                     register(transaction.connection, rules)
                 transaction.connection.execute(
                     "UPDATE memory_meta SET value = ? WHERE name = 'format'", (FORMAT,)
                 )
                 is_upgraded = True
-        found = _format(connection)
-    if found is None or found > FORMAT:
+        stored_format = _format(connection)
+    if stored_format is None or stored_format > FORMAT:
         raise StoreFormatError(
-            f"path: expected memory of format {FORMAT} or older, got format {found} of a newer Scrubjay: {store.path}"
+            f"path: expected memory of format {FORMAT} or older, got format {stored_format} of a newer Scrubjay: "
+            f"{store.path}"
         )
-    if found < 1:
-        raise CorruptIndexError(f"memory_meta.format: expected a format from 1 to {FORMAT}, got {found}")
+    if stored_format < 1:
+        raise CorruptIndexError(
+            f"memory_meta.format: expected a format from 1 to {FORMAT}, got {stored_format}"
+        )
     if store.identity().id_kind == "int":
         raise CorruptIndexError(
             f"the collection {store.collection!r} does not belong to a memory: its ids are numbers"
@@ -328,8 +331,8 @@ _RULES = ("INDEX", "TRIGGER")
 def _format(connection: sqlite3.Connection) -> int | None:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_meta'").fetchone() is None:
         return None
-    found = connection.execute("SELECT value FROM memory_meta WHERE name = 'format'").fetchone()
-    return None if found is None else integer(found[0], "memory_meta.format")
+    row = connection.execute("SELECT value FROM memory_meta WHERE name = 'format'").fetchone()
+    return None if row is None else integer(row[0], "memory_meta.format")
 
 
 @contextmanager

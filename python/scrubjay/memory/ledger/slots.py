@@ -45,11 +45,7 @@ COMPUTED = (
 
 
 class Slots:
-    """The slots of a memory's facts.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The slots of a memory's facts."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
@@ -173,9 +169,9 @@ class Slots:
             return []
         with self._context.reading() as connection:
             topics = topics_in(connection, scope.tenant, subject, predicate)
-            found = facts_of_slot(connection, names_of(scope), topics) if topics else []
+            rows = facts_of_slot(connection, names_of(scope), topics) if topics else []
         now = self._context.clock()
-        return [row.id for row in found if is_in_force(row, now)]
+        return [row.id for row in rows if is_in_force(row, now)]
 
 
 def _stands_alone(
@@ -187,10 +183,10 @@ def _stands_alone(
 ) -> bool:
     """Whether a fact that merely asserts cannot affect those of its slot, because all of them merely assert as well."""
     marks = ", ".join("?" * len(topics))
-    found = connection.execute(
+    row = connection.execute(
         f"SELECT 1 FROM memory_fact WHERE {IN_SCOPE}AND topic IN ({marks}) AND status <> 'provisional' AND NOT ("
         "ifnull(single = 0 AND relation = 'asserts', false) AND replaces IS NULL AND replaced_by IS NULL "
         "AND hash <> ? AND ifnull(value_hash <> ?, true)) LIMIT 1",
         (*names, *topics, hash, value_hash),
     ).fetchone()
-    return found is None
+    return row is None

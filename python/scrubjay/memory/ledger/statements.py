@@ -9,7 +9,7 @@ from scrubjay.memory.ledger.rows import find_row, rows_where
 from scrubjay.memory.ledger.sealing import keyed
 from scrubjay.memory.model.cardinality import topics_of
 from scrubjay.memory.model.details import as_known
-from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.projection import Validity
 from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import IsSingle, encoded_intervals, ids_of, projected_slot
 
@@ -52,7 +52,7 @@ def projected(
     is_single: IsSingle,
     *,
     known_at: int | None = None,
-) -> dict[str, Held]:
+) -> dict[str, Validity]:
     """Return when each fact of one slot holds, as was known at a time (None: now).
 
     Args:
@@ -78,7 +78,7 @@ def projected(
             if row.shared_as is not None and row.id in held:
                 shared_at = _begun(connection, row.tenant, row.shared_as)
                 if shared_at is not None and shared_at <= known_at:
-                    held[row.id] = Held((), row.shared_as)
+                    held[row.id] = Validity((), row.shared_as)
     return held
 
 
@@ -113,7 +113,7 @@ def believed_rows(
     slots: dict[bytes, list[FactRow]] = {}
     for row in rows:
         slots.setdefault(row.topic, []).append(row)
-    held: dict[str, Held] = {}
+    held: dict[str, Validity] = {}
     for some in slots.values():
         held.update(projected(connection, some, is_single, known_at=known_at))
     found = [_believed(row, held[row.id], known_at) for row in rows if row.id in held]
@@ -133,7 +133,7 @@ class Beliefs:
         self._connection = connection
         self._known_at = known_at
         self._is_single = is_single
-        self._slots: dict[tuple[str, str, str, bytes], dict[str, Held]] = {}
+        self._slots: dict[tuple[str, str, str, bytes], dict[str, Validity]] = {}
 
     def row(self, row: FactRow) -> FactRow | None:
         """Return a row as it was believed; None if it was not believed: it was recorded later, or never in force."""
@@ -150,7 +150,7 @@ class Beliefs:
         return _believed(row, held[row.id], self._known_at) if row.id in held else None
 
 
-def _believed(row: FactRow, held: Held, known_at: int) -> FactRow:
+def _believed(row: FactRow, held: Validity, known_at: int) -> FactRow:
     over = all(end is not None and end <= known_at for _, end in held.intervals)
     status = "superseded" if over and held.by is not None else "active"
     if row.status == "revoked":

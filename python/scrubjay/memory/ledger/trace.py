@@ -176,17 +176,17 @@ class Traces:
             now = self.clock()
             days = RETENTION_DAYS[retention]
             expires_at = None if days is None else now + days * DAY_US
-            found = ask(_RUN, (*names, run_id))
-            if not found:
+            rows = ask(_RUN, (*names, run_id))
+            if not rows:
                 ask(
                     "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
                     "VALUES (?, ?, ?, ?, ?, ?)",
                     (*names, run_id, now, retention),
                 )
-                found = ask(_RUN, (*names, run_id))
-            if not found:
+                rows = ask(_RUN, (*names, run_id))
+            if not rows:
                 raise CorruptIndexError(f"run {run_id!r} was not kept: its index is damaged")
-            key, n_events, n_turns = found[0]
+            key, n_events, n_turns = rows[0]
             seq, turn = integer(n_events, "a run's events"), integer(n_turns, "a run's turns")
             events = []
             for number, draft in enumerate(drafts):
@@ -234,24 +234,17 @@ class Traces:
         if not self._sealer.readable(scope.tenant, scope.user):
             return None
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
-                "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
-                (*names_of(scope), run_id),
-            ).fetchone()
-            return None if found is None else _run(found)
+            row = connection.execute(f"{_RUNS} AND run = ?", (*names_of(scope), run_id)).fetchone()
+            return None if row is None else _run(row)
 
     def runs(self, scope: Scope) -> list[Run]:
         """Return the runs of exactly this scope, oldest first; empty if the tenant's key was destroyed."""
         if not self._sealer.readable(scope.tenant, scope.user):
             return []
         with self._reading() as connection:
-            found = connection.execute(
-                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
-                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
-                names_of(scope),
-            ).fetchall()
-            return [_run(row) for row in found]
+            return [
+                _run(row) for row in connection.execute(f"{_RUNS} ORDER BY key", names_of(scope)).fetchall()
+            ]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
         """Return the events of a run after number `after`, in order; empty if exactly this scope has no such run.
@@ -260,8 +253,8 @@ class Traces:
         """
         with self._reading() as connection:
             values = (*names_of(scope), run_id, self.clock(), after)
-            found = fetched(connection, _EVENTS + "AND e.seq > ? ORDER BY e.seq", values)
-            return self._opened(scope, found)
+            rows = fetched(connection, _EVENTS + "AND e.seq > ? ORDER BY e.seq", values)
+            return self._opened(scope, rows)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first; the cost does not depend on the length of the run."""
@@ -275,9 +268,9 @@ class Traces:
         marks = ", ".join("?" * len(kinds))
         with self._reading() as connection:
             values = (*names_of(scope), run_id, self.clock(), *kinds, n)
-            found = fetched(connection, _TAIL.format(marks=marks), values)
-            ends = [row[-1] for row in found if row[-1] is not None]
-            return self._opened(scope, (row[:-1] for row in reversed(found))), min(ends, default=None)
+            rows = fetched(connection, _TAIL.format(marks=marks), values)
+            ends = [row[-1] for row in rows if row[-1] is not None]
+            return self._opened(scope, (row[:-1] for row in reversed(rows))), min(ends, default=None)
 
     def state(self, scope: Scope, run_id: str) -> State | None:
         """Return a value that differs once a run of exactly this scope has more events, or is created anew; None: the
@@ -285,8 +278,8 @@ class Traces:
         if not self._sealer.readable(scope.tenant, scope.user):
             return None
         with self._reading() as connection:
-            found = rows_of(connection, _STATE, (*names_of(scope), run_id))
-            return State(*found[0]) if found else None
+            rows = rows_of(connection, _STATE, (*names_of(scope), run_id))
+            return State(*rows[0]) if rows else None
 
     def position(self, scope: Scope, run_id: str, seq: int) -> int:
         """Return the position of event `seq` among the turns of its conversation; adjacent turns differ by 1.
@@ -324,17 +317,17 @@ class Traces:
                 f"AND (e.expires_at IS NULL OR e.expires_at > ?){which} ORDER BY r.key DESC, e.seq DESC",
                 (*names_of(scope), self.clock(), *values),
             )
-            found = []
+            events = []
             for run, *row in rows:
                 if not isinstance(run, str):
                     raise CorruptIndexError(f"a run's name is {shown(run)}")
                 event = self._open(scope.tenant, row)
                 if wanted in event.content.casefold():
-                    found.append((run, event))
-                    if len(found) == limit:
+                    events.append((run, event))
+                    if len(events) == limit:
                         break
             rows.close()
-        return found
+        return events
 
     def _opened(self, scope: Scope, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
         """Return the events of rows; empty if the tenant's or user's key was destroyed."""
@@ -377,6 +370,10 @@ class Traces:
 
 _PLAIN = (int, int, int, str, str, str)
 """Types of an event's number, turn, time, kind, author and content when stored in the clear."""
+_RUNS = (
+    "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+    "WHERE tenant = ? AND user = ? AND agent = ?"
+)
 _STATE = (
     "SELECT key, started_at, n_events FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?"
 )

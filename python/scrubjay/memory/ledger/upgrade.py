@@ -30,20 +30,20 @@ _SCOPES = {
 }
 
 
-def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -> None:
+def upgrade(connection: sqlite3.Connection, stored_format: int, tables: Sequence[str]) -> None:
     """Upgrade the tables of an older format; the caller holds the write transaction.
 
     Args:
         connection: the connection of the transaction.
-        found: the format of the file.
+        stored_format: the format of the file.
         tables: the statements that create the tables of the current format.
     """
     connection.execute("PRAGMA legacy_alter_table = ON")  # no check of other tables' triggers meanwhile
-    if found < 2:
+    if stored_format < 2:
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
         _name_scopes(connection)
-    if found < 3:
+    if stored_format < 3:
         _name_holds(connection)
     connection.execute("PRAGMA legacy_alter_table = OFF")
 

@@ -23,7 +23,7 @@ from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.store import SqliteStore
 
 
-class _Found(NamedTuple):
+class _Inconsistencies(NamedTuple):
     """Inconsistencies: records without their documents, and the keys of documents without a record."""
 
     missing: list[FactRow | EpisodeRow]
@@ -31,11 +31,7 @@ class _Found(NamedTuple):
 
 
 class Consistency:
-    """Compares the index of a memory with its rows.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Compares the index of a memory with its rows."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
@@ -48,14 +44,17 @@ class Consistency:
         of their conversation, are not reported; reindexing renews them.
         """
         with self._context.snapshot() as connection:
-            found = self._compare(connection, self._context.clock(), admits_older=True)
+            inconsistencies = self._compare(connection, self._context.clock(), admits_older=True)
             rules = missing_rules(connection)
             misplaced = [] if is_file(connection) else misplaced_rows(connection)
         return [
             *(f"{name}: a table, index or trigger is missing" for name in rules),
             *misplaced,
-            *(f"{row.id}: missing or outdated in the index" for row in found.missing),
-            *(f"{id} of {scope!r}: in the index without a record in force" for scope, id in found.stray),
+            *(f"{row.id}: missing or outdated in the index" for row in inconsistencies.missing),
+            *(
+                f"{id} of {scope!r}: in the index without a record in force"
+                for scope, id in inconsistencies.stray
+            ),
         ]
 
     def reindex(self) -> int:
@@ -65,29 +64,33 @@ class Consistency:
             EmbedderError: the embedder returned invalid vectors; nothing was written. An unavailable one is no error.
         """
         with self._context.snapshot() as connection:
-            found = self._compare(connection, self._context.clock())
-        texts = [row for row in found.missing if not self._has_vector(row)]
+            inconsistencies = self._compare(connection, self._context.clock())
+        texts = [row for row in inconsistencies.missing if not self._has_vector(row)]
         known = (
             dict(zip(texts, self._context.embed_texts([row.text for row in texts]), strict=True))
             if texts
             else {}
         )
-        tenants = {scope_in(row).tenant for row in found.missing} | {scope.tenant for scope, _ in found.stray}
+        tenants = {scope_in(row).tenant for row in inconsistencies.missing} | {
+            scope.tenant for scope, _ in inconsistencies.stray
+        }
         with self._context.changing("reindexing memory", of=tenants) as change:
-            found = self._compare(change.connection, change.now)
-            if found.stray:
-                scopes, ids = zip(*found.stray, strict=True)
+            inconsistencies = self._compare(change.connection, change.now)
+            if inconsistencies.stray:
+                scopes, ids = zip(*inconsistencies.stray, strict=True)
                 change.delete(ids, scope=scopes, reason="reindex")
-            for row in found.missing:
+            for row in inconsistencies.missing:
                 documents_in(change).put(row, known.get(row))  # None: written meanwhile, without the memory
-        return len(found.missing) + len(found.stray)
+        return len(inconsistencies.missing) + len(inconsistencies.stray)
 
     def _has_vector(self, row: FactRow | EpisodeRow) -> bool:
         """Whether a document of the record already has its text, whatever its other columns say."""
-        found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
-        return found is not None and found.text == row.text
+        document = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
+        return document is not None and document.text == row.text
 
-    def _compare(self, connection: sqlite3.Connection, now: int, *, admits_older: bool = False) -> _Found:
+    def _compare(
+        self, connection: sqlite3.Connection, now: int, *, admits_older: bool = False
+    ) -> _Inconsistencies:
         documents: dict[tuple[Scope, Any], tuple[str, bytes | None]] = {}
         for document, scope in self._documents(connection, now):
             if not is_id(document.id, "str"):
@@ -108,7 +111,7 @@ class Consistency:
                 older = documents_of(row, with_turn=False) if admits_older else []
                 if there != [(one.id, (row.text, one.payload)) for one in older]:
                     missing.append(row)
-        return _Found(missing, sorted(documents))
+        return _Inconsistencies(missing, sorted(documents))
 
     def _documents(self, connection: sqlite3.Connection, now: int) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the documents of all tenants whose keys were not destroyed."""

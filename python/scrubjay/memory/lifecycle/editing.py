@@ -83,12 +83,7 @@ _TOLD = ("topic", "value_hash", "valid_from", "valid_until", "single")
 
 
 class Editing:
-    """Edits facts, episodes and preferences, which keep their ids.
-
-    Args:
-        context: the context of the memory.
-        slots: the slots of the same memory.
-    """
+    """Edits facts, episodes and preferences, which keep their ids."""
 
     def __init__(self, context: MemoryContext, slots: Slots) -> None:
         self._context = context

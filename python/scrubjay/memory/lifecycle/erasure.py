@@ -80,12 +80,7 @@ class MemoryErasure:
 
 
 class Erasure:
-    """Deletes records and scopes with all data derived from them.
-
-    Args:
-        context: the context of the memory.
-        slots, promotion, rules: parts of the same memory.
-    """
+    """Deletes records and scopes with all data derived from them."""
 
     def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion, rules: Rules) -> None:
         self._context = context

@@ -44,12 +44,7 @@ class Swept:
 
 
 class Sweeping:
-    """Ages facts that are not used, and deletes records whose time is over.
-
-    Args:
-        context: the context of the memory.
-        promotion, rules: parts of the same memory.
-    """
+    """Ages facts that are not used, and deletes records whose time is over."""
 
     def __init__(self, context: MemoryContext, promotion: Promotion, rules: Rules) -> None:
         self._context = context
@@ -77,14 +72,14 @@ class Sweeping:
         before = now - int(settings.retention_days * _DAY_US)
         past = now if settings.history_days is None else now - int(settings.history_days * _DAY_US)
         old = "expires_at <= ? OR status <> 'active' AND updated_at < ?"
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT tenant FROM memory_preference WHERE {old} UNION SELECT tenant FROM memory_episode WHERE {old} "
             f"UNION SELECT tenant FROM memory_fact WHERE {old} OR valid_until < ? OR confidence < ? "
             "UNION SELECT tenant FROM memory_rejection WHERE at < ? "
             "UNION SELECT tenant FROM memory_event WHERE expires_at <= ? ORDER BY tenant",
             (*(now, before) * 2, now, max(before, past), past, settings.decay.keep_from, before, now),
         ).fetchall()
-        return [tenant for (tenant,) in found]
+        return [tenant for (tenant,) in rows]
 
     def _sweep(self, tenant: str | None) -> tuple[int, int, int, int]:
         """Sweep one tenant, or all; return the counts of :class:`Swept`."""

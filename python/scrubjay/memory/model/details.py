@@ -34,8 +34,8 @@ def detail_in(row: FactRow) -> Mapping[str, Any]:
     """
     if row.detail is None:
         return {}
-    found: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
-    return found
+    detail: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
+    return detail
 
 
 def said_now(row: FactRow) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
             `single` (:class:`scrubjay.memory.model.projection.Statement`).
     """
     is_known = is_listed(said.predicate)
-    found = [
+    ended = [
         statement
         for statement in known
         if not (is_known and statement.single is False)
@@ -187,13 +187,13 @@ def replaced(said: Any, known: Sequence[Any]) -> list[Any]:
         )
     ]
     if is_known or said.single:
-        return found
+        return ended
     words = stems(said.text)
-    values = [stems(statement.given or _tail(statement.text, statement.predicate)) for statement in found]
-    named = [statement for statement, value in zip(found, values, strict=True) if value and value <= words]
+    values = [stems(statement.given or _tail(statement.text, statement.predicate)) for statement in ended]
+    named = [statement for statement, value in zip(ended, values, strict=True) if value and value <= words]
     if named or in_place_of(said.text):
         return named
-    return found if len({statement.value for statement in found}) == 1 else []
+    return ended if len({statement.value for statement in ended}) == 1 else []
 
 
 def _takes_place(text: str, predicate: str) -> bool:

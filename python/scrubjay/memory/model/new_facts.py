@@ -9,7 +9,7 @@ from scrubjay._native import Scope
 from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.details import changed_at
 from scrubjay.memory.model.documents import Document, documents_of
-from scrubjay.memory.model.projection import Held
+from scrubjay.memory.model.projection import Validity
 from scrubjay.memory.model.proposal import Proposal
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import (
@@ -41,7 +41,7 @@ class NewFact(NamedTuple):
     """The ids of the facts that it states to replace, or that it contradicts."""
     outcome: Outcome
     """The outcome of its proposal if it ends no other fact."""
-    held: Mapping[str, Held]
+    held: Mapping[str, Validity]
     """The intervals in which each fact of the slot holds."""
 
 
@@ -140,7 +140,7 @@ def entered(
     return _new(row, projected_slot([*rivals, row], beside, is_single), now)
 
 
-def _new(row: FactRow, held: Mapping[str, Held], now: int) -> NewFact:
+def _new(row: FactRow, held: Mapping[str, Validity], now: int) -> NewFact:
     row = with_held(row, held[row.id], now)
     is_felt = any(one.by == row.id for id, one in held.items() if id != row.id)
     in_force = is_in_force(row, now)

@@ -62,7 +62,7 @@ class Statement(NamedTuple):
     """Its value as the text that was given, if any."""
 
 
-class Held(NamedTuple):
+class Validity(NamedTuple):
     """The intervals in which a statement holds, ascending; and the id of the statement that cut, ended or covers it."""
 
     intervals: tuple[Interval, ...] = ()
@@ -108,7 +108,7 @@ def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | 
 
 def project(
     statements: Iterable[Statement], *, known_at: int | None = None, others: Sequence[Statement] = ()
-) -> dict[str, Held]:
+) -> dict[str, Validity]:
     """Return when each statement of one slot holds, as was known at a time (None: now).
 
     Statements recorded later are absent from the result.
@@ -142,14 +142,14 @@ def project(
         if statement.id in spans and _is_span(spans[statement.id]) and statement.relation != "ends"
         for claim in _claims(statement, spans[statement.id], known_at)
     ]
-    held = {statement.id: Held(by=closed.get(statement.id)) for statement in known}
+    held = {statement.id: Validity(by=closed.get(statement.id)) for statement in known}
     voices = voices_of([claim.statement for claim in sorted(claims, key=lambda claim: claim.order)])
     _accumulate([claim for claim in claims if not claim.statement.single], held, closed, voices)
     _prevail([claim for claim in claims if claim.statement.single], held, closed, voices)
     for less, more in voices.richer:
         cut = without(held[less].intervals, held[more].intervals)
         if cut != held[less].intervals:
-            held[less] = Held(cut, more)
+            held[less] = Validity(cut, more)
     for statement in alive:
         if statement.relation == "ends":
             held[statement.id] = _after_end(statement, claims, closed)
@@ -158,10 +158,10 @@ def project(
     return held
 
 
-def _alone(statement: Statement, known_at: int | None) -> Held:
+def _alone(statement: Statement, known_at: int | None) -> Validity:
     """Return when a statement holds that no other one affects."""
     span = (_begin(statement), statement.valid_until)
-    return Held((span,)) if _is_span(span) and not _is_withdrawn(statement, known_at) else Held()
+    return Validity((span,)) if _is_span(span) and not _is_withdrawn(statement, known_at) else Validity()
 
 
 def _claims(statement: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
@@ -175,7 +175,7 @@ def _claims(statement: Statement, span: Interval, known_at: int | None) -> list[
     ]
 
 
-def _after_end(statement: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:
+def _after_end(statement: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Validity:
     """Return when an end holds: until the ended value begins anew."""
     moment = _end_of(statement)
     ended = {id for id, by in closed.items() if by == statement.id}
@@ -188,12 +188,12 @@ def _after_end(statement: Statement, claims: Sequence[_Claim], closed: Mapping[s
         and (claim.statement.value in values or (statement.single and claim.statement.single))
     ]
     if not anew:
-        return Held(((moment, None),), closed.get(statement.id))
+        return Validity(((moment, None),), closed.get(statement.id))
     first = min(anew, key=lambda claim: claim.order)
-    return Held(((moment, first.begin),) if moment < first.begin else (), first.statement.id)
+    return Validity(((moment, first.begin),) if moment < first.begin else (), first.statement.id)
 
 
-def _with_plan(plan: Interval, held: Held) -> Held:
+def _with_plan(plan: Interval, held: Validity) -> Validity:
     """Prepend the interval in which a plan is only a plan to the intervals in which it is true."""
     if not _is_span(plan):
         return held
@@ -365,7 +365,7 @@ def _close(
 
 
 def _accumulate(
-    claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
+    claims: Sequence[_Claim], held: dict[str, Validity], closed: Mapping[str, str], voices: Voices
 ) -> None:
     """Project values that hold at once; claims that say the same and touch or overlap are merged into the first."""
     of_voice: dict[tuple[str, int], list[_Claim]] = {}
@@ -391,11 +391,11 @@ def _accumulate(
         by[first] = closer
     for claim in claims:
         id = claim.statement.id
-        held[id] = Held(tuple(owned.get(id, ())), by.get(id))
+        held[id] = Validity(tuple(owned.get(id, ())), by.get(id))
 
 
 def _prevail(
-    claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str], voices: Voices
+    claims: Sequence[_Claim], held: dict[str, Validity], closed: Mapping[str, str], voices: Voices
 ) -> None:
     """Project one value at a time: in every stretch the claim that begins last prevails, together with claims of the
     same value that say something else about it."""
@@ -414,7 +414,7 @@ def _prevail(
             by = next((best.statement.id for begin, _, best in stretches if begin == end), by)
             if not intervals:
                 by = next((s[2].statement.id for s in stretches if _covers(s, claim.begin)), by)
-        held[id] = Held(intervals, by)
+        held[id] = Validity(intervals, by)
 
 
 def _voiced(

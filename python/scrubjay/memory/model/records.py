@@ -269,10 +269,10 @@ class Known:
             raise KeyError(f"key: no preference is {key!r}") from None
 
     def __getitem__(self, key: str) -> Policy | Preference:
-        found = self._policies.get(key) or self._preferences.get(key)
-        if found is None:
+        record = self._policies.get(key) or self._preferences.get(key)
+        if record is None:
             raise KeyError(f"key: no policy in force and no preference is {key!r}")
-        return found
+        return record
 
     def __contains__(self, key: object) -> bool:
         return key in self._policies or key in self._preferences

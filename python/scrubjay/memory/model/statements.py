@@ -16,7 +16,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.model.content import normalised, value_words
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.details import detail_in
-from scrubjay.memory.model.projection import Held, Interval, Statement, project
+from scrubjay.memory.model.projection import Interval, Statement, Validity, project
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
 
 IsSingle = Callable[[str, str], bool | None]
@@ -169,7 +169,7 @@ def projected_slot(
     is_single: IsSingle,
     *,
     known_at: int | None = None,
-) -> dict[str, Held]:
+) -> dict[str, Validity]:
     """Return when each fact of one slot holds, as was known at a time (None: now).
 
     Args:
@@ -195,12 +195,12 @@ def projected_slot(
     return project(statements.values(), known_at=known_at, others=others)
 
 
-def projected_alone(row: FactRow, is_single: IsSingle) -> Held:
+def projected_alone(row: FactRow, is_single: IsSingle) -> Validity:
     """Return when a fact holds that no other one affects."""
     return project([statement_of(row, is_single, is_alone=True)])[row.id]
 
 
-def with_held(row: FactRow, held: Held, now: int) -> FactRow:
+def with_held(row: FactRow, held: Validity, now: int) -> FactRow:
     """Return a row with the result of the projection.
 
     A revoked fact stays revoked. A fact that the tenant's fact stands for since its promotion counts in its slot, but

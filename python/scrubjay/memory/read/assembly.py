@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from scrubjay.errors import BudgetError
 from scrubjay.memory.read.assembly_result import Assembled, Envelope, Limits
-from scrubjay.memory.read.prompt_parts import TITLES, Block, Piece, Reserved, Turn, block_of, item_of
+from scrubjay.memory.read.prompt_parts import TITLES, Block, Piece, PromptPrefix, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 _AT_EDGES = "Memories (most relevant first and last)"
@@ -27,7 +27,7 @@ Shorten: TypeAlias = Callable[[Piece, int, Callable[[Piece], int]], Piece | None
 
 
 def arrange(
-    reserved: Reserved,
+    reserved: PromptPrefix,
     ranked: Sequence[Piece],
     turns: Sequence[Turn],
     limits: Limits,
@@ -51,7 +51,7 @@ def arrange(
         BudgetError: policies and preferences alone are over the budget. A prompt without a mandatory rule would be
             silently wrong, and one over budget would be cut elsewhere; the error names a sufficient budget.
 
-    >>> rules = Reserved((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
+    >>> rules = PromptPrefix((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
     >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
     >>> print(arrange(rules, found, [Turn("user", "Where do I live?")], Limits(200)).text, end="")
     # Policies (always follow)

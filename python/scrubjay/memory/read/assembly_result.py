@@ -9,7 +9,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
-from scrubjay.memory.read.prompt_parts import RESERVED, Block, Piece, Reserved
+from scrubjay.memory.read.prompt_parts import RESERVED, Block, Piece, PromptPrefix
 from scrubjay.retrieval.context import count_roughly
 
 __all__ = ["Assembled", "Envelope", "Limits"]
@@ -163,7 +163,7 @@ class Assembled:
     limits: Limits
     summary: str | None = None
     """The text that replaces the recent turns."""
-    reserved: Reserved = field(default=Reserved(), compare=False, repr=False)
+    reserved: PromptPrefix = field(default=PromptPrefix(), compare=False, repr=False)
     """The reserved blocks at its beginning."""
 
     @cached_property

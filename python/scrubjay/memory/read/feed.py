@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.ledger.changes import ChangeEvent, Changes, Hook, Sight
+from scrubjay.memory.ledger.changes import ChangeEvent, Changes, EventScope, Hook
 from scrubjay.store.rows.listing import checked_count
 
 
@@ -65,7 +65,7 @@ class Feed:
         if not isinstance(within, bool):
             raise TypeError(f"within: expected a bool, got {type(within).__name__}")
         checked_count(limit, "limit")
-        return self._changes.after(checked_cursor(since), Sight(scope, within), limit)
+        return self._changes.after(checked_cursor(since), EventScope(scope, within), limit)
 
     def on_change(self, function: Hook, *, scope: Scope, within: bool = False) -> Callable[[], None]:
         """Call a function with each change from now on, of this or any process, in the order of the feed.
@@ -83,7 +83,7 @@ class Feed:
         """
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        return self._changes.follow(function, Sight(scope, within))
+        return self._changes.follow(function, EventScope(scope, within))
 
 
 def checked_cursor(since: Any) -> int:

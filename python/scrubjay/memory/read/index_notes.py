@@ -138,26 +138,26 @@ class IndexNotes:
             query = (Query() if query is None else query).replace(mode="lexical")
         else:
             self._documents.lend_query(text, self._backend)
-        found = self.search(text, scope, k, filter, query, conversation)
-        notes = [hit for hit in found if _is_readable(hit)]
+        retrieved = self.search(text, scope, k, filter, query, conversation)
+        notes = [hit for hit in retrieved if _is_readable(hit)]
         fresh = [hit for hit in facts if not hit.metadata.get("faded")]
         faded = [Ranked(hit, False) for hit in facts[len(fresh) :]]
         ranked = [*merged(fresh, notes), *faded][:k]
-        return joined(before, found, [one.hit for one in ranked]), ranked, len(found) - len(notes)
+        return joined(before, retrieved, [one.hit for one in ranked]), ranked, len(retrieved) - len(notes)
 
     def note(self, hit: RetrievedHit) -> Note | None:
         """Return the note of a hit in its present state; None if it no longer exists."""
         assert self._index is not None
-        found = self._index.get(hit.id, scope=hit.scope)
-        if found is None or found.scope != hit.scope:
+        document = self._index.get(hit.id, scope=hit.scope)
+        if document is None or document.scope != hit.scope:
             return None
         return Note(
-            str(found.id),
-            found.scope,
-            found.text,
-            _moment(found.created_at),
-            _moment(found.expires_at),
-            dict(found.metadata or {}),
+            str(document.id),
+            document.scope,
+            document.text,
+            _moment(document.created_at),
+            _moment(document.expires_at),
+            dict(document.metadata or {}),
         )
 
     def close(self) -> None:

@@ -33,11 +33,7 @@ from scrubjay.store.rows.scopes import names_of
 
 
 class Lookup:
-    """Reads records without ranking.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Reads records without ranking."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
@@ -90,7 +86,7 @@ class Lookup:
         """
         checked_scope(scope)
         subject, predicate = checked_str(subject, "subject"), checked_str(predicate, "predicate")
-        found: list[Fact] = []
+        facts: list[Fact] = []
         moment = moment_asked(self._context.clock, None, known_at)
         then = None if moment is None else moment.known_at
         now = self._context.clock() if then is None else then
@@ -101,14 +97,14 @@ class Lookup:
                     rows = facts_of_slot(connection, names_of(owner), topics)
                     if then is not None:
                         rows = believed_rows(connection, rows, then, self._context.is_single)
-                    found += [cast(Fact, record_of(row, now)) for row in rows]
+                    facts += [cast(Fact, record_of(row, now)) for row in rows]
 
         def begins(fact: Fact) -> tuple[datetime, datetime, str]:
             assert fact.said_at is not None and fact.recorded_at is not None
             begin = fact.holds[0][0] if fact.holds else fact.valid_from or fact.said_at
             return begin, fact.recorded_at, fact.id
 
-        return sorted(found, key=begins)
+        return sorted(facts, key=begins)
 
     def list(
         self,
@@ -122,7 +118,7 @@ class Lookup:
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
         without: Sequence[str] = (),
-        after: Place | None = None,
+        after: ListingPosition | None = None,
     ) -> list[Record]:
         """Return the records visible to `scope`, kind by kind, oldest first.
 
@@ -163,28 +159,28 @@ class Lookup:
         if begins is not None:
             kinds = kinds[kinds.index(begins.kind) :]
         moment = moment_asked(self._context.clock, as_of, known_at)
-        found: list[Record] = []
+        records: list[Record] = []
         damaged: list[str] = []
         with self._context.snapshot() as connection:
-            listed = _Listed(connection, self._context, moment, hidden)
+            listed = _ListingFilter(connection, self._context, moment, hidden)
             for kind in kinds:
                 place = begins if begins is not None and begins.kind == kind else None
                 for row in _in_order(connection, kind, scopes, exact, place, most, damaged):
-                    if len(found) == most:
+                    if len(records) == most:
                         break
                     try:
                         then = listed.row(row)
                         if then is not None and is_wanted(then):
                             record = record_of(then, listed.now)
                             if record.sensitivity not in classes:
-                                found.append(record)
+                                records.append(record)
                     except CorruptIndexError as error:
                         damaged.append(f"{kind} {row.id!r}: {error.what}")
         warn_of(damaged, self._context.store.path)
-        return found
+        return records
 
 
-class _Listed:
+class _ListingFilter:
     """Decides which rows a listing contains, as they were known at the requested time.
 
     Args:
@@ -217,7 +213,7 @@ class _Listed:
         return row if is_in_force(row, self.now) else None
 
 
-class Place(NamedTuple):
+class ListingPosition(NamedTuple):
     """The place after which a listing continues: that of the last record of a page."""
 
     kind: str
@@ -233,10 +229,10 @@ def created_at(record: Record) -> int:
     return payload.microseconds(at)
 
 
-def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> Place:
+def _checked_place(after: Sequence[Any], kinds: Sequence[str]) -> ListingPosition:
     if not isinstance(after, tuple) or len(after) != 3:
         raise TypeError("after: expected the kind, time and id of a record")
-    place = Place(*after)
+    place = ListingPosition(*after)
     if place.kind not in kinds:
         raise ValueError(f"after: expected a record of {', '.join(kinds)}, got a {place.kind!r}")
     if type(place.created_at) is not int or not isinstance(place.id, str):
@@ -249,7 +245,7 @@ def _in_order(
     kind: str,
     scopes: Sequence[Scope],
     exact: bool,
-    after: Place | None,
+    after: ListingPosition | None,
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:
@@ -274,7 +270,7 @@ def _rows_of(
     kind: str,
     owner: str,
     names: tuple[str, ...],
-    after: Place | None,
+    after: ListingPosition | None,
     limit: int | None,
     damaged: list[str],
 ) -> Iterator[Row]:

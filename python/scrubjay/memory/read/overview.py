@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.memory.ledger.changes import Sight
+from scrubjay.memory.ledger.changes import EventScope
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.model.records import Known
@@ -121,7 +121,7 @@ class Overview:
             if is_readable:
                 asked = f"SELECT count(*) FROM memory_run WHERE {_IN_SCOPE}"
                 (n_runs,) = connection.execute(asked, names_of(scope)).fetchone()
-        learned = self._context.changes.times(Sight(scope), limit)
+        learned = self._context.changes.times(EventScope(scope), limit)
         return Summary(counts, in_force, n_runs, sorted(changed)[-limit:], learned)
 
 
@@ -173,12 +173,12 @@ def _edges(
 ) -> Iterator[int]:
     """Yield the newest times at which records of an owner began or ceased to be in force, and possibly older ones."""
     for edge, of_rows in _EDGES[kind]:
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT DISTINCT edge FROM (SELECT {edge} AS edge FROM {KINDS[kind]} WHERE {owner}{of_rows}) AS e "
             "WHERE edge IS NOT NULL ORDER BY edge DESC LIMIT ?",
             (*names, limit),
         )
-        for (at,) in found.fetchall():
+        for (at,) in rows.fetchall():
             yield int(at)
     if kind == "fact":
         gaps = connection.execute(f"SELECT holds FROM memory_fact WHERE {owner} AND {_HAS_GAPS}", names)

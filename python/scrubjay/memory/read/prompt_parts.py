@@ -48,7 +48,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Reserved:
+class PromptPrefix:
     """Policies and preferences, laid out: the beginning of every prompt until one of them changes."""
 
     policies: tuple[Piece, ...] = ()

@@ -14,7 +14,7 @@ from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.assembly_result import Assembled, Limits
 from scrubjay.memory.read.excerpts import Excerpts
 from scrubjay.memory.read.prompt_lines import Line, Summarise, dated, over_floor, overriding, summary_of
-from scrubjay.memory.read.prompt_parts import Piece, Reserved
+from scrubjay.memory.read.prompt_parts import Piece, PromptPrefix
 from scrubjay.memory.read.recall import Recall
 from scrubjay.memory.read.recall_result import RecalledHit
 from scrubjay.memory.read.rules import Rules
@@ -29,18 +29,13 @@ _MAX_RESERVED = 1000
 
 
 class Prompts:
-    """Makes prompts from the records of a memory.
-
-    Args:
-        context: the context of the memory.
-        rules, recall: parts of the same memory.
-    """
+    """Makes prompts from the records of a memory."""
 
     def __init__(self, context: MemoryContext, rules: Rules, recall: Recall) -> None:
         self._context = context
         self._rules = rules
         self._recall = recall
-        self._reserved: dict[tuple[str, str | None], tuple[Known, Reserved]] = {}
+        self._reserved: dict[tuple[str, str | None], tuple[Known, PromptPrefix]] = {}
 
     def assemble(
         self,
@@ -131,7 +126,7 @@ class Prompts:
 
     def _reserve(
         self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None, without: Sequence[str]
-    ) -> tuple[Reserved, list[str]]:
+    ) -> tuple[PromptPrefix, list[str]]:
         """Return the reserved blocks, laid out anew only if they changed, and the ids excluded by sensitivity."""
         everything = self._rules.known(scope, as_of=as_of, known_at=known_at)
         if not isinstance(without, tuple) or without:
@@ -141,7 +136,7 @@ class Prompts:
                 return _laid_out(known), [record.id for record in everything if record.id not in ids]
         return self._cached(scope, everything), []
 
-    def _cached(self, scope: Scope, known: Known) -> Reserved:
+    def _cached(self, scope: Scope, known: Known) -> PromptPrefix:
         key = (scope.tenant, scope.user)
         cached = self._reserved.get(key)
         if cached is not None and cached[0] is known:
@@ -153,8 +148,8 @@ class Prompts:
         return reserved
 
 
-def _laid_out(known: Known) -> Reserved:
-    return Reserved(
+def _laid_out(known: Known) -> PromptPrefix:
+    return PromptPrefix(
         tuple(Piece("policy", record.id, record.text, record.key) for record in known.policies),
         tuple(Piece("preference", record.id, record.text, record.key) for record in known.preferences),
     )

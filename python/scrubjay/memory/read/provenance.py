@@ -20,11 +20,7 @@ from scrubjay.store.rows.listing import checked_count
 
 
 class ProvenanceReader:
-    """Reads the history of records.
-
-    Args:
-        context: the context of the memory.
-    """
+    """Reads the history of records."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
@@ -48,7 +44,7 @@ class ProvenanceReader:
             row = find_row(connection, id, scope)
             if row is None or not is_visible(row, scope):
                 return None
-            found = connection.execute(
+            rows = connection.execute(
                 "SELECT number, at, record, what, by, detail FROM memory_log "
                 "WHERE +tenant = ? AND user = ? AND record = ? ORDER BY number",
                 (row.tenant, row.user, id),
@@ -68,13 +64,13 @@ class ProvenanceReader:
                     "GROUP BY run ORDER BY min(at), run",
                     (row.tenant, id, row.hash),
                 ).fetchall()
-            return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
+            return decoded("its history", id, lambda: self._why(row, scope, rows, superseded, observed))
 
     def _why(
-        self, row: Row, scope: Scope, found: list[Any], superseded: list[Any], observed: list[Any]
+        self, row: Row, scope: Scope, rows: list[Any], superseded: list[Any], observed: list[Any]
     ) -> Why:
         visible = scope.visible()
-        for _, _, record, what, by, _ in found:
+        for _, _, record, what, by, _ in rows:
             if not are_texts(record, what) or not are_texts(by, optional=True):
                 raise CorruptIndexError("an event of its log cannot be read")
         if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
@@ -83,7 +79,7 @@ class ProvenanceReader:
             record_of(row),
             tuple(
                 Event(as_moment(at), record, what, by, self._detail(row.tenant, number, detail))
-                for number, at, record, what, by, detail in found
+                for number, at, record, what, by, detail in rows
             ),
             tuple(old for old, *names, _ in superseded if scope_of(*names) in visible),
             getattr(row, "superseded_by", None),

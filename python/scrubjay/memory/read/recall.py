@@ -40,13 +40,7 @@ _NAMES = (b'"record":', b'"kind":', b'"faded":')  # in the metadata of documents
 
 
 class Recall:
-    """Searches the facts, episodes and notes of a memory.
-
-    Args:
-        context: the context of the memory.
-        retriever: runs the searches of facts and episodes.
-        notes: the documents written to the index itself.
-    """
+    """Searches the facts, episodes and notes of a memory."""
 
     def __init__(self, context: MemoryContext, retriever: Retriever, notes: IndexNotes) -> None:
         self._context = context
@@ -125,9 +119,9 @@ class Recall:
                 wanted = compiled or (conditions[0] if len(conditions) == 1 else wanted)
             return self.retriever.search(text, scope=scope, k=n_asked, filter=wanted, **options)
 
-        found = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
+        retrieved = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
         hits: Sequence[RetrievedHit]
-        hits, n_damaged, may_have_faded = _readable(found)
+        hits, n_damaged, may_have_faded = _readable(retrieved)
         faded = [hit for hit in hits if hit.metadata.get("faded")] if may_have_faded else []
         if faded:  # rare: search again, so that they do not displace facts that have not faded
             hits = [*_readable(search(_FRESH))[0], *faded]
@@ -136,14 +130,20 @@ class Recall:
         hits = hits[:k]
         ranked: list[Ranked] | None = None
         if "note" in kinds and self._notes.any(scope):
-            found, ranked, n_lost = self._notes.beside(
-                found, hits, text, scope, k, notes_of(filter, moment), query, conversation
+            retrieved, ranked, n_lost = self._notes.beside(
+                retrieved, hits, text, scope, k, notes_of(filter, moment), query, conversation
             )
             n_damaged += n_lost
             hits = [one.hit for one in ranked if not one.is_note]
         if n_damaged:
             reason = f"metadata_damaged: {n_damaged} memories found cannot be read and were left out"
-            found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
+            retrieved = Retrieved(
+                list(retrieved),
+                retrieved.mode,
+                (*retrieved.degraded, reason),
+                retrieved.trace,
+                retrieved.cached,
+            )
         rows = RecordRows(self.kept, hits, scope)
 
         def find(hit: RecalledHit) -> Fact | Episode | Note | None:
@@ -158,7 +158,7 @@ class Recall:
         )
         if admitted is not None:
             recalled = [one for one in recalled if admitted(one.hit)]
-        return Recalled(found, recalled)
+        return Recalled(retrieved, recalled)
 
     def _then(self, rows: RecordRows, id: str, moment: QueryTime) -> Fact | Episode | None:
         """Return the record of a hit if it was in force at another time."""
@@ -206,13 +206,13 @@ def _holding(moment: int) -> Filter:
     return Filter(holding(moment))
 
 
-def _readable(found: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
+def _readable(retrieved: Sequence[RetrievedHit]) -> tuple[list[RetrievedHit], int, bool]:
     """Return the hits with readable metadata, the number of others, and whether any may have faded.
 
     Nothing is parsed: damaged metadata do not begin like metadata, and in a value the quotes of such a name are
     escaped.
     """
-    hits = list(found)
+    hits = list(retrieved)
     names = names_in(hits, _NAMES)
     readable = [hit for hit, held in zip(hits, names, strict=True) if held & 3 == 3]
     return readable, len(hits) - len(readable), any(held == 7 for held in names)

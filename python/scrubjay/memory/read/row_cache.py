@@ -21,7 +21,7 @@ _MAX_KEPT = 4096
 _AT_ONCE = 500  # values in one statement
 
 
-class _Made(NamedTuple):
+class _CachedRecord(NamedTuple):
     """A row and its record, valid from one time until before another: in between, time alone changes nothing."""
 
     row: Row
@@ -34,16 +34,13 @@ class _Made(NamedTuple):
 class _State(NamedTuple):
     version: object  # of the rows
     rows: dict[str, Row]
-    made: dict[str, _Made]
+    made: dict[str, _CachedRecord]
 
 
 class RecordCache:
     """The cached records of one memory. Thread-safe.
 
     Rows of encrypted files are not cached: a key may be destroyed without a trace in the file.
-
-    Args:
-        context: the context of the memory.
     """
 
     def __init__(self, context: MemoryContext) -> None:
@@ -85,7 +82,7 @@ class RecordCache:
         known = made.get(row.id)
         if known is None or known.row is not row or not known.since <= now < known.until:
             record = record_of(row, now) if is_in_force(row, now) else None
-            made[row.id] = _Made(row, record, now, next_edge(row, now))
+            made[row.id] = _CachedRecord(row, record, now, next_edge(row, now))
         else:
             record = known.record
         return None if record is None else made_again(record, row, now)
@@ -118,5 +115,5 @@ class RecordCache:
             for kind, each in some:
                 visible, values = seen_by(connection, kind, scope)
                 condition = f"{visible}id IN ({', '.join('?' * len(each))})"
-                found = rows_where(connection, kind, condition, (*values, *each), damaged=[])
-                state.rows.update((row.id, row) for row in found)
+                rows = rows_where(connection, kind, condition, (*values, *each), damaged=[])
+                state.rows.update((row.id, row) for row in rows)

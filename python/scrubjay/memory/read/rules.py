@@ -38,7 +38,7 @@ _STAMPS = (
 )
 
 
-class _Kept(NamedTuple):
+class _CachedRules(NamedTuple):
     version: object  # of the rows; unchanged while none is written
     stamps: list[tuple[str, str, int]]
     since: int  # guards against clocks that are set back
@@ -48,15 +48,11 @@ class _Kept(NamedTuple):
 
 
 class Rules:
-    """The policies and preferences that a scope has to follow, whatever the question.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The policies and preferences that a scope has to follow, whatever the question."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str], _CachedRules] = {}
         self._kept_lock = threading.Lock()
         renew_in_children(self, "_kept_lock")
 
@@ -108,7 +104,7 @@ class Rules:
             known, until, made = _look_up(connection, key, now, {} if cached is None else cached.made)
         if len(self._kept) >= _MAX_KEPT:
             self.clear()
-        self._kept[key] = _Kept(version, stamps, now, until, known, made)
+        self._kept[key] = _CachedRules(version, stamps, now, until, known, made)
         return known
 
     def _user(self, scope: Scope) -> str:
@@ -156,8 +152,8 @@ class Rules:
         if key is not None:
             condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
         with self._context.reading() as connection:
-            found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
-            return [record_of(row) for row in found]  # type: ignore[misc]
+            rows = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
+            return [record_of(row) for row in rows]  # type: ignore[misc]
 
 
 def _without(known: Known, classes: frozenset[str]) -> Known:

@@ -24,22 +24,19 @@ _EDGES_OF_USER = (  # for a database, where the users of a tenant may be in many
 )
 
 
-class _Known(NamedTuple):
+class _CachedTimes(NamedTuple):
     version: object  # of the rows; unchanged while none is written
     since: int
     edges: list[int]  # later times at which facts begin or end by themselves
 
 
 class PresentTimes:
-    """The present of each tenant in one file, or of each user in a database, in microseconds since 1970. Thread-safe.
-
-    Args:
-        context: the context of the memory.
-    """
+    """The present of each tenant in one file, or of each user in a database, in microseconds since 1970.
+    Thread-safe."""
 
     def __init__(self, context: MemoryContext) -> None:
         self._context = context
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._known: dict[tuple[str, str], _CachedTimes] = {}
 
     def moment(self, scope: Scope) -> int:
         """Return a time at which the same records visible to a scope are in force as now."""
@@ -55,8 +52,8 @@ class PresentTimes:
         ):
             with self._context.reading() as connection:
                 asked = (_EDGES, (scope.tenant, now) * 2) if is_one else (_EDGES_OF_USER, (*key, now) * 2)
-                found = connection.execute(*asked).fetchall()
-            known = _Known(version, now, sorted(edge for (edge,) in found if type(edge) is int))
+                rows = connection.execute(*asked).fetchall()
+            known = _CachedTimes(version, now, sorted(edge for (edge,) in rows if type(edge) is int))
             if len(self._known) >= _MAX_TENANTS:
                 self._known = {}
             self._known[key] = known

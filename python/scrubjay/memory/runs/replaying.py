@@ -13,7 +13,7 @@ from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.decoding import decoded
 from scrubjay.memory.read.assembly import arrange
 from scrubjay.memory.read.assembly_result import Assembled, Limits
-from scrubjay.memory.read.prompt_parts import Piece, Reserved, Turn
+from scrubjay.memory.read.prompt_parts import Piece, PromptPrefix, Turn
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.store.rows.decoding import integer
 
@@ -71,7 +71,7 @@ class Replay:
 class _Prompt(NamedTuple):
     """The recorded data of a prompt (see `session.prompt_data`)."""
 
-    reserved: Reserved
+    reserved: PromptPrefix
     memories: list[Piece]
     turns: list[int]
     limits: Limits
@@ -81,7 +81,7 @@ class _Prompt(NamedTuple):
 
 def _read(data: Mapping[str, Any]) -> _Prompt:
     pieces = {name: [_piece(fields) for fields in items] for name, items in data["pieces"].items()}
-    reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
+    reserved = PromptPrefix(tuple(pieces["policies"]), tuple(pieces["preferences"]))
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
     summary = data.get("summary")  # absent in prompts that earlier releases recorded
     if not isinstance(summary, (str, type(None))):

@@ -14,12 +14,7 @@ from scrubjay.memory.runs.session import Session
 
 
 class Runs:
-    """The runs of a memory.
-
-    Args:
-        traces: the traces of the file.
-        gate, prompts: parts of the memory.
-    """
+    """The runs of a memory."""
 
     def __init__(self, traces: Traces, gate: Gate, prompts: Prompts) -> None:
         self.traces = traces

@@ -24,7 +24,7 @@ from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
 
-__all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
+__all__ = ["CONVERSATION", "Session", "SessionMemory", "prompt_data"]
 
 _OURS = ("prompt", "retraction")
 _FIELDS = ("kind", "content", "author", "data", "at")
@@ -33,7 +33,7 @@ _NEVER = 2**63
 Self = TypeVar("Self", bound="Session")
 
 
-class Remembering(Protocol):
+class SessionMemory(Protocol):
     """The part of a memory that a session needs."""
 
     @property
@@ -97,7 +97,7 @@ class Session:
     """
 
     def __init__(
-        self, memory: Remembering, scope: Scope, run_id: str, retention: Retention = "standard"
+        self, memory: SessionMemory, scope: Scope, run_id: str, retention: Retention = "standard"
     ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")

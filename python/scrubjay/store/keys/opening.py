@@ -110,11 +110,6 @@ class Opening:
         return not access.erased
 
     def is_erased(self, tenant: str, user: str) -> bool:
-        """Whether the user has a key of their own and it was destroyed.
-
-        Raises:
-            EncryptionError: the key store is not available.
-        """
         ring = self.ring
         if ring is None or ring.users is None:
             return False
@@ -146,6 +141,16 @@ class Opening:
     def openable(self, tenant: str, user: str | None = None) -> bool:
         """Whether `readable` holds; False also if the tenant is encrypted and there is no provider."""
         return self.readable(tenant, user) if self.ring is not None else self._stored(tenant) is None
+
+    def unavailable_of(self, tenants: Iterable[str]) -> set[str]:
+        """Return those of these encrypted tenants whose keys are not available."""
+        unavailable: set[str] = set()
+        for tenant in tenants:
+            try:
+                self.readable(tenant) if self.ring is not None else unavailable.add(tenant)
+            except (EncryptionError, CorruptIndexError):
+                unavailable.add(tenant)
+        return unavailable
 
     def require(self, tenants: Iterable[str]) -> None:
         """Request keys before a transaction, so that no other writer waits for a provider.

@@ -55,11 +55,7 @@ class Blobs(Protocol):
 
 
 class Folder:
-    """A folder of files, readable by their owner only (mode 0600). It is created with the first blob.
-
-    Args:
-        path: of the folder.
-    """
+    """A folder of files, readable by their owner only (mode 0600). It is created with the first blob."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

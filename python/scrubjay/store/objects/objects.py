@@ -147,7 +147,6 @@ class ObjectStore:
 
     @property
     def place(self) -> str:
-        """The location, for messages."""
         return self._blobs.place
 
     def takes(self, data: bytes) -> bool:
@@ -341,9 +340,9 @@ class ObjectStore:
             yield from self._cache.everything()
 
 
-def _pages(found: Iterable[_T]) -> Iterator[list[_T]]:
+def _pages(items: Iterable[_T]) -> Iterator[list[_T]]:
     page: list[_T] = []
-    for item in found:
+    for item in items:
         page.append(item)
         if len(page) == _PAGE:
             yield page

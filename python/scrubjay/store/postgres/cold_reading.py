@@ -15,11 +15,7 @@ from scrubjay.store.rows.decoding import scope_of
 
 
 class ColdRows:
-    """Reads frozen scopes of one collection from their objects. Thread-safe.
-
-    Args:
-        collection: of the rows.
-    """
+    """Reads frozen scopes of one collection from their objects. Thread-safe."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

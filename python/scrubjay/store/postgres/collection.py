@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.errors import CorruptIndexError
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.keys.opening import DataKey
@@ -125,11 +125,6 @@ class Collection:
     # ------------------------------------------------------------------ keys
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in a state that was read; None: it has no digest.
-
-        Raises:
-            CorruptIndexError: the state, or the digest, was rolled back or changed.
-        """
         return self.cipher.scope_digest(table_of(self.number), scope, state)
 
     def encrypted_tenants(self) -> list[str]:
@@ -137,10 +132,4 @@ class Collection:
         return sorted({self.homes.tenant(home) for (home,) in found})
 
     def tenants_without_key(self) -> set[str]:
-        away: set[str] = set()
-        for tenant in self.encrypted_tenants():
-            try:
-                self.cipher.readable(tenant) if self.cipher.ring is not None else away.add(tenant)
-            except (EncryptionError, CorruptIndexError):
-                away.add(tenant)
-        return away
+        return self.cipher.unavailable_of(self.encrypted_tenants())

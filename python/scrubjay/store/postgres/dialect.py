@@ -224,8 +224,8 @@ def _is_spread(statement: str, table: str | None, layer: Layer) -> bool:
     return bool(names & layer.spread)
 
 
-def _naming_home(found: re.Match[str]) -> str:
-    of, operator, tenant = found.groups()
+def _naming_home(match: re.Match[str]) -> str:
+    of, operator, tenant = match.groups()
     return f"({of}home {operator} {_as_home(tenant)} AND {of}tenant {operator} {tenant})"
 
 
@@ -290,12 +290,7 @@ _INDEX = re.compile(r"^(CREATE (?:UNIQUE )?INDEX \w+ ON \w+)\(")
 
 
 def made(statements: Iterable[str], without: Collection[str] = ()) -> list[str]:
-    """Return the statements that create a layer's tables and indexes in PostgreSQL; `home` begins every key.
-
-    Args:
-        statements: that create them in a file.
-        without: tables that do not exist here.
-    """
+    """Return the statements that create a layer's tables and indexes in PostgreSQL; `home` begins every key."""
     found = []
     for statement in statements:
         words = statement.split("(")[0].split()

@@ -48,7 +48,7 @@ def blocks_of(box: Box, seq: int, expires_at: int | None, values: bytes | None) 
 
 
 @dataclass
-class Counted:
+class ScopeChanges:
     """A scope in a transaction: its state as it was read, and the sealed rows that are added and removed."""
 
     version: int = 0

@@ -31,12 +31,6 @@ _PAGE = 5_000  # rows per result
 class DocumentReader:
     """Reads documents of one collection; the methods are specified in :class:`scrubjay.store.seam.Store`.
     Thread-safe.
-
-    Args:
-        collection: of the documents.
-        scopes: reads the states of their scopes.
-        cold: reads the documents of frozen scopes.
-        care: notified of used scopes.
     """
 
     def __init__(self, collection: Collection, scopes: ScopeReader, cold: ColdRows, care: Thawing) -> None:
@@ -46,7 +40,6 @@ class DocumentReader:
         self._care = care
 
     def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id from the first scope (all of one tenant) that has it."""
         scopes = self._collection.cipher.readable_of([scope for scope in sight.scopes if can_hold(scope)])
         if not scopes:
             return None
@@ -112,11 +105,6 @@ class DocumentReader:
         ]
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot.
-
-        Raises:
-            CorruptIndexError: a sealed row was changed, or (after the last one) rows were rolled back or removed.
-        """
         if not can_hold(scope):
             return
         key, opened, after = self._collection.homes.key(scope), self._collection.opener(scope), -1
@@ -174,11 +162,6 @@ class DocumentReader:
     def changes(
         self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return the changes of the scope with this key after version `after`; call in a snapshot.
-
-        Raises:
-            CorruptIndexError: the rows after the image do not match `digest`.
-        """
         if not key:
             return Changes([], [])
         scope, kind = key.scope, self._collection.kind()

@@ -26,12 +26,7 @@ _PAGE = 5_000  # rows per result
 
 
 class DocumentWalk:
-    """Walks the documents of all tenants. Thread-safe.
-
-    Args:
-        collection: of the documents.
-        cold: reads the documents of frozen scopes.
-    """
+    """Walks the documents of all tenants. Thread-safe."""
 
     def __init__(self, collection: Collection, cold: ColdRows) -> None:
         self._collection = collection

@@ -40,18 +40,11 @@ class DocumentWriter:
         self._id_of = id_of
         self._known: tuple[Key, list[bytes], list[tuple[Any, ...]]] | None = None
 
-    def know(self, key: Key, ids: list[bytes], found: list[tuple[Any, ...]]) -> None:
+    def know(self, key: Key, ids: list[bytes], rows: list[tuple[Any, ...]]) -> None:
         """Cache the result of :meth:`question_of_old`, which is valid until anything is written."""
-        self._known = key, ids, found
+        self._known = key, ids, rows
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
-        contents are unchanged and the row receives its pending vector.
-
-        Raises:
-            HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: the stored version is not the expected one.
-        """
         by_scope: dict[Scope, list[NewRow]] = {}
         for row in rows:
             by_scope.setdefault(row.scope, []).append(row)
@@ -178,11 +171,6 @@ class DocumentWriter:
         )
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
-
-        Raises:
-            HeldError: an existing document is under a legal hold.
-        """
         if not can_hold(scope):
             return None
         wanted = {stored_id(id): id for id in ids}
@@ -198,8 +186,6 @@ class DocumentWriter:
         return self._delete(scope, gone, [wanted[row[0]] for row in gone], reason, now) if gone else None
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the expired documents of scopes that agree with `within` (None: of all), except those under a
-        legal hold."""
         if within is not None and not can_hold(within):
             return []
 

@@ -18,9 +18,6 @@ from scrubjay.store.rows.values import StoredRow
 class PendingReader:
     """Reads the pending documents of one collection; the methods are specified in
     :class:`scrubjay.store.seam.Store`. Thread-safe.
-
-    Args:
-        collection: of the documents.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -46,7 +43,6 @@ class PendingReader:
         return total
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
-        """Yield pending documents in order of writing, `size` at a time; damaged ones are skipped."""
         after: tuple[int, str, int] = (-1, "", 0)
         while True:
             found = self._collection.ask(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scrubjay._native import Scope
 from scrubjay.store.postgres.conditions import agreeing
-from scrubjay.store.postgres.digests import Counted
+from scrubjay.store.postgres.digests import ScopeChanges
 from scrubjay.store.postgres.document_writing import DocumentWriter
 from scrubjay.store.postgres.home_locks import PLACE, Turns
 from scrubjay.store.postgres.keys import can_hold
@@ -93,7 +93,7 @@ def _erase_one(turns: Turns, documents: DocumentWriter, scope: Scope, reason: st
     documents.delete_notes(PLACE, place, key.home)
     state.version = state.horizon = turns.next(key.home)
     state.documents, state.vectors, state.is_changed, state.cold = 0, 0, True, None
-    state.counted = Counted()  # a scope without documents has no digest
+    state.counted = ScopeChanges()  # a scope without documents has no digest
     if before.documents:
         documents.event(key, state.version, reason, before.documents, now)
     return Written(scope, before.version, state.version, before.documents, erased=True)

@@ -65,9 +65,6 @@ class Peer:
 class Leader:
     """The leader's end. Not thread-safe.
 
-    Args:
-        address: the path of its socket.
-
     Raises:
         OSError: the socket cannot be created.
     """
@@ -220,9 +217,6 @@ _NOBODY: set[Peer] = set()
 
 class Follower:
     """A follower's end. Not thread-safe.
-
-    Args:
-        address: the path of the leader's socket.
 
     Raises:
         OSError: no leader listens there.

@@ -54,7 +54,6 @@ class Freshness:
     # ------------------------------------------------------------------ changes from the feed
 
     def note(self, changed: Sequence[tuple[Scope, int]], generation: int | None = None) -> None:
-        """Receive new versions of scopes, and the generation of the collection."""
         with self._marks:
             if generation is not None and generation > self._generation:
                 self._generation, self._is_renewed = generation, True
@@ -109,8 +108,6 @@ class Freshness:
             self._feed.poll(wait=_PATIENCE_SECONDS if self.max_stale else self._server.busy_seconds)
 
     def freshness(self) -> tuple[float, bool]:
-        """Return for how many seconds other processes' writes may be unseen by this thread's last glance, and
-        whether that exceeds the promised bound."""
         feed = self._feed
         try:
             fresh_at, oldest = self._local.looked
@@ -124,7 +121,6 @@ class Freshness:
         return None
 
     def noticed(self, mark: object) -> ChangedScopes:
-        """Return the scopes that were written to since the last call."""
         with self._marks:
             behind, self._behind = self._behind, {}
             is_other, self._is_other_history = self._is_other_history, False

@@ -28,12 +28,7 @@ class HoldTable:
 
 
 class Holds:
-    """The legal holds of the homes that a transaction has locked. Not thread-safe.
-
-    Args:
-        table: the cached existence of the table.
-        homes: the assignment of scopes to homes.
-    """
+    """The legal holds of the homes that a transaction has locked. Not thread-safe."""
 
     def __init__(self, table: HoldTable, homes: Homes) -> None:
         self._table = table

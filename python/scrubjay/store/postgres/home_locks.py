@@ -20,8 +20,8 @@ from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.cold import thaw
 from scrubjay.store.postgres.digests import (
-    Counted,
     Notes,
+    ScopeChanges,
     count_scopes_anew,
     count_tables_anew,
     recent_of,
@@ -53,7 +53,7 @@ class TouchedScope:
     is_changed: bool = False
     embedding: int = 0
     """The embedding that is in place; see :mod:`scrubjay.store.postgres.staging`."""
-    counted: Counted = field(default_factory=Counted)
+    counted: ScopeChanges = field(default_factory=ScopeChanges)
     """The changes for its digest."""
     cold: bytes | None = None
     """The hash of the object that has its rows; None: they are in the table."""
@@ -309,7 +309,7 @@ class Turns:
             horizon or 0,
             is_new=version is None,
             embedding=embedding,
-            counted=Counted(version or 0, documents or 0, vectors or 0, digest),
+            counted=ScopeChanges(version or 0, documents or 0, vectors or 0, digest),
             cold=cold,
         )
         key = self.homes.key(scope)
@@ -442,7 +442,7 @@ class Turns:
         was = self.touched[key].counted
         state = (was.version, was.documents, was.vectors)
         sealed = seal_digest(box, key, self.collection, *state, digest)
-        self.touched[key].counted = Counted(*state, sealed)
+        self.touched[key].counted = ScopeChanges(*state, sealed)
         self.batch.add(
             "UPDATE sj_scope SET digest = %s WHERE home = %s AND collection = %s AND key = %s",
             (sealed, key.home, self.collection, key.number),
@@ -485,7 +485,7 @@ class Turns:
 
     def _statement_of(self, key: Key, state: TouchedScope) -> Statement:
         digest = self._digest(key, state)
-        state.counted = Counted(state.version, state.documents, state.vectors, digest)
+        state.counted = ScopeChanges(state.version, state.documents, state.vectors, digest)
         values = (
             state.version,
             state.horizon,

@@ -14,11 +14,7 @@ from scrubjay.store.rows.decoding import unmarked
 
 
 class ImageReader:
-    """Reads images of one collection. Thread-safe.
-
-    Args:
-        collection: of the images.
-    """
+    """Reads images of one collection. Thread-safe."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection

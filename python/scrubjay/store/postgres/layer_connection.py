@@ -69,13 +69,7 @@ class Rows:
 
 
 class LayerConnection:
-    """The tables of one layer. Thread-safe.
-
-    Args:
-        collection: that the layer writes to.
-        layer: the description of its tables.
-        statements: that created them.
-    """
+    """The tables of one layer. Thread-safe."""
 
     is_file = False
     """False: there are no triggers; the layer does their work."""
@@ -88,7 +82,6 @@ class LayerConnection:
 
     @property
     def cipher(self) -> Keys:
-        """The keys of encrypted tenants."""
         return self._collection.cipher
 
     def next_number(self) -> int:
@@ -267,7 +260,7 @@ class LayerConnection:
         return found
 
     def _run_counted(
-        self, transaction: PostgresTransaction, counted: Counted, values: dict[str, Any], home: str
+        self, transaction: PostgresTransaction, counted: DigestedWrite, values: dict[str, Any], home: str
     ) -> tuple[list[tuple[Any, ...]], int]:
         """Run a statement that writes rows covered by a digest; record the rows it adds and removes."""
         if counted.old is not None:
@@ -323,7 +316,7 @@ class LayerConnection:
                 )
 
 
-class Counted(NamedTuple):
+class DigestedWrite(NamedTuple):
     """A statement that writes rows of a table with digests."""
 
     table: str
@@ -344,7 +337,7 @@ _WRITES = re.compile(
 
 
 @lru_cache(maxsize=512)
-def counting(query: str) -> Counted | None:
+def counting(query: str) -> DigestedWrite | None:
     """Return a writing statement extended to return the rows that it adds and removes; None: its table has no
     digest.
 
@@ -366,10 +359,10 @@ def counting(query: str) -> Counted | None:
     n_returned = len(returned.split(",")) if returned else 0
     whole = f"{body} RETURNING {returned}{', ' if returned else ''}{table}.*"
     if found["new"]:
-        return Counted(table, whole, n_returned, None, comes=True)
+        return DigestedWrite(table, whole, n_returned, None, comes=True)
     where = _outer_where(body)
     old = f"SELECT * FROM {table}{'' if where is None else body[where:]}"
-    return Counted(table, whole, n_returned, old, comes=found["changed"] is not None)
+    return DigestedWrite(table, whole, n_returned, old, comes=found["changed"] is not None)
 
 
 def _outer_where(query: str) -> int | None:

@@ -140,12 +140,12 @@ def _as_sent(query: str) -> tuple[bytes, list[str], list[PyFormat]]:
     names: list[str] = []
     formats: list[PyFormat] = []
 
-    def put(found: re.Match[str]) -> str:
-        name, kind = found.groups()
+    def put(match: re.Match[str]) -> str:
+        name, kind = match.groups()
         if kind == "%" and name is None:
             return "%"
         if kind not in _FORMATS:
-            raise psycopg.ProgrammingError(f"expected %s, %b, %t or %%, got {found[0]!r}: {query}")
+            raise psycopg.ProgrammingError(f"expected %s, %b, %t or %%, got {match[0]!r}: {query}")
         names.append(name or "")
         formats.append(_FORMATS[kind])
         return f"${len(formats)}"

@@ -27,12 +27,6 @@ class ScopeReader:
     Thread-safe.
 
     Reading the state of a scope subscribes to hints about it.
-
-    Args:
-        collection: of the scopes.
-        cold: reads frozen scopes.
-        care: notified of used scopes.
-        freshness: notified of the scopes that were read.
     """
 
     def __init__(self, collection: Collection, cold: ColdRows, care: Thawing, freshness: Freshness) -> None:

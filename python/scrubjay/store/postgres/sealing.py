@@ -327,7 +327,6 @@ class Keys(Opening):
         return None if sealer is None else sealer.sealing(tenant, user)
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return bytes of a tenant, or of one of its users, in stored form; within a transaction of the store."""
         if data is None:
             return None
         box = self._sealing(tenant, user)

@@ -169,11 +169,11 @@ class Server:
             False,
         )
 
-    def _note_lineage(self, connection: Any, found: str) -> None:
+    def _note_lineage(self, connection: Any, lineage: str) -> None:
         with self._lock:
-            self._lineages[connection] = found
-            is_other = self.lineage not in ("", found)
-            self.lineage = found
+            self._lineages[connection] = lineage
+            is_other = self.lineage not in ("", lineage)
+            self.lineage = lineage
             listeners = list(self._listeners) if is_other else []
         for listener in listeners:
             if (told := listener()) is not None:

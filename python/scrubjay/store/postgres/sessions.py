@@ -31,11 +31,7 @@ class Session:
 
 
 class Sessions:
-    """Runs queries on behalf of one collection. Thread-safe.
-
-    Args:
-        server: of the database.
-    """
+    """Runs queries on behalf of one collection. Thread-safe."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -138,8 +134,6 @@ class Sessions:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let all reads of this thread inside the block see one state; inside a transaction, the state of the
-        transaction."""
         if self.current is not None:
             yield
             return

@@ -272,7 +272,6 @@ class PostgresStore:
         return search_rows(self._collection, needles, names)
 
     def collection_names(self) -> list[str]:
-        """Return the names of the named collections, in alphabetical order."""
         with self._sessions.connection("reading") as connection:
             return schema.collection_names(connection)
 

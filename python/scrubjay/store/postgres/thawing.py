@@ -17,12 +17,7 @@ _MOST_READ = 10_000  # frozen scopes remembered as read once
 
 
 class Thawing:
-    """Records the use of scopes of a collection, and thaws those whose rows are read repeatedly. Thread-safe.
-
-    Args:
-        collection: of the scopes.
-        writing: begins a transaction.
-    """
+    """Records the use of scopes of a collection, and thaws those whose rows are read repeatedly. Thread-safe."""
 
     def __init__(
         self, collection: Collection, writing: Callable[..., AbstractContextManager[PostgresTransaction]]
@@ -36,7 +31,6 @@ class Thawing:
         self._is_caring = False
 
     def watch(self, used: Callable[[], Iterable[Scope]]) -> None:
-        """Register a method that returns the scopes searched since its last call; it is called from time to time."""
         self._uses.watch(weakref.WeakMethod(used))
 
     def used(self, scope: Scope) -> None:

@@ -156,11 +156,6 @@ class PostgresTransaction:
 
     @property
     def connection(self) -> Any:
-        """The connection object through which a layer above writes its rows.
-
-        Raises:
-            UnsupportedError: no layer keeps rows beside the documents of this collection.
-        """
         if self.beside is None:
             raise UnsupportedError("tables beside the documents", self._place)
         return self.beside
@@ -378,21 +373,9 @@ class PostgresTransaction:
     # ------------------------------------------------------------------ documents
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
-        contents are unchanged and the row receives its pending vector.
-
-        Raises:
-            HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: the stored version is not the expected one.
-        """
         return self._documents.upsert(rows, now=now, fills=fills)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
-
-        Raises:
-            HeldError: an existing document is under a legal hold.
-        """
         return self._documents.delete(scope, ids, reason, now=now)
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
@@ -404,16 +387,9 @@ class PostgresTransaction:
         return write_note(self._turns, note, now=now)
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the expired documents of scopes that agree with `within` (None: of all), except those under a
-        legal hold."""
         return self._documents.sweep(within, leaving=leaving, now=now)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`, with images and tombstones.
-
-        Raises:
-            HeldError: a document is under a legal hold.
-        """
         if not can_hold(scope):
             return []
         written = erase_scopes(self._turns, self._documents, scope, reason, exact=exact, now=now)
@@ -479,7 +455,6 @@ class PostgresTransaction:
     def write_image(
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> None:
-        """Replace a scope's image by that of `version`, unless it can no longer be used, or a newer one exists."""
         if self.images_belong and can_hold(scope):
             write_image(self._turns, scope, version, chunks, replace=replace, objects=self.objects)
 

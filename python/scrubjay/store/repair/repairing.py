@@ -25,7 +25,7 @@ from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.whole_files import log_of, mode_of
+from scrubjay.whole_files import log_of, mode_of, sync_folder
 
 _LOG = "-wal"
 
@@ -116,7 +116,7 @@ def repair_file(
         held.release_log()
         shutil.copymode(path, fresh)
         fresh.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         report.changed = True
     return report
 
@@ -223,7 +223,7 @@ def _fold_log(fresh: Path) -> None:
         raise StoreError(f"repairing: the log of the new file could not be written back: {fresh}")
 
 
-class _Held:
+class _FileLock:
     """An exclusive lock on a file: a descriptor, and a connection with SQLite's lock."""
 
     def __init__(self, path: Path) -> None:
@@ -266,15 +266,15 @@ class _Held:
 
 
 @contextmanager
-def _alone_with(path: Path) -> Iterator[_Held]:
-    held = _Held(path)
+def _alone_with(path: Path) -> Iterator[_FileLock]:
+    held = _FileLock(path)
     try:
         yield held
     finally:
         held.close()
 
 
-def _copy(held: _Held, path: Path, target: Path) -> None:
+def _copy(held: _FileLock, path: Path, target: Path) -> None:
     """Copy the file and its log without opening the file again."""
     for end in ("", _LOG, "-shm"):
         target.with_name(target.name + end).unlink(missing_ok=True)
@@ -317,12 +317,3 @@ def _free_name(path: Path, end: str) -> Path:
 def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

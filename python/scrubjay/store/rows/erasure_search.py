@@ -110,7 +110,7 @@ class SearchPatterns(NamedTuple):
     """In lower case; matched against lower-cased data."""
 
 
-class Looking(Protocol):
+class DescriptorSource(Protocol):
     """Opens files without interfering with SQLite."""
 
     def descriptor(self, path: Path) -> int:
@@ -190,7 +190,7 @@ def sought_for(needles: Sequence[bytes], names: Sequence[str]) -> SearchPatterns
 
 
 def search_files(
-    paths: Iterable[Path], looking: Looking, needles: Sequence[bytes], names: Sequence[str] = ()
+    paths: Iterable[Path], looking: DescriptorSource, needles: Sequence[bytes], names: Sequence[str] = ()
 ) -> ErasureReport:
     """Search the files of an index for byte sequences, and for names in every encoding of :func:`name_needles`.
 

@@ -120,20 +120,9 @@ class Cipher(Opening):
         return connection is not None and data_key(connection, tenant) is not None
 
     def counting(self, tenant: str) -> Box | None:
-        """Return the key of a tenant's digests in this transaction; None: it is not encrypted.
-
-        Raises:
-            EncryptionError: the key is not available (KeyErasedError: it was destroyed).
-        """
         return self.current(tenant, make=False)
 
     def seal(self, tenant: str, place: str, data: bytes | None, *, user: str = "") -> bytes | None:
-        """Return bytes of a tenant, or of one of its users, in stored form; within a transaction of the store.
-
-        Raises:
-            EncryptionError: the tenant's key is not available (KeyErasedError: it was destroyed). Nothing may be
-                written.
-        """
         if data is None:
             return None
         box = self.sealing(tenant, user)

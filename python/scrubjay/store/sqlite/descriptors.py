@@ -34,7 +34,7 @@ _ORDER = sys.byteorder
 _MAX_WAIT_SECONDS = 1.0
 
 
-class Looking:
+class OpenDescriptors:
     """Access to the files of one open index."""
 
     def __init__(self, path: Path) -> None:
@@ -136,6 +136,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def looking_at(path: Path) -> Looking:
+def looking_at(path: Path) -> OpenDescriptors:
     """Register an index that has this file open."""
-    return Looking(path)
+    return OpenDescriptors(path)

@@ -28,11 +28,7 @@ _SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # indices of a row as it i
 
 
 class DocumentReader:
-    """Reads the documents of a collection. Thread-safe.
-
-    Args:
-        scopes: reads the scopes of the collection.
-    """
+    """Reads the documents of a collection. Thread-safe."""
 
     def __init__(self, scopes: ScopeReader) -> None:
         self._scopes = scopes
@@ -43,21 +39,11 @@ class DocumentReader:
         return self._scopes.reading_connection()
 
     def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
-        """Return the digest of a scope in a state that was read; None: it has no digest.
-
-        Raises:
-            CorruptIndexError: the state, or the digest, was rolled back or changed in the file.
-        """
         return (
             None if self.cipher.ring is None else self.cipher.scope_digest(self.tables.document, scope, state)
         )
 
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing; call in a snapshot.
-
-        Raises:
-            CorruptIndexError: a row was changed, or (after the last one) rows were rolled back or removed.
-        """
         t = self.tables
         state = self._scopes.scope_state(scope)
         if state is None:
@@ -107,11 +93,6 @@ class DocumentReader:
     def changes(
         self, key: int, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
     ) -> Changes:
-        """Return the changes of the scope with this key after version `after`; call in a snapshot.
-
-        Raises:
-            CorruptIndexError: the rows after the image do not match `digest`.
-        """
         t = self.tables
         with translated(self.path, "reading"):
             deleted = self._reader.execute(

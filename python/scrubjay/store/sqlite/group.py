@@ -171,7 +171,6 @@ class GroupCommit:
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
     def takes(self, payload: bytes | None) -> bool:
-        """Whether a row with this payload, and without vectors of passages, may be written by a group."""
         if self._store.cipher.ring is not None:
             return False
         return payload is None or not (has_context(payload) or is_pending(payload))

@@ -1,18 +1,18 @@
-"""Images of partitions in the file: copied, or read into reused memory."""
+"""Reads images of partitions from the file: copied, or into reused memory."""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from scrubjay._native import Scope
 from scrubjay.locks import renew_in_children
 from scrubjay.store.rows.decoding import unmarked
-from scrubjay.store.sqlite.cipher import Cipher
-from scrubjay.store.sqlite.connections import StoreConnection
-from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.connections import StoreConnection, translated
+from scrubjay.store.sqlite.document_reading import DocumentReader
+from scrubjay.store.sqlite.reading import ScopeReader
 
 _PIECE_BYTES = 1 << 16
 _MAX_SCRATCH_BYTES = 16 << 20
@@ -20,59 +20,43 @@ _MAX_SCRATCH_BYTES = 16 << 20
 _Parts = Sequence[bytes | memoryview]
 
 
-class Images:
-    """Reads the images of a collection's partitions, each within a snapshot of its caller. Thread-safe.
+class ImageReader:
+    """Reads the images of a collection's partitions, each in its own snapshot. Thread-safe."""
 
-    Args:
-        tables: of the collection.
-        cipher: opens sealed images.
-        connection: returns the calling thread's connection.
-    """
-
-    def __init__(self, tables: Tables, cipher: Cipher, connection: Callable[[], StoreConnection]) -> None:
-        self._tables = tables
-        self._cipher = cipher
-        self._connection = connection
+    def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
+        self._path, self._snapshot, self._scope_of = scopes.path, scopes.snapshot, documents.scope_of_key
+        self._tables, self._cipher, self._connection = scopes.tables, scopes.cipher, scopes.reading_connection
         self._scratch = bytearray()  # buffer for an image on its way to the engine
         self._scratch_lock = threading.Lock()
         renew_in_children(self, "_scratch_lock")
 
-    def copied(self, key: int, scope: Callable[[], Scope]) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of the image of the scope with this key; None if the image or a part of it is
-        missing.
-
-        `scope` is called only if there is an image.
-
-        Raises:
-            CorruptIndexError: it is sealed and cannot be opened.
-        """
-        image = self._rows(key)
-        if image is None:
-            return None
-        version, numbers = image
-        chunks = self._opened(scope(), version, [self._data(number) for number in numbers])
-        return version, [bytes(chunk) for chunk in chunks]
+    def image(self, key: int) -> tuple[int, list[bytes]] | None:
+        with translated(self._path, "reading"), self._snapshot():
+            image = self._rows(key)
+            return None if image is None else self._copied(self._scope_of(key), *image)
 
     @contextmanager
-    def viewed(self, key: int, scope: Scope) -> Iterator[tuple[int, _Parts] | None]:
-        """Provide what :meth:`copied` returns for the duration of the block, in reused memory if possible.
+    def image_views(self, scope: Scope, key: int) -> Iterator[tuple[int, _Parts] | None]:
+        """Provide what :meth:`image` returns; page faults of new memory cost more than reading into old memory."""
+        with self._snapshot(), translated(self._path, "reading"):
+            image = self._rows(key)
+            if image is None:
+                yield None
+                return
+            if not self._scratch_lock.acquire(blocking=False):
+                yield self._copied(scope, *image)
+                return
+            try:
+                version, numbers = image
+                yield version, self._opened(scope, version, self._into_scratch(numbers))
+            finally:
+                if len(self._scratch) > _MAX_SCRATCH_BYTES:
+                    self._scratch = bytearray()
+                self._scratch_lock.release()
 
-        Page faults of new memory cost more than reading into it.
-        """
-        image = self._rows(key)
-        if image is None:
-            yield None
-            return
-        if not self._scratch_lock.acquire(blocking=False):
-            yield self.copied(key, lambda: scope)
-            return
-        try:
-            version, numbers = image
-            yield version, self._opened(scope, version, self._into_scratch(numbers))
-        finally:
-            if len(self._scratch) > _MAX_SCRATCH_BYTES:
-                self._scratch = bytearray()
-            self._scratch_lock.release()
+    def _copied(self, scope: Scope, version: int, numbers: Sequence[int]) -> tuple[int, list[bytes]]:
+        chunks = self._opened(scope, version, [self._data(number) for number in numbers])
+        return version, [bytes(chunk) for chunk in chunks]
 
     def _rows(self, key: int) -> tuple[int, list[int]] | None:
         """Return (version, row numbers) of a complete image."""

@@ -21,11 +21,7 @@ _PAGE = 100  # rows that a listing reads at a time
 
 
 class ListReader:
-    """Lists the documents of a collection. Thread-safe.
-
-    Args:
-        scopes, documents: read the scopes and documents of the collection.
-    """
+    """Lists the documents of a collection. Thread-safe."""
 
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
         self._scopes = scopes
@@ -145,8 +141,6 @@ class ListReader:
             return rows
 
     def walk(self, *, now: int) -> Iterator[list[Entry]]:
-        """Yield the unexpired documents in order of writing, in batches of entries that are read on demand; call
-        in a snapshot."""
         after = -(1 << 63)
         while batch := self.ids_after(after, 1000, now=now):
             if batch[-1][0] <= after:

@@ -42,9 +42,6 @@ class Leaf(NamedTuple):
 class Pages:
     """The pages of a file, without the log: only what a checkpoint has written to the file.
 
-    Args:
-        descriptor: of the file, for reading and writing.
-
     Raises:
         CorruptIndexError: the file has no pointer maps.
 

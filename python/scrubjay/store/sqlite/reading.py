@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
+from scrubjay.errors import ClosedError, CorruptIndexError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.values import (
@@ -34,14 +34,7 @@ from scrubjay.store.sqlite.versions import last_version, scopes_since
 
 
 class ScopeReader:
-    """Reads the state of a file's collection and of its scopes. Thread-safe.
-
-    Args:
-        path: the file.
-        tables: of the collection.
-        cipher: of the store.
-        readers: the connections of threads.
-    """
+    """Reads the state of a file's collection and of its scopes. Thread-safe."""
 
     def __init__(self, path: Path, tables: Tables, cipher: Cipher, readers: Readers) -> None:
         self.path = path
@@ -59,7 +52,6 @@ class ScopeReader:
         return self._readers.get().connection
 
     def identity(self) -> Identity:
-        """Return the current identity of the index."""
         with translated(self.path, "reading"):
             return schema.read_identity(self._reader, self.tables)
 
@@ -74,7 +66,6 @@ class ScopeReader:
             raise ClosedError(f"the index is closed: {self.path}") from None
 
     def head(self) -> bytes | None:
-        """Return the header of the wal-index, as `glance` does; None if it cannot be read."""
         mapped = self._wal_index
         try:
             return None if mapped is None else mapped[:]
@@ -199,7 +190,6 @@ class ScopeReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let every read of this thread inside the block see one state of the file."""
         reader = self._reader
         with translated(self.path, "reading"):
             if reader.in_transaction:
@@ -220,13 +210,7 @@ class ScopeReader:
             return [tenant for (tenant,) in rows]
 
     def tenants_without_key(self) -> set[str]:
-        away: set[str] = set()
-        for tenant in self.encrypted_tenants():
-            try:
-                self.cipher.openable(tenant) if self.cipher.ring is not None else away.add(tenant)
-            except (EncryptionError, CorruptIndexError):
-                away.add(tenant)
-        return away
+        return self.cipher.unavailable_of(self.encrypted_tenants())
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
         t = self.tables

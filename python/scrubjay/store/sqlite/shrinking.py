@@ -33,7 +33,7 @@ from typing import Any, Protocol
 from scrubjay.errors import StoreBusyError
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.connections import StoreConnection, connect, translated
-from scrubjay.store.sqlite.descriptors import Looking, looking_at
+from scrubjay.store.sqlite.descriptors import OpenDescriptors, looking_at
 from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.whole_files import log_of
@@ -57,7 +57,7 @@ class Shrinkable(Protocol):
 
     path: Path
     tables: Tables
-    looking: Looking
+    looking: OpenDescriptors
 
     def reading_connection(self) -> StoreConnection:
         """Return this thread's connection."""

@@ -52,7 +52,7 @@ from scrubjay.store.sqlite.file_detection import check_place, recognised
 from scrubjay.store.sqlite.file_identity import name_of, place_of
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
-from scrubjay.store.sqlite.image_reading import ImageReader
+from scrubjay.store.sqlite.images import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.list_reading import ListReader
 from scrubjay.store.sqlite.migration import migrate
@@ -456,7 +456,6 @@ class SqliteStore:
             raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
 
     def end_turn(self) -> None:
-        """Release the write lock."""
         self._in_background = False
         self.write_lock.release()
 
@@ -512,11 +511,9 @@ class SqliteStore:
         return place_of(self)
 
     def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
-        """Return the number of documents in the embedding queue (:mod:`scrubjay.store.sqlite.embedding_queue`)."""
         return embedding_queue.count(self._scopes, now=now, scopes=scopes)
 
     def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
-        """Yield these documents, `size` at a time."""
         return embedding_queue.pages(self._scopes, self._documents, size, now=now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
@@ -538,7 +535,6 @@ class SqliteStore:
         return None if version is None else (n_changes, *version)
 
     def has_layer(self, table: str) -> bool:
-        """Whether the file has this table of a layer above."""
         with translated(self.path, "looking for the owner of a collection"):
             cursor = self.reading_connection().execute(
                 "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
@@ -556,7 +552,6 @@ class SqliteStore:
     # ------------------------------------------------------------------ collections
 
     def collection_names(self) -> list[str]:
-        """Return the names of the file's named collections, in alphabetical order."""
         with translated(self.path, "reading"):
             return schema.collection_names(self.reading_connection())
 
@@ -588,7 +583,6 @@ class SqliteStore:
         return list(self._files)
 
     def check_open(self) -> None:
-        """Raise ClosedError if the store was closed, or was opened by the parent process of a fork."""
         if self._closed:
             raise ClosedError(f"the index is closed, or was opened before this process forked: {self.path}")
 

@@ -118,14 +118,6 @@ class Transaction:
         return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
 
     def upsert(self, rows: Sequence[NewRow], *, now: int, fills: bool = False) -> list[Written]:
-        """Write rows with distinct keys (scope and id); a row replaces the one with its key. With `fills` the
-        contents are unchanged and the row receives its pending vector.
-
-        Raises:
-            EncryptionError: a tenant's key is not available.
-            HeldError: a row that would be replaced is under a legal hold.
-            VersionConflictError: the stored version is not the expected one (an expired row counts as missing).
-        """
         t = self.tables
         execute = self.connection.execute
         boxes: dict[Scope, RowBox | None] = {}  # seal the rows of a scope
@@ -225,11 +217,6 @@ class Transaction:
         return box.seal_vector(seq, row[0], vector)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope had none of them.
-
-        Raises:
-            HeldError: an existing document is under a legal hold.
-        """
         t = self.tables
         execute = self.connection.execute
         state = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents")
@@ -245,8 +232,6 @@ class Transaction:
         return self._delete(scope, state, gone, reason, now=now) if gone else None
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
-        """Delete the expired documents of scopes that agree with `within` (None: of all), except those of the
-        tenants in `leaving` and those under a legal hold."""
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
         rows = self.connection.execute(
@@ -305,11 +290,6 @@ class Transaction:
         self._event(now, reason, self._state(scope)[0], n_documents)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`, with images, tombstones and notes.
-
-        Raises:
-            HeldError: a document is under a legal hold.
-        """
         if self.holds is not None:
             self.holds.check(scope, within=not exact)
         t = self.tables

@@ -19,11 +19,7 @@ ALIVE, DYING, DESTROYED = 0, 1, 2
 
 
 class FileUserKeys:
-    """The keys of users, as visible to the calling thread.
-
-    Args:
-        reader: returns the calling thread's connection.
-    """
+    """The keys of users, as visible to the calling thread."""
 
     def __init__(self, reader: Callable[[], sqlite3.Connection]) -> None:
         self._reader = reader
