@@ -400,22 +400,29 @@ class Residency(PartitionLoading):
 
     # ------------------------------------------------------------------ around a commit of this process
 
-    def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
-        """Return the partitions of the scopes that this process is about to commit to, which stay unchanged until
-        :meth:`confirm`. `own` describes how a glance shows this commit."""
+    def announce(
+        self, changes: Sequence[ScopeChange], own: OwnCommit | None = None
+    ) -> list[tuple[Partition, ScopeChange]]:
+        """Return the changes that this process is about to commit with the partitions of their scopes, which stay
+        unchanged until :meth:`confirm`. `own` describes how a glance shows this commit."""
+        announced = []
         with self._lock:
             self._own = own
-            return [self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes]
+            known = self._partitions
+            for change in changes:
+                scope = change[0][0]
+                announced.append((known.get(scope) or self._partition(scope), change))
+        return announced
 
-    def confirm(self, partitions: Sequence[Partition], changes: Sequence[ScopeChange]) -> None:
+    def confirm(self, announced: Sequence[tuple[Partition, ScopeChange]]) -> None:
         """Note, after a successful commit, that this process will apply its versions itself.
 
         Not before: if the commit fails, another process may write the same version of a scope before the failure is
         known here, and searches must read that write.
         """
         with self._lock:
-            for partition, (written, _, _) in zip(partitions, changes, strict=True):
-                partition.in_flight, partition.in_flight_from = written.after, written.before
+            for partition, ((_, before, after, _, _, _), _, _) in announced:
+                partition.in_flight, partition.in_flight_from = after, before
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """After a commit that failed or could not be applied: let the next search read what is stored."""
@@ -433,27 +440,26 @@ class Residency(PartitionLoading):
             partition: of the scope, as :meth:`announce` returned it.
             change: the committed change of the scope.
         """
-        written, rows, prepared = change
+        # Fields of named tuples are unpacked: a look-up by name takes as long as five assignments.
+        (scope, before, after, n_before, deleted, erased), rows, prepared = change
         if partition.retired:  # replaced since it was announced
-            partition = self.partition(written.scope)
+            partition = self.partition(scope)
         with partition.lock:
-            if partition.applied < written.after:
-                if written.documents_before == 0 and not (
-                    partition.resident and partition.applied == written.before
-                ):
+            if partition.applied < after:
+                if n_before == 0 and not (partition.resident and partition.applied == before):
                     self.drop(partition)
-                    partition.resident, partition.applied = True, written.before
-                if partition.resident and partition.applied == written.before:
+                    partition.resident, partition.applied = True, before
+                if partition.resident and partition.applied == before:
                     partition.resident = False  # while it is incomplete
-                    if written.erased:
+                    if erased:
                         self.drop(partition)
-                    elif written.deleted and rows:
+                    elif deleted and rows:
                         self.disturb(partition)
-                    if written.deleted:
-                        self._forget(partition, written.deleted)
+                    if deleted:
+                        self._forget(partition, deleted)
                     n_bytes = self._put(partition, rows, prepared)
-                    partition.resident, partition.erased, partition.applied = True, False, written.after
-                    self._count_changes(partition, len(written.deleted) + len(rows))
+                    partition.resident, partition.erased, partition.applied = True, False, after
+                    self._count_changes(partition, len(deleted) + len(rows))
                     if n_bytes is None:
                         self.measure(partition)
                     else:
@@ -463,8 +469,8 @@ class Residency(PartitionLoading):
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                if partition.version < written.after:
-                    partition.version = written.after
+                if partition.version < after:
+                    partition.version = after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
     def settle(self, glances: Glances | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import sys
 import threading
 from collections import deque
@@ -29,8 +30,7 @@ _mappings: dict[Path, mmap.mmap] = {}  # index -> header of its wal-index
 # (https://sqlite.org/walformat.html).
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
-_COUNT = slice(8, 12)
-_ORDER = sys.byteorder
+_count_of = struct.Struct("=8xI").unpack_from
 _MAX_WAIT_SECONDS = 1.0
 
 
@@ -100,9 +100,9 @@ class Looking:
 
 def follows(before: bytes, after: bytes) -> bool:
     """Whether exactly one transaction was committed between two headers of a wal-index."""
-    n_commits = int.from_bytes(after[_COUNT], _ORDER) - int.from_bytes(before[_COUNT], _ORDER)
+    (earlier,), (later,) = _count_of(before), _count_of(after)
     # different after a recovery, which restarts the counter; wraps around at 2**32 commits
-    return n_commits == 1
+    return bool(later - earlier == 1)
 
 
 def _settle() -> None:

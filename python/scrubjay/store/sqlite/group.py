@@ -110,8 +110,9 @@ class _ScopeRow:
 
     def change(self) -> ScopeChange:
         """Return the change that the transaction makes to the scope."""
-        written = Written(self.scope, self.before, self.after, self.documents)
-        return ScopeChange(written, self.rows, self.prepared)
+        # Named tuples by tuple.__new__: their constructors are functions in Python.
+        written = tuple.__new__(Written, (self.scope, self.before, self.after, self.documents, (), False))
+        return tuple.__new__(ScopeChange, (written, self.rows, self.prepared))
 
 
 class _Known:
@@ -236,7 +237,8 @@ class GroupCommit:
         """Write the queue; `own` is in it, unless a group with it has failed."""
         if self._connection.in_transaction:  # the lock is reentrant: this thread itself holds it
             raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
-        queue, writes = self._queue, list[SingleWrite]()
+        queue = self._queue
+        writes: list[SingleWrite] = []
         while queue and len(writes) < _MOST:
             try:
                 writes.append(queue.popleft())
@@ -263,7 +265,10 @@ class GroupCommit:
             self._known = None  # until it is committed
             if group.scopes:
                 own = None if group.head is None else OwnCommit(group.head, follows)
-                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes], own)
+                changes = []
+                for scope in group.scopes:  # not a comprehension, which is a function of its own
+                    changes.append(scope.change())
+                commit(partial(self._commit, group, known), changes, own)
             else:
                 group.end()  # every write was rejected or is unusual
         except BaseException:
@@ -344,20 +349,21 @@ class GroupCommit:
         Raises:
             TypeError, ValueError: id or vector do not match the identity of the index.
         """
-        identity, row = known.identity, write.row
+        identity = known.identity
+        # Named tuples are unpacked: a look-up by name takes as long as five assignments.
+        id, _, _, _, vector, _, _, _ = write.row
         kind, dim = identity.id_kind, identity.dim
         if known.is_sealing or kind is None or identity.generation != write.generation:
             return False
-        own = "str" if row.id.__class__ is str else "int"
+        own = "str" if id.__class__ is str else "int"
         if own != kind:
-            raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {row.id!r}")
-        if row.vector is None:
+            raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {id!r}")
+        if vector is None:
             return True
         if dim is None:
             return False
-        if len(row.vector) != known.vector_bytes:
-            vector_dim = dim_of(row.vector, identity.dtype)
-            raise ValueError(f"vector: expected {dim} dimensions, got {vector_dim}")
+        if len(vector) != known.vector_bytes:
+            raise ValueError(f"vector: expected {dim} dimensions, got {dim_of(vector, identity.dtype)}")
         return write.model is None or write.model == identity.model
 
     def _put(self, write: SingleWrite, group: _Group, known: _Known) -> None:
@@ -367,40 +373,40 @@ class GroupCommit:
             VersionConflictError, HeldError: it is rejected; nothing was written.
         """
         execute, row = self._execute, write.row
-        state = known.scopes.get(row.scope) or self._scope_row(row.scope, known)
+        id, scope, text, payload, vector, created_at, expires_at, expected = row
+        state = known.scopes.get(scope) or self._scope_row(scope, known)
         old = None
-        if row.expected is not None:
-            old = None if state is None else execute(self._find, (row.id, state.key)).fetchone()
+        if expected is not None:
+            old = None if state is None else execute(self._find, (id, state.key)).fetchone()
             self._check_version(row, None if old is None else old[0], write.now)
             if old is not None:
-                self._check_held(row.scope, group)
+                self._check_held(scope, group)
         if state is None:
             group.is_changing = True
-            state = self._new_scope(row.scope, known)
-        version = known.last + 1
-        payload = row.payload
-        checksum = bytearray(state.checksum.of(row.id, row.text, payload))
-        insert: tuple[str, tuple[Any, ...]] = (
-            self._insert, (version, row.id, state.key, row.text, write.now, checksum),
-        )  # fmt: skip
+            state = self._new_scope(scope, known)
+        key, version = state.key, known.last + 1
+        statement = self._insert
+        checksum = bytearray(state.checksum.of(id, text, payload))
+        values: tuple[Any, ...] = (version, id, key, text, write.now, checksum)
         if payload is not None:
-            insert = self._insert_whole, (*insert[1], bytearray(payload), row.created_at, row.expires_at)
-        if old is not None or execute(*insert).rowcount == 0:
+            statement = self._insert_whole
+            values = (*values, bytearray(payload), created_at, expires_at)
+        if old is not None or execute(statement, values).rowcount == 0:
             if old is None:
-                old = execute(self._find, (row.id, state.key)).fetchone()
+                old = execute(self._find, (id, key)).fetchone()
                 if old is None:
-                    raise CorruptIndexError(f"document {row.id!r} is in an index and not in its table")
-                self._check_held(row.scope, group)
+                    raise CorruptIndexError(f"document {id!r} is in an index and not in its table")
+                self._check_held(scope, group)
             group.is_changing = True
             execute(self._remove, old)
             state.n_vectors -= execute(self._remove_vector, old).rowcount
             execute(self._remove_staged, old)
-            execute(*insert)
+            execute(statement, values)
         else:
             group.is_changing = True
             state.n_new += 1
-        if row.vector is not None:
-            execute(self._insert_vector, (version, bytearray(row.vector)))
+        if vector is not None:
+            execute(self._insert_vector, (version, bytearray(vector)))
             state.n_vectors += 1
         known.last = state.after = write.version = version
         if not state.rows:
