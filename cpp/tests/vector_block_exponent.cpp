@@ -50,8 +50,8 @@ TEST(block_exponent_is_that_of_the_largest_element_wherever_it_is) {
 
 TEST(block_exponent_of_extremes) {
   using limits = std::numeric_limits<float>;
-  for (const float x : {limits::denorm_min(), limits::min(), limits::max(), limits::lowest(), 0x1p-126f, 0x1p126f,
-                        0x1p127f, 0x1.fffffep126f, 1.0f, -0.5f}) {
+  for (const float x : {limits::denorm_min(), limits::min(), limits::max(), limits::lowest(), 0x1p-126f,
+                        0x1p126f, 0x1p127f, 0x1.fffffep126f, 1.0f, -0.5f}) {
     CHECK_EQ(block_exponent({&x, 1}), slow_exponent({x}));
   }
 }

@@ -31,8 +31,7 @@ void multiply_by_power(std::span<const float> row, int exponent, float* out) noe
   }
   // Outside of the range of normal floats, in double precision, in which the product is exact.
   const double factor = std::ldexp(1.0, exponent);
-  for (size_t i = 0; i < row.size(); ++i)
-    out[i] = static_cast<float>(static_cast<double>(row[i]) * factor);
+  for (size_t i = 0; i < row.size(); ++i) out[i] = static_cast<float>(static_cast<double>(row[i]) * factor);
 }
 
 }  // namespace scrubjay::vector

@@ -52,16 +52,31 @@ class SingleWrite:
         model: the embedder of its vector; None: the caller supplied the vector.
         generation: of the model whose vectors this process has in memory.
         prepared: the document as the native engine takes it.
+        checksum: of the row (:class:`scrubjay.store.rows.decoding.Checksum`).
     """
 
-    __slots__ = ("error", "generation", "is_done", "is_unusual", "model", "now", "prepared", "row", "version")
+    __slots__ = (
+        "checksum",
+        "error",
+        "generation",
+        "is_done",
+        "is_unusual",
+        "model",
+        "now",
+        "prepared",
+        "row",
+        "version",
+    )
 
-    def __init__(self, row: NewRow, now: int, model: str | None, generation: int, prepared: Any) -> None:
+    def __init__(
+        self, row: NewRow, now: int, model: str | None, generation: int, prepared: Any, checksum: bytearray
+    ) -> None:
         self.row = row
         self.now = now
         self.model = model
         self.generation = generation
         self.prepared = prepared
+        self.checksum = checksum
         self.version = 0
         """The version of the document, once it is written."""
         self.error: Exception | None = None

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
 from scrubjay.payload import has_context, is_pending
-from scrubjay.store.rows.decoding import Checksum, integer
+from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.values import Identity, NewRow, Written
@@ -88,7 +88,6 @@ class _ScopeRow:
     __slots__ = (
         "after",
         "before",
-        "checksum",
         "documents",
         "key",
         "n_new",
@@ -101,7 +100,6 @@ class _ScopeRow:
     def __init__(self, scope: Scope, key: int, version: int, documents: int) -> None:
         self.scope = scope
         self.key = key
-        self.checksum = Checksum(scope)
         self.before = self.after = version
         self.documents = documents
         self.n_new = self.n_vectors = 0
@@ -155,7 +153,7 @@ class GroupCommit:
         t = tables
         # sqlite3 looks up a converter for each value that is not exactly an int, a float, a str or a bytearray: a
         # None or a bytes costs half as much as a statement. So columns that are usually NULL are omitted from the
-        # statement.
+        # statement, and other values are bytearrays.
         columns = "seq, id, scope, text, updated_at, hash"
         unless = "ON CONFLICT(id, scope) DO NOTHING"
         self._insert = f"INSERT INTO {t.document}({columns}) VALUES (?, ?, ?, ?, ?, ?) {unless}"
@@ -386,8 +384,7 @@ class GroupCommit:
             state = self._new_scope(scope, known)
         key, version = state.key, known.last + 1
         statement = self._insert
-        checksum = bytearray(state.checksum.of(id, text, payload))
-        values: tuple[Any, ...] = (version, id, key, text, write.now, checksum)
+        values: tuple[Any, ...] = (version, id, key, text, write.now, write.checksum)
         if payload is not None:
             statement = self._insert_whole
             values = (*values, bytearray(payload), created_at, expires_at)
