@@ -384,13 +384,13 @@ class WritingEngine:
             glances = commit()
         except BaseException:
             if own is not None:
-                own.is_done = False
+                own.decide(False)
             residency.abandon(changes)
             raise
         try:
             residency.confirm(announced)
             if own is not None:
-                own.is_done = True
+                own.decide(True)
             for partition, change in announced:
                 residency.apply(partition, change)
             residency.settle(glances)

@@ -50,6 +50,7 @@ _MAX_BLOB_BYTES = 900_000_000  # SQLite's limit for a BLOB is slightly higher
 _STALE_SHARE, _RESTING_SHARE, _WORKING_SHARE = 0.02, 0.1, 0.25
 _REST_SECONDS = 1.0
 _EVICTING_SECONDS = 0.0005  # time that a search spends on eviction
+_UNDECIDED_SECONDS = 0.0005  # for which a search waits for the outcome of a commit that it saw
 
 
 class _Trusting(int):
@@ -265,8 +266,11 @@ class Residency(PartitionLoading):
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
     def _is_trusted(self, own: OwnCommit) -> bool:
-        is_done = own.is_done
-        if is_done is None:  # if it fails, the search saw the commit of another process
+        # If it fails, the search saw the commit of another process. A commit is visible some microseconds before its
+        # outcome is known here: waiting for it takes less time than reading what was written, under a lock that the
+        # writer needs next, and searching again.
+        is_done = own.outcome(_UNDECIDED_SECONDS)
+        if is_done is None:  # it copies the log into the file, or waits for a processor
             self._look()
         return bool(is_done)
 

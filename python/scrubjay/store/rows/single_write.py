@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,13 +31,30 @@ class OwnCommit:
         follows: whether exactly one transaction was committed between two glances.
     """
 
-    __slots__ = ("_before", "_follows", "is_done")
+    __slots__ = ("_before", "_follows", "_gates", "is_done")
 
     def __init__(self, before: Any, follows: Callable[[Any, Any], bool]) -> None:
         self._before = before
         self._follows = follows
+        self._gates: list[threading.Lock] = []  # each is held until the outcome is known
         self.is_done: bool | None = None
         """True: committed; False: failed; None: undecided."""
+
+    def decide(self, is_done: bool) -> None:
+        """Set the outcome."""
+        self.is_done = is_done  # first: whoever adds a gate from here on looks at it afterwards
+        while self._gates:
+            self._gates.pop().release()
+
+    def outcome(self, wait_seconds: float) -> bool | None:
+        """Return whether it was committed; None: undecided even after waiting."""
+        if self.is_done is None:
+            gate = threading.Lock()
+            gate.acquire()
+            self._gates.append(gate)
+            if self.is_done is None:
+                gate.acquire(timeout=wait_seconds)
+        return self.is_done
 
     def explains(self, known: object, seen: object) -> bool:
         """Whether this commit, unless it failed, is the only one between the known glance and the current one."""

@@ -31,6 +31,7 @@ _mappings: dict[Path, mmap.mmap] = {}  # index -> header of its wal-index
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
 _count_of = struct.Struct("=8xI").unpack_from
+_last_frame_of = struct.Struct("=16xI").unpack_from
 _MAX_WAIT_SECONDS = 1.0
 
 
@@ -103,6 +104,12 @@ def follows(before: bytes, after: bytes) -> bool:
     (earlier,), (later,) = _count_of(before), _count_of(after)
     # different after a recovery, which restarts the counter; wraps around at 2**32 commits
     return bool(later - earlier == 1)
+
+
+def n_log_pages(head: bytes) -> int:
+    """Return the number of pages in the log, by the header of the wal-index."""
+    (n_pages,) = _last_frame_of(head)
+    return int(n_pages)
 
 
 def _settle() -> None:

@@ -38,7 +38,7 @@ from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
-from scrubjay.store.sqlite.descriptors import follows
+from scrubjay.store.sqlite.descriptors import follows, n_log_pages
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
@@ -48,6 +48,10 @@ from scrubjay.store.sqlite.versions import last_version
 _DOING = "writing"
 _MOST = 64  # writes per group: bounds how long a thread works for others
 _MOST_SCOPES = 10_000  # cached
+# Pages of the log from which on a group checkpoints it, after its writes are visible. SQLite would do so at 4,000 pages
+# (connections.py), but within COMMIT: for some ten milliseconds searches would see a commit whose outcome is unknown,
+# and each would read the file. The difference is more than a group writes.
+_LOG_PAGES = 3_000
 
 Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None]
 """Calls the function that commits a group, and applies the group to the native engine."""
@@ -267,6 +271,8 @@ class GroupCommit:
                 for scope in group.scopes:  # not a comprehension, which is a function of its own
                     changes.append(scope.change())
                 commit(partial(self._commit, group, known), changes, own)
+                if group.n_log_pages >= _LOG_PAGES:
+                    self._checkpoint()
             else:
                 group.end()  # every write was rejected or is unusual
         except BaseException:
@@ -321,12 +327,19 @@ class GroupCommit:
             known.scopes.clear()
         self._known = known
         head = None if group.head is None else self._store.head()
+        if head is not None:
+            group.n_log_pages = n_log_pages(head)
         # If another process has committed since, the next glance finds both commits.
         known.head = None
         if group.head is None or head is None or not follows(group.head, head):
             return None
         known.head = head
         return group.head, head, known.last
+
+    def _checkpoint(self) -> None:
+        """Copy the log into the file, as far as no reader needs it. What fails is repeated after the next group."""
+        with suppress(sqlite3.Error):
+            self._connection.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _learnt(self) -> _Known:
         """Return the state of the collection, read in the transaction unless the cache is valid."""
@@ -464,6 +477,7 @@ class _Group:
 
     holds: Holds | None = None  # constant during the transaction
     head: bytes | None = None  # header of the wal-index before the commit
+    n_log_pages = 0  # in the log after the commit; 0: unknown
     is_begun = False  # the transaction has begun
     is_changing = False  # a document is partly written
     is_ending = False  # the commit has begun and has not reported failure
