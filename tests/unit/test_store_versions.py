@@ -362,7 +362,7 @@ def test_the_log_is_copied_into_the_file_after_the_write_is_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not within COMMIT, where searches would see a commit without an outcome for as long as that takes."""
-    monkeypatch.setattr("scrubjay.store.sqlite.group._LOG_PAGES", 20)
+    monkeypatch.setattr("scrubjay.store.sqlite.group._CHECKPOINT_PAGES", 20)
     path = tmp_path / "memories.scrubjay"
     with Index.open(path, durability="normal") as index:
         index.upsert("m", "oak", scope=JANE)

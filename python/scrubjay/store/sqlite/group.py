@@ -51,7 +51,7 @@ _MOST_SCOPES = 10_000  # cached
 # Pages of the log from which on a group checkpoints it, after its writes are visible. SQLite would do so at 4,000 pages
 # (connections.py), but within COMMIT: for some ten milliseconds searches would see a commit whose outcome is unknown,
 # and each would read the file. The difference is more than a group writes.
-_LOG_PAGES = 3_000
+_CHECKPOINT_PAGES = 3_000
 
 Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None]
 """Calls the function that commits a group, and applies the group to the native engine."""
@@ -271,7 +271,7 @@ class GroupCommit:
                 for scope in group.scopes:  # not a comprehension, which is a function of its own
                     changes.append(scope.change())
                 commit(partial(self._commit, group, known), changes, own)
-                if group.n_log_pages >= _LOG_PAGES:
+                if group.n_log_pages >= _CHECKPOINT_PAGES:
                     self._checkpoint()
             else:
                 group.end()  # every write was rejected or is unusual
