@@ -214,7 +214,11 @@ py::object copied_vector(py::handle value, py::handle dim) {
   constexpr size_t kLanes = 16;
   std::array<float, kLanes> squares{};
   const std::span<const float> numbers = as_span(copy);
-  for (size_t i = 0; i < numbers.size(); ++i) squares[i % kLanes] += numbers[i] * numbers[i];
+  size_t i = 0;
+  for (; i + kLanes <= numbers.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) squares[lane] += numbers[i + lane] * numbers[i + lane];
+  }
+  for (; i < numbers.size(); ++i) squares[i % kLanes] += numbers[i] * numbers[i];
   float total = 0.0f;
   for (const float square : squares) total += square;
   if (!(total > 0.0f && total < std::numeric_limits<float>::max())) return py::none();

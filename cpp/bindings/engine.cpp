@@ -8,6 +8,7 @@
 #include "bindings.hpp"
 #include "classes.hpp"
 #include "convert.hpp"
+#include "engine/row_checksum.hpp"
 #include "fast_method.hpp"
 #include "filter.hpp"
 #include "gil.hpp"
@@ -199,15 +200,21 @@ void validate(const Engine& engine, const py::object& ids, const py::object& tex
 struct PreparedDocuments {
   Batch batch;
   engine::PreparedBatch prepared;
-  std::vector<char> stored_vector;  // set by prepare_row()
-  py::object engine;                // set by prepare_row(); kept alive with these documents
+  py::object engine;  // set by prepare_row(); kept alive with these documents
+};
+
+// A document on its way to a store.
+struct PreparedRow {
+  std::unique_ptr<PreparedDocuments> documents;
+  std::vector<char> stored_vector;  // empty: it has none
+  std::string checksum;
 };
 
 std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
                                            const py::object& texts, const py::object& scope,
                                            const py::object& vectors, const py::object& payloads) {
   auto out = std::make_unique<PreparedDocuments>(
-      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch(), {}, {}});
+      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch(), {}});
   {
     const InterruptibleWithoutGil without_gil;
     engine.prepare(out->batch.documents, out->prepared);
@@ -216,25 +223,38 @@ std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::objec
   return out;
 }
 
-std::unique_ptr<PreparedDocuments> prepare_row(const Engine& engine, const py::object& id,
-                                               const py::object& text, const py::object& scope,
-                                               const py::object& vector, const py::object& payload) {
-  auto out = std::make_unique<PreparedDocuments>(
-      PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), {}, py::cast(&engine)});
+PreparedRow prepared_row(const Engine& engine, const py::object& id, const py::object& text,
+                         const py::object& scope, const py::object& vector, const py::object& payload) {
+  PreparedRow row;
+  row.documents = std::make_unique<PreparedDocuments>(
+      PreparedDocuments{Batch(id, text, scope, payload), engine::PreparedBatch(), py::cast(&engine)});
+  std::vector<engine::DocumentInput>& documents = row.documents->batch.documents;
+  engine::DocumentInput& document = documents[0];
   std::vector<float> floats;
   if (!vector.is_none()) {
     const FloatArray elements = to_vector(vector, "vector");
     floats.assign(elements.data(), elements.data() + elements.size());
-    out->batch.documents[0].vector = floats;
+    document.vector = floats;
   }
   {
     const InterruptibleWithoutGil without_gil;
-    engine.validate(out->batch.documents);
-    if (!floats.empty()) out->stored_vector = vector::store_vector(engine.options().storage, floats);
-    engine.prepare(out->batch.documents, out->prepared);
+    engine.validate(documents);
+    if (!floats.empty()) row.stored_vector = vector::store_vector(engine.options().storage, floats);
+    row.checksum = engine::row_checksum(*document.scope, document.id, document.text, document.payload);
+    engine.prepare(documents, row.documents->prepared);
   }
-  out->batch.documents[0].vector = {};  // it was copied
-  return out;
+  document.vector = {};  // it was copied
+  return row;
+}
+
+py::typing::Tuple<PreparedDocuments, py::typing::Optional<py::bytes>, py::bytearray> prepare_row(
+    const Engine& engine, const py::object& id, const py::object& text, const py::object& scope,
+    const py::object& vector, const py::object& payload) {
+  PreparedRow row = prepared_row(engine, id, text, scope, vector, payload);
+  py::object stored = py::none();
+  if (!row.stored_vector.empty()) stored = py::bytes(row.stored_vector.data(), row.stored_vector.size());
+  return py::make_tuple(Instances<PreparedDocuments>::make(std::move(row.documents)), std::move(stored),
+                        py::bytearray(row.checksum.data(), row.checksum.size()));
 }
 
 size_t apply(Engine& engine, const PreparedDocuments& documents) {
@@ -341,8 +361,7 @@ struct FastPrepareRow {
   static constexpr uint32_t kRequired = 0b111;
 
   static py::object call(Engine& engine, const FastArguments<5>& given) {
-    return Instances<PreparedDocuments>::make(
-        prepare_row(engine, given[0], given[1], given[2], given[3], given[4]));
+    return prepare_row(engine, given[0], given[1], given[2], given[3], given[4]);
   }
 };
 
@@ -499,14 +518,7 @@ void register_engine(py::module_& module) {
       export_class<PreparedDocuments>(
           module, "PreparedDocuments",
           "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
-          .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
-          .def_property_readonly(
-              "stored_vector",
-              [](const PreparedDocuments& d) -> py::typing::Optional<py::bytes> {
-                if (d.stored_vector.empty()) return py::none();
-                return py::bytes(d.stored_vector.data(), d.stored_vector.size());
-              },
-              "The vector in the format of a store's row, set by prepare_row(); None: no vector.");
+          .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); });
   Instances<PreparedDocuments>::remember(prepared);
   Instances<PreparedDocuments>::dispose_quickly();
   module.def(
@@ -581,6 +593,8 @@ blocked.)")
           py::arg("vector") = py::none(), py::arg("payload") = py::none(),
           R"(prepare() for one document as it will be read from a store's row: with the vector that its encoding gives.
 
+Returns the document, the vector in the format of the row (None: no vector), and the checksum of the row. `text`
+is that of the row: the checksum of bytes that are not UTF-8 would not be.
 Raises what upsert() raises. Nothing is written yet.)")
       .def(
           "apply", &apply, py::arg("prepared"),

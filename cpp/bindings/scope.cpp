@@ -163,6 +163,33 @@ class QuickScope {
   static inline PyObject* names_[3] = {};
 };
 
+Py_hash_t hash_of(const Scope& scope) noexcept { return static_cast<Py_hash_t>(scope.hash() >> 1); }
+
+// hash(scope) and scope == other without a lookup of the method and pybind11's dispatcher, which take eight times
+// as long: scopes are the keys of most tables of an index. A subclass in Python has the slots that Python makes.
+class QuickKey {
+ public:
+  static void install(py::handle type) {
+    auto* const slots = reinterpret_cast<PyTypeObject*>(type.ptr());
+    usual_hash_ = slots->tp_hash;
+    usual_compare_ = slots->tp_richcompare;
+    slots->tp_hash = [](PyObject* self) -> Py_hash_t {
+      const Scope* scope = Instances<Scope>::behind(self);
+      return scope ? hash_of(*scope) : usual_hash_(self);
+    };
+    slots->tp_richcompare = [](PyObject* self, PyObject* other, int operation) -> PyObject* {
+      const Scope *a = Instances<Scope>::behind(self), *b = Instances<Scope>::behind(other);
+      if (!a || !b || (operation != Py_EQ && operation != Py_NE))
+        return usual_compare_(self, other, operation);
+      return PyBool_FromLong((*a == *b) == (operation == Py_EQ));
+    };
+  }
+
+ private:
+  static inline hashfunc usual_hash_ = nullptr;
+  static inline richcmpfunc usual_compare_ = nullptr;
+};
+
 std::string repr_scope(const Scope& scope) {
   std::string text = "Scope(" + py::cast<std::string>(py::repr(from_text(scope.tenant())));
   if (scope.user()) text += ", user=" + py::cast<std::string>(py::repr(from_text(*scope.user())));
@@ -228,7 +255,7 @@ given. A lookup of one id returns the most specific document: (tenant, user, age
 >>> Scope("acme", user="jane").visible()
 [Scope('acme'), Scope('acme', user='jane')])")
       .def("__repr__", &repr_scope)
-      .def("__hash__", [](const Scope& scope) { return static_cast<Py_hash_t>(scope.hash() >> 1); })
+      .def("__hash__", &hash_of)
       .def("__eq__",
            [](const Scope& a, py::handle b) -> py::object {
              if (!py::isinstance<Scope>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
@@ -247,6 +274,7 @@ given. A lookup of one id returns the most specific document: (tenant, user, age
                               py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),
                                              from_component(scope.agent())));
       });
+  QuickKey::install(type);
 }
 
 }  // namespace scrubjay::bindings

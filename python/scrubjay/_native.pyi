@@ -537,10 +537,12 @@ class Engine:
         apply() does the rest. Raises what upsert_many() raises. Nothing is written yet, and other writers are not
         blocked.
         """
-    def prepare_row(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> PreparedDocuments:
+    def prepare_row(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> tuple[PreparedDocuments, bytes | None, bytearray]:
         """
         prepare() for one document as it will be read from a store's row: with the vector that its encoding gives.
 
+        Returns the document, the vector in the format of the row (None: no vector), and the checksum of the row. `text`
+        is that of the row: the checksum of bytes that are not UTF-8 would not be.
         Raises what upsert() raises. Nothing is written yet.
         """
     def save_partition(self, scope: Scope) -> list[typing.Any]:
@@ -682,11 +684,6 @@ class PreparedDocuments:
     """
     def __len__(self) -> int:
         ...
-    @property
-    def stored_vector(self) -> bytes | None:
-        """
-        The vector in the format of a store's row, set by prepare_row(); None: no vector.
-        """
 def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 8388608) -> list[tuple[str, str]]:
     """
     The terms of a text in order of appearance, each with its kind.

@@ -64,6 +64,32 @@ def test_scopes_are_copied_and_pickled(kind: type[Scope]) -> None:
         assert type(twin) is kind and twin == scope and hash(twin) == hash(scope)
 
 
+def test_scopes_are_keys_also_as_subclasses_and_beside_other_types() -> None:
+    scopes = [Scope("acme"), Scope("acme", user="jane"), Scope("acme", agent="jane"), Scope("acme", "a", "b")]
+    for i, scope in enumerate(scopes):
+        for kind in (Scope, OwnScope):
+            twin = kind(scope.tenant, scope.user, scope.agent)
+            assert hash(twin) == hash(scope) == scope.__hash__()
+            assert [twin == other for other in scopes] == [i == j for j in range(len(scopes))]
+            assert [twin != other for other in scopes] == [i != j for j in range(len(scopes))]
+            assert {scope: i}[twin] == i
+        assert scope != "acme" and scope != None and scope.__eq__("acme") is NotImplemented  # noqa: E711
+    assert sorted(scopes, reverse=True)[-1] == scopes[0] and scopes[0] < scopes[1]
+    with pytest.raises(TypeError):
+        scopes[0] < "acme"  # type: ignore[operator]  # noqa: B015
+
+
+@pytest.mark.parametrize("kind", [Scope, OwnScope])
+def test_a_scope_that_was_never_initialised_is_no_key(kind: type[Scope]) -> None:
+    unset = kind.__new__(kind)
+    with pytest.raises(TypeError):
+        hash(unset)
+    with pytest.raises(TypeError):
+        unset == SCOPE  # noqa: B015
+    with pytest.raises(TypeError):
+        SCOPE.__eq__(unset)
+
+
 def test_a_scope_in_use_never_changes() -> None:
     scope = Scope("acme")
     held = {scope: 1}

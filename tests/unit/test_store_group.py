@@ -27,6 +27,7 @@ from scrubjay import (
     VersionConflictError,
 )
 from scrubjay.backend import Backend
+from scrubjay.store.rows.decoding import Checksum
 from scrubjay.store.rows.vectors import decode, encode
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.store import SqliteStore
@@ -413,12 +414,77 @@ def test_native_rows_are_those_of_the_format(dtype: str) -> None:
         if not vector.any():
             continue
         engine = scrubjay.Engine(dim, metric="ip", dtype=dtype)  # type: ignore[arg-type]
-        prepared = engine.prepare_row("a", "oak", scope=JANE, vector=vector)
+        prepared, stored, _ = engine.prepare_row("a", "oak", scope=JANE, vector=vector)
         expected = encode(vector, dtype)
-        assert prepared.stored_vector == expected
+        assert stored == expected
         engine.apply(prepared)
         whole = engine.prepare(["a"], ["oak"], scope=JANE, vectors=[decode(expected, dtype)])
         other = scrubjay.Engine(dim, metric="ip", dtype=dtype)  # type: ignore[arg-type]
         other.apply(other.prepare(["a"], ["oak"], scope=JANE, vectors=[decode(expected, dtype)]))
         assert engine.save_partition(JANE) == other.save_partition(JANE)
         assert len(whole) == 1
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        Scope("acme"),
+        Scope("acme", user="jane"),
+        Scope("acme", agent="jane"),
+        Scope("a" * 200, "é" * 70, "漢字"),
+    ],
+)
+def test_native_checksums_are_those_of_the_format(scope: Scope) -> None:
+    """prepare_row() computes the checksum that `Checksum`, with hashlib, finds in the row when it is read."""
+    import scrubjay
+
+    engines: dict[type, Any] = {str: scrubjay.Engine(), int: scrubjay.Engine()}
+    checksum = Checksum(scope)
+    ids: list[Any] = [0, 7, -1, 2**63 - 1, -(2**63), "7", "a", "é漢\U0001f600", "x" * 127, "y" * 300]
+    texts = [
+        "",
+        "oak",
+        "0 oak",
+        "é漢\U0001f600 " * 30,
+        *("t" * n for n in (90, 100, 110, 120, 127, 128, 129, 256, 1000)),
+    ]
+    payloads = [None, b"{}", b'{"metadata": {"a": "' + b"b" * 300 + b'"}}']
+    for id in ids:
+        for text in texts:
+            for payload in payloads:
+                _, stored, found = engines[type(id)].prepare_row(id, text, scope=scope, payload=payload)
+                assert stored is None
+                assert found == checksum.of(id, text, payload), (id, text, payload)
+
+
+def test_ids_of_a_subclass_of_str_are_written_as_str(tmp_path: Path) -> None:
+    """One by one and together; a subclass with another text of its own does not change the id."""
+
+    class Loud(str):
+        def __str__(self) -> str:
+            return self.upper()
+
+    vector = np.ones(4, np.float32)
+    with Index.open(tmp_path / "ids.scrubjay", dim=4) as index:
+        index.upsert("first", "oak", scope=JANE, vector=vector)
+        index.upsert(np.str_("one"), "oak one", scope=JANE, vector=vector)
+        index.upsert(Loud("two"), "oak two", scope=JANE, vector=vector)
+        index.upsert_many(
+            [
+                {"id": kind(id), "text": f"oak {id}", "vector": vector}
+                for kind, id in ((np.str_, "three"), (Loud, "four"))
+            ],
+            scope=JANE,
+        )
+    with Index.open(tmp_path / "ids.scrubjay") as index:
+        assert sorted(hit.id for hit in index.search("oak", scope=JANE)) == [
+            "first",
+            "four",
+            "one",
+            "three",
+            "two",
+        ]
+        assert index.admin.check().clean
+        record = index.get(np.str_("two"), scope=JANE)
+        assert record is not None and record.text == "oak two"
+        assert index.delete(np.str_("one"), scope=JANE)

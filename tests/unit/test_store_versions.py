@@ -7,7 +7,8 @@ import shutil
 import sqlite3
 import sys
 import threading
-from contextlib import closing
+import time
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +313,77 @@ def test_a_search_beside_a_commit_asks_nothing(tmp_path: Path, monkeypatch: pyte
         assert (found, marks) == ([1], [])
         assert len(index.search("oak", scope=JANE)) == 2
         assert marks == []
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_search_waits_for_the_outcome_of_a_commit_that_it_saw(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit shows in the file before COMMIT returns: a search that ends in between reads nothing if it succeeds."""
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as index, Index.open(path) as other:
+        index.upsert("m", "oak", scope=JANE)
+        assert len(index.search("oak", scope=JANE)) == 1
+        marks = asked(index, monkeypatch)
+        monkeypatch.setattr("scrubjay.store.residency.residency._UNDECIDED_SECONDS", 60)
+        residency: Any = Backend.of(index).engine.residency  # type: ignore[union-attr]
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+        call, threads, found = store.group._connection.call, [], []
+
+        def commit(function: Any, *arguments: Any) -> Any:
+            if arguments != ("COMMIT",):
+                return call(function, *arguments)
+            call(function, "ROLLBACK" if fails else "COMMIT")
+            if fails:
+                other.upsert("theirs", "oak", scope=JANE)
+            assert residency._explanation(store.glance()) is not None
+            thread = threading.Thread(target=lambda: found.append(len(index.search("oak", scope=JANE))))
+            threads.append(thread)
+            thread.start()
+            while not residency._own._gates:
+                assert thread.is_alive()
+                time.sleep(0.001)
+            assert found == []
+            if fails:
+                raise sqlite3.OperationalError("database or disk is full")
+            return None
+
+        with monkeypatch.context() as patched:
+            patched.setattr(store.group._connection, "call", commit)
+            with pytest.raises(StoreError, match="full") if fails else nullcontext():
+                index.upsert("own", "oak", scope=JANE)
+        threads[0].join()
+        assert found == [2] if fails else found[0] in (1, 2)  # not acknowledged before the search began
+        assert bool(marks) == fails
+        assert len(index.search("oak", scope=JANE)) == 2
+
+
+def test_the_log_is_copied_into_the_file_after_the_write_is_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not within COMMIT, where searches would see a commit without an outcome for as long as that takes."""
+    monkeypatch.setattr("scrubjay.store.sqlite.group._CHECKPOINT_PAGES", 20)
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path, durability="normal") as index:
+        index.upsert("m", "oak", scope=JANE)
+        assert len(index.search("oak", scope=JANE)) == 1
+        marks = asked(index, monkeypatch)
+        group: Any = Backend.of(index).engine.store.group  # type: ignore[union-attr]
+        checkpoint, found = group._checkpoint, []
+
+        def look_first() -> None:
+            assert not group._connection.in_transaction
+            found.append((n, len(index.search("oak", scope=JANE, k=1_000))))
+            checkpoint()
+
+        monkeypatch.setattr(group, "_checkpoint", look_first)
+        for n in range(200):
+            index.upsert(f"m{n}", "oak", scope=JANE)
+        assert len(found) > 20 and all(n_found == n + 2 for n, n_found in found)
+        assert len(marks) <= len(
+            found
+        )  # the log begins anew after each, which a search cannot tell from a commit
+        assert path.with_name(path.name + "-wal").stat().st_size < 60 * 8_300
 
 
 def test_what_another_process_commits_after_a_commit_that_failed_is_seen(

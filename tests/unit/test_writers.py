@@ -201,7 +201,7 @@ def test_prepared_documents_are_written_later() -> None:
         lambda: other.apply_all([prepared], scope=ACME, n_documents=2),
         lambda: engine.apply_all([prepared], scope=ACME, n_documents=3),
         lambda: engine.apply_all(
-            [prepared, other.prepare_row(1, "tea", scope=ACME)], scope=ACME, n_documents=3
+            [prepared, other.prepare_row(1, "tea", scope=ACME)[0]], scope=ACME, n_documents=3
         ),
     ):
         assert unlike() is None
@@ -221,7 +221,7 @@ def test_prepared_documents_are_written_later() -> None:
         other.apply(prepared)
     mine = engine.prepare([3], ["mine"], scope=ACME)
     engine.upsert(3, "theirs", scope=GLOBEX)
-    more = engine.prepare_row(4, "more", scope=ACME)
+    more, _, _ = engine.prepare_row(4, "more", scope=ACME)
     n_bytes = engine.apply_all([mine, more], scope=ACME, n_documents=2)
     assert n_bytes == engine.partition_bytes(ACME)
     assert [engine.get(3, scope=scope).text for scope in (ACME, GLOBEX)] == ["mine", "theirs"]  # type: ignore[union-attr]
@@ -244,7 +244,7 @@ def test_a_usual_vector_is_copied_natively() -> None:
 def test_a_prepared_row_keeps_its_engine() -> None:
     engine = Engine()
     died = weakref.ref(engine, lambda _: None)
-    row = engine.prepare_row(1, "tea", scope=ACME)
+    row, _, _ = engine.prepare_row(1, "tea", scope=ACME)
     del engine
     assert died() is not None
     assert died().apply(row) == 1  # type: ignore[union-attr]

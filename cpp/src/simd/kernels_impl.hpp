@@ -185,7 +185,17 @@ inline uint16_t narrow_f16(float value) {
 }
 
 void to_f16(const float* from, size_t n, uint16_t* to) {
-  for (size_t i = 0; i < n; ++i) to[i] = narrow_f16(from[i]);
+  size_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm512_cvtps_ph(_mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__AVX2__)
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+  for (; i < n; ++i) to[i] = narrow_f16(from[i]);
 }
 
 void from_f16(const uint16_t* from, size_t n, float* to) {

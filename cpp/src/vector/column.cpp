@@ -1,16 +1,13 @@
 #include "vector/column.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "simd/kernels.hpp"
+#include "vector/block_exponent.hpp"
 
 namespace scrubjay::vector {
 namespace {
-
-// Powers of two that a float can represent.
-constexpr int kLeastExponent = -148, kGreatestExponent = 127;
 
 // The writer's scratch for a padded row. Not a member of the column: there may be a million columns.
 std::vector<float>& scratch_row() {
@@ -89,17 +86,10 @@ void Column::read_row(uint32_t doc, std::span<float> out) const {
 
 RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* place) {
   const uint32_t padded = options.padded_dim();
-  float largest = 0.0f;
-  for (const float x : vector) largest = std::max(largest, std::abs(x));
-  int exponent = 0;
-  (void)std::frexp(largest, &exponent);
-  exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
+  const int exponent = block_exponent(vector);
   std::vector<float>& row = scratch_row();
   row.assign(padded, 0.0f);
-  // In double precision the product is exact, so each element is rounded once, like by ldexp.
-  const double down = std::ldexp(1.0, -exponent);
-  for (size_t i = 0; i < vector.size(); ++i)
-    row[i] = static_cast<float>(static_cast<double>(vector[i]) * down);
+  multiply_by_power(vector, -exponent, row.data());
   if (options.storage == Storage::f16) {
     auto* halves = reinterpret_cast<uint16_t*>(place);
     simd::kernels().to_f16(row.data(), padded, halves);

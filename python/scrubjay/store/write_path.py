@@ -195,11 +195,15 @@ class WritingEngine:
         if group is not None and not isinstance(vector, tuple):  # a tuple holds the vectors of passages
             # Validates the document, and analyses its text before the write lock is taken, so that other writers
             # do not wait.
-            prepared = residency.engine.prepare_row(id, text, scope=scope, vector=vector, payload=payload)
-            row = self._row(id, text, scope, prepared.stored_vector, payload, version)
+            if text.__class__ is not str or not text.isascii():
+                text = as_text(text)
+            prepared, stored, checksum = residency.engine.prepare_row(
+                id, text, scope=scope, vector=vector, payload=payload
+            )
+            row = self._row(id, text, scope, stored, payload, version)
             if group.takes(payload):
                 model = None if row.vector is None else self.model()
-                write = SingleWrite(row, self.clock(), model, residency.generation, prepared)
+                write = SingleWrite(row, self.clock(), model, residency.generation, prepared, checksum)
                 if group.write(write, self._commit_changes):
                     if residency.budget.is_limited:
                         residency.evict()
@@ -210,7 +214,7 @@ class WritingEngine:
     def _row(
         self,
         id: RowId,
-        text: str | bytes,
+        text: str,
         scope: Scope,
         vector: bytes | None,
         payload: bytes | None,
@@ -224,10 +228,9 @@ class WritingEngine:
             except CorruptIndexError as error:
                 raise ValueError(f"payloads[0]: {error.what}") from None
         if id.__class__ is not str:
-            id = id if isinstance(id, str) else int(id)
-        if text.__class__ is not str or not text.isascii():
-            text = as_text(text)
-        return NewRow(id, scope, text, payload, vector, created_at, expires_at, version)
+            id = _plain(id)
+        # NewRow(...) would call a constructor in Python, a hundredth of a single write.
+        return tuple.__new__(NewRow, (id, scope, text, payload, vector, created_at, expires_at, version))
 
     def _write(
         self,
@@ -296,7 +299,7 @@ class WritingEngine:
                 raise ValueError(f"payloads[{i}]: {error.what}") from None
             rows.append(
                 NewRow(
-                    id if isinstance(id, str) else int(id),
+                    _plain(id),
                     scopes[i],
                     as_text(texts[i]),
                     payload,
@@ -376,19 +379,19 @@ class WritingEngine:
     ) -> None:
         """Commit, and apply what was committed to the native engine."""
         residency = self.residency
-        partitions = residency.announce(changes, own)
+        announced = residency.announce(changes, own)
         try:
             glances = commit()
         except BaseException:
             if own is not None:
-                own.is_done = False
+                own.decide(False)
             residency.abandon(changes)
             raise
         try:
-            residency.confirm(partitions, changes)
+            residency.confirm(announced)
             if own is not None:
-                own.is_done = True
-            for partition, change in zip(partitions, changes, strict=True):
+                own.decide(True)
+            for partition, change in announced:
                 residency.apply(partition, change)
             residency.settle(glances)
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
@@ -518,6 +521,11 @@ class WritingEngine:
             raise ClosedError(
                 f"the index is closed, or was opened before this process forked: {self.store.place}"
             )
+
+
+def _plain(id: RowId) -> RowId:
+    """Return a valid id as exactly a str or an int, not as a subclass (those of NumPy, an enumeration)."""
+    return str.__str__(id) if isinstance(id, str) else int(id)
 
 
 def checked_id(id: Any, kind: str | None) -> RowId:

@@ -50,6 +50,7 @@ _MAX_BLOB_BYTES = 900_000_000  # SQLite's limit for a BLOB is slightly higher
 _STALE_SHARE, _RESTING_SHARE, _WORKING_SHARE = 0.02, 0.1, 0.25
 _REST_SECONDS = 1.0
 _EVICTING_SECONDS = 0.0005  # time that a search spends on eviction
+_UNDECIDED_SECONDS = 0.0005  # for which a search waits for the outcome of a commit that it saw
 
 
 class _Trusting(int):
@@ -265,8 +266,11 @@ class Residency(PartitionLoading):
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
     def _is_trusted(self, own: OwnCommit) -> bool:
-        is_done = own.is_done
-        if is_done is None:  # if it fails, the search saw the commit of another process
+        # If it fails, the search saw the commit of another process. A commit is visible some microseconds before its
+        # outcome is known here: waiting for it takes less time than reading what was written, under a lock that the
+        # writer needs next, and searching again.
+        is_done = own.outcome(_UNDECIDED_SECONDS)
+        if is_done is None:  # it copies the log into the file, or waits for a processor
             self._look()
         return bool(is_done)
 
@@ -400,22 +404,29 @@ class Residency(PartitionLoading):
 
     # ------------------------------------------------------------------ around a commit of this process
 
-    def announce(self, changes: Sequence[ScopeChange], own: OwnCommit | None = None) -> list[Partition]:
-        """Return the partitions of the scopes that this process is about to commit to, which stay unchanged until
-        :meth:`confirm`. `own` describes how a glance shows this commit."""
+    def announce(
+        self, changes: Sequence[ScopeChange], own: OwnCommit | None = None
+    ) -> list[tuple[Partition, ScopeChange]]:
+        """Return the changes that this process is about to commit with the partitions of their scopes, which stay
+        unchanged until :meth:`confirm`. `own` describes how a glance shows this commit."""
+        announced = []
         with self._lock:
             self._own = own
-            return [self._partitions.get(one.scope) or self._partition(one.scope) for one, _, _ in changes]
+            known = self._partitions
+            for change in changes:
+                scope = change[0][0]
+                announced.append((known.get(scope) or self._partition(scope), change))
+        return announced
 
-    def confirm(self, partitions: Sequence[Partition], changes: Sequence[ScopeChange]) -> None:
+    def confirm(self, announced: Sequence[tuple[Partition, ScopeChange]]) -> None:
         """Note, after a successful commit, that this process will apply its versions itself.
 
         Not before: if the commit fails, another process may write the same version of a scope before the failure is
         known here, and searches must read that write.
         """
         with self._lock:
-            for partition, (written, _, _) in zip(partitions, changes, strict=True):
-                partition.in_flight, partition.in_flight_from = written.after, written.before
+            for partition, ((_, before, after, _, _, _), _, _) in announced:
+                partition.in_flight, partition.in_flight_from = after, before
 
     def abandon(self, changes: Sequence[ScopeChange]) -> None:
         """After a commit that failed or could not be applied: let the next search read what is stored."""
@@ -433,27 +444,26 @@ class Residency(PartitionLoading):
             partition: of the scope, as :meth:`announce` returned it.
             change: the committed change of the scope.
         """
-        written, rows, prepared = change
+        # Fields of named tuples are unpacked: a look-up by name takes as long as five assignments.
+        (scope, before, after, n_before, deleted, erased), rows, prepared = change
         if partition.retired:  # replaced since it was announced
-            partition = self.partition(written.scope)
+            partition = self.partition(scope)
         with partition.lock:
-            if partition.applied < written.after:
-                if written.documents_before == 0 and not (
-                    partition.resident and partition.applied == written.before
-                ):
+            if partition.applied < after:
+                if n_before == 0 and not (partition.resident and partition.applied == before):
                     self.drop(partition)
-                    partition.resident, partition.applied = True, written.before
-                if partition.resident and partition.applied == written.before:
+                    partition.resident, partition.applied = True, before
+                if partition.resident and partition.applied == before:
                     partition.resident = False  # while it is incomplete
-                    if written.erased:
+                    if erased:
                         self.drop(partition)
-                    elif written.deleted and rows:
+                    elif deleted and rows:
                         self.disturb(partition)
-                    if written.deleted:
-                        self._forget(partition, written.deleted)
+                    if deleted:
+                        self._forget(partition, deleted)
                     n_bytes = self._put(partition, rows, prepared)
-                    partition.resident, partition.erased, partition.applied = True, False, written.after
-                    self._count_changes(partition, len(written.deleted) + len(rows))
+                    partition.resident, partition.erased, partition.applied = True, False, after
+                    self._count_changes(partition, len(deleted) + len(rows))
                     if n_bytes is None:
                         self.measure(partition)
                     else:
@@ -463,8 +473,8 @@ class Residency(PartitionLoading):
                             partition.next_expiry = min(partition.next_expiry, row.expires_at)
             with self._lock:
                 partition.in_flight = 0
-                if partition.version < written.after:
-                    partition.version = written.after
+                if partition.version < after:
+                    partition.version = after
                 partition.ready = partition.resident and partition.applied >= partition.version
 
     def settle(self, glances: Glances | None) -> None:

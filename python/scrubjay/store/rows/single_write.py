@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,13 +31,30 @@ class OwnCommit:
         follows: whether exactly one transaction was committed between two glances.
     """
 
-    __slots__ = ("_before", "_follows", "is_done")
+    __slots__ = ("_before", "_follows", "_gates", "is_done")
 
     def __init__(self, before: Any, follows: Callable[[Any, Any], bool]) -> None:
         self._before = before
         self._follows = follows
+        self._gates: list[threading.Lock] = []  # each is held until the outcome is known
         self.is_done: bool | None = None
         """True: committed; False: failed; None: undecided."""
+
+    def decide(self, is_done: bool) -> None:
+        """Set the outcome."""
+        self.is_done = is_done  # first: whoever adds a gate from here on looks at it afterwards
+        while self._gates:
+            self._gates.pop().release()
+
+    def outcome(self, wait_seconds: float) -> bool | None:
+        """Return whether it was committed; None: undecided even after waiting."""
+        if self.is_done is None:
+            gate = threading.Lock()
+            gate.acquire()
+            self._gates.append(gate)
+            if self.is_done is None:
+                gate.acquire(timeout=wait_seconds)
+        return self.is_done
 
     def explains(self, known: object, seen: object) -> bool:
         """Whether this commit, unless it failed, is the only one between the known glance and the current one."""
@@ -52,16 +70,31 @@ class SingleWrite:
         model: the embedder of its vector; None: the caller supplied the vector.
         generation: of the model whose vectors this process has in memory.
         prepared: the document as the native engine takes it.
+        checksum: of the row (:class:`scrubjay.store.rows.decoding.Checksum`).
     """
 
-    __slots__ = ("error", "generation", "is_done", "is_unusual", "model", "now", "prepared", "row", "version")
+    __slots__ = (
+        "checksum",
+        "error",
+        "generation",
+        "is_done",
+        "is_unusual",
+        "model",
+        "now",
+        "prepared",
+        "row",
+        "version",
+    )
 
-    def __init__(self, row: NewRow, now: int, model: str | None, generation: int, prepared: Any) -> None:
+    def __init__(
+        self, row: NewRow, now: int, model: str | None, generation: int, prepared: Any, checksum: bytearray
+    ) -> None:
         self.row = row
         self.now = now
         self.model = model
         self.generation = generation
         self.prepared = prepared
+        self.checksum = checksum
         self.version = 0
         """The version of the document, once it is written."""
         self.error: Exception | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 import sys
 import threading
 from collections import deque
@@ -29,8 +30,8 @@ _mappings: dict[Path, mmap.mmap] = {}  # index -> header of its wal-index
 # (https://sqlite.org/walformat.html).
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
-_COUNT = slice(8, 12)
-_ORDER = sys.byteorder
+_count_of = struct.Struct("=8xI").unpack_from
+_last_frame_of = struct.Struct("=16xI").unpack_from
 _MAX_WAIT_SECONDS = 1.0
 
 
@@ -100,9 +101,15 @@ class OpenDescriptors:
 
 def follows(before: bytes, after: bytes) -> bool:
     """Whether exactly one transaction was committed between two headers of a wal-index."""
-    n_commits = int.from_bytes(after[_COUNT], _ORDER) - int.from_bytes(before[_COUNT], _ORDER)
+    (earlier,), (later,) = _count_of(before), _count_of(after)
     # different after a recovery, which restarts the counter; wraps around at 2**32 commits
-    return n_commits == 1
+    return bool(later - earlier == 1)
+
+
+def n_log_pages(head: bytes) -> int:
+    """Return the number of pages in the log, by the header of the wal-index."""
+    (n_pages,) = _last_frame_of(head)
+    return int(n_pages)
 
 
 def _settle() -> None:

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
 from scrubjay.payload import has_context, is_pending
-from scrubjay.store.rows.decoding import Checksum, integer
+from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
 from scrubjay.store.rows.values import Identity, NewRow, Written
@@ -38,7 +38,7 @@ from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
-from scrubjay.store.sqlite.descriptors import follows
+from scrubjay.store.sqlite.descriptors import follows, n_log_pages
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
@@ -48,6 +48,10 @@ from scrubjay.store.sqlite.versions import last_version
 _DOING = "writing"
 _MOST = 64  # writes per group: bounds how long a thread works for others
 _MOST_SCOPES = 10_000  # cached
+# Pages of the log from which on a group checkpoints it, after its writes are visible. SQLite would do so at 4,000 pages
+# (connections.py), but within COMMIT: for some ten milliseconds searches would see a commit whose outcome is unknown,
+# and each would read the file. The difference is more than a group writes.
+_CHECKPOINT_PAGES = 3_000
 
 Commit = Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None]
 """Calls the function that commits a group, and applies the group to the native engine."""
@@ -88,7 +92,6 @@ class _ScopeRow:
     __slots__ = (
         "after",
         "before",
-        "checksum",
         "documents",
         "key",
         "n_new",
@@ -101,7 +104,6 @@ class _ScopeRow:
     def __init__(self, scope: Scope, key: int, version: int, documents: int) -> None:
         self.scope = scope
         self.key = key
-        self.checksum = Checksum(scope)
         self.before = self.after = version
         self.documents = documents
         self.n_new = self.n_vectors = 0
@@ -110,8 +112,9 @@ class _ScopeRow:
 
     def change(self) -> ScopeChange:
         """Return the change that the transaction makes to the scope."""
-        written = Written(self.scope, self.before, self.after, self.documents)
-        return ScopeChange(written, self.rows, self.prepared)
+        # Named tuples by tuple.__new__: their constructors are functions in Python.
+        written = tuple.__new__(Written, (self.scope, self.before, self.after, self.documents, (), False))
+        return tuple.__new__(ScopeChange, (written, self.rows, self.prepared))
 
 
 class _Known:
@@ -154,7 +157,7 @@ class GroupCommit:
         t = tables
         # sqlite3 looks up a converter for each value that is not exactly an int, a float, a str or a bytearray: a
         # None or a bytes costs half as much as a statement. So columns that are usually NULL are omitted from the
-        # statement.
+        # statement, and other values are bytearrays.
         columns = "seq, id, scope, text, updated_at, hash"
         unless = "ON CONFLICT(id, scope) DO NOTHING"
         self._insert = f"INSERT INTO {t.document}({columns}) VALUES (?, ?, ?, ?, ?, ?) {unless}"
@@ -235,7 +238,8 @@ class GroupCommit:
         """Write the queue; `own` is in it, unless a group with it has failed."""
         if self._connection.in_transaction:  # the lock is reentrant: this thread itself holds it
             raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
-        queue, writes = self._queue, list[SingleWrite]()
+        queue = self._queue
+        writes: list[SingleWrite] = []
         while queue and len(writes) < _MOST:
             try:
                 writes.append(queue.popleft())
@@ -262,7 +266,12 @@ class GroupCommit:
             self._known = None  # until it is committed
             if group.scopes:
                 own = None if group.head is None else OwnCommit(group.head, follows)
-                commit(partial(self._commit, group, known), [scope.change() for scope in group.scopes], own)
+                changes = []
+                for scope in group.scopes:  # not a comprehension, which is a function of its own
+                    changes.append(scope.change())
+                commit(partial(self._commit, group, known), changes, own)
+                if group.n_log_pages >= _CHECKPOINT_PAGES:
+                    self._checkpoint()
             else:
                 group.end()  # every write was rejected or is unusual
         except BaseException:
@@ -317,12 +326,19 @@ class GroupCommit:
             known.scopes.clear()
         self._known = known
         head = None if group.head is None else self._store.head()
+        if head is not None:
+            group.n_log_pages = n_log_pages(head)
         # If another process has committed since, the next glance finds both commits.
         known.head = None
         if group.head is None or head is None or not follows(group.head, head):
             return None
         known.head = head
         return group.head, head, known.last
+
+    def _checkpoint(self) -> None:
+        """Copy the log into the file, as far as no reader needs it. What fails is repeated after the next group."""
+        with suppress(sqlite3.Error):
+            self._connection.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _learnt(self) -> _Known:
         """Return the state of the collection, read in the transaction unless the cache is valid."""
@@ -343,20 +359,21 @@ class GroupCommit:
         Raises:
             TypeError, ValueError: id or vector do not match the identity of the index.
         """
-        identity, row = known.identity, write.row
+        identity = known.identity
+        # Named tuples are unpacked: a look-up by name takes as long as five assignments.
+        id, _, _, _, vector, _, _, _ = write.row
         kind, dim = identity.id_kind, identity.dim
         if known.is_sealing or kind is None or identity.generation != write.generation:
             return False
-        own = "str" if row.id.__class__ is str else "int"
+        own = "str" if id.__class__ is str else "int"
         if own != kind:
-            raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {row.id!r}")
-        if row.vector is None:
+            raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {id!r}")
+        if vector is None:
             return True
         if dim is None:
             return False
-        if len(row.vector) != known.vector_bytes:
-            vector_dim = dim_of(row.vector, identity.dtype)
-            raise ValueError(f"vector: expected {dim} dimensions, got {vector_dim}")
+        if len(vector) != known.vector_bytes:
+            raise ValueError(f"vector: expected {dim} dimensions, got {dim_of(vector, identity.dtype)}")
         return write.model is None or write.model == identity.model
 
     def _put(self, write: SingleWrite, group: _Group, known: _Known) -> None:
@@ -366,40 +383,39 @@ class GroupCommit:
             VersionConflictError, HeldError: it is rejected; nothing was written.
         """
         execute, row = self._execute, write.row
-        state = known.scopes.get(row.scope) or self._scope_row(row.scope, known)
+        id, scope, text, payload, vector, created_at, expires_at, expected = row
+        state = known.scopes.get(scope) or self._scope_row(scope, known)
         old = None
-        if row.expected is not None:
-            old = None if state is None else execute(self._find, (row.id, state.key)).fetchone()
+        if expected is not None:
+            old = None if state is None else execute(self._find, (id, state.key)).fetchone()
             self._check_version(row, None if old is None else old[0], write.now)
             if old is not None:
-                self._check_held(row.scope, group)
+                self._check_held(scope, group)
         if state is None:
             group.is_changing = True
-            state = self._new_scope(row.scope, known)
-        version = known.last + 1
-        payload = row.payload
-        checksum = bytearray(state.checksum.of(row.id, row.text, payload))
-        insert: tuple[str, tuple[Any, ...]] = (
-            self._insert, (version, row.id, state.key, row.text, write.now, checksum),
-        )  # fmt: skip
+            state = self._new_scope(scope, known)
+        key, version = state.key, known.last + 1
+        statement = self._insert
+        values: tuple[Any, ...] = (version, id, key, text, write.now, write.checksum)
         if payload is not None:
-            insert = self._insert_whole, (*insert[1], bytearray(payload), row.created_at, row.expires_at)
-        if old is not None or execute(*insert).rowcount == 0:
+            statement = self._insert_whole
+            values = (*values, bytearray(payload), created_at, expires_at)
+        if old is not None or execute(statement, values).rowcount == 0:
             if old is None:
-                old = execute(self._find, (row.id, state.key)).fetchone()
+                old = execute(self._find, (id, key)).fetchone()
                 if old is None:
-                    raise CorruptIndexError(f"document {row.id!r} is in an index and not in its table")
-                self._check_held(row.scope, group)
+                    raise CorruptIndexError(f"document {id!r} is in an index and not in its table")
+                self._check_held(scope, group)
             group.is_changing = True
             execute(self._remove, old)
             state.n_vectors -= execute(self._remove_vector, old).rowcount
             execute(self._remove_staged, old)
-            execute(*insert)
+            execute(statement, values)
         else:
             group.is_changing = True
             state.n_new += 1
-        if row.vector is not None:
-            execute(self._insert_vector, (version, bytearray(row.vector)))
+        if vector is not None:
+            execute(self._insert_vector, (version, bytearray(vector)))
             state.n_vectors += 1
         known.last = state.after = write.version = version
         if not state.rows:
@@ -460,6 +476,7 @@ class _Group:
 
     holds: Holds | None = None  # constant during the transaction
     head: bytes | None = None  # header of the wal-index before the commit
+    n_log_pages = 0  # in the log after the commit; 0: unknown
     is_begun = False  # the transaction has begun
     is_changing = False  # a document is partly written
     is_ending = False  # the commit has begun and has not reported failure
