@@ -121,7 +121,8 @@ def main() -> None:
         for case in situations.all_cases()
         if all(part in str(case) for part in asked.part) and crc32(str(case).encode()) % asked.share == 0
     ]
-    # A collection in a child, as at its exit, passes over what was imported here: most of a case was to copy those pages.
+    # A collection in a child, as at its exit, passes over what was imported here: most of a case's work was to copy
+    # those pages.
     gc.collect()
     gc.freeze()
     start, n_failed = time.monotonic(), 0
