@@ -10,6 +10,7 @@ with `--mutants` (twenty minutes). `tests/long/run` runs all of them. `--smoke` 
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Callable
@@ -89,6 +90,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until the tests are collected, which makes little garbage
     config.addinivalue_line("markers", "slow: takes long; runs with --slow or under the profile thorough")
     config.addinivalue_line("markers", "long: too long for CI, which runs a share; tests/long/run runs it")
     config.addinivalue_line("markers", "mutants: checks the tests themselves; runs with --mutants")
@@ -118,6 +120,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker in wanted:
             if marker in item.keywords and not wanted[marker]:
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: run with {remedy[marker]}"))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Exempt the modules and the collected tests from garbage collection, also in forked processes, which would copy
+    them."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

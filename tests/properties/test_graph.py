@@ -65,12 +65,13 @@ def test_a_graph_only_chooses_candidates(
         judge.vector_result(exact, pair.model, query, scope, 10)
         score_of = dict(zip(judge.keys(exact), exact.scores.tolist(), strict=True))
         everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, query=Query(recall="exact"))
-        score_of.update(zip(judge.keys(everything), everything.scores.tolist(), strict=True))
+        every_hit = judge.keys(everything)
+        score_of.update(zip(every_hit, everything.scores.tolist(), strict=True))
         given = pair.engine.search(vector=query, scope=scope, k=10)
         hits = judge.keys(given)
         assert len(hits) == len(set(hits)) == 10
         assert [score_of[hit] for hit in hits] == given.scores.tolist()
-        place = {hit: index for index, hit in enumerate(judge.keys(everything))}
+        place = {hit: index for index, hit in enumerate(every_hit)}
         assert hits == sorted(hits, key=place.__getitem__)
         found += len(set(hits) & set(judge.keys(exact)))
         wanted += 10

@@ -54,6 +54,7 @@ STRIPPED_RANGES = [
     (0x0670, 0x0670), (0x1AB0, 0x1ACE), (0x1DC0, 0x1DFF), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F),
     (0x20D0, 0x20F0), (0xFE00, 0xFE0F), (0xFE20, 0xFE2F), (0xFEFF, 0xFEFF), (0xE0100, 0xE01EF),
 ]  # fmt: skip
+STRIPPED = {chr(code) for first, last in STRIPPED_RANGES for code in range(first, last + 1)}
 
 # Latin letters with a stroke or ligature that Unicode does not decompose.
 PLAIN_LETTERS = dict(zip("øłđħŧıæœðþ", ["o", "l", "d", "h", "t", "i", "ae", "oe", "d", "th"], strict=True))
@@ -82,7 +83,7 @@ def casefold(word: str) -> str:
 def fold(word: str) -> str:
     """Remove case and accents."""
     word = unicodedata.normalize("NFKD", word.casefold())
-    word = "".join(PLAIN_LETTERS.get(c, c) for c in word if not in_ranges(c, STRIPPED_RANGES))
+    word = "".join(PLAIN_LETTERS.get(c, c) for c in word if c not in STRIPPED)
     return unicodedata.normalize("NFKC", word)
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta, timezone
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ def instant_of(text: str) -> int | None:
     return (moment - EPOCH - offset) // timedelta(microseconds=1)
 
 
+@lru_cache(maxsize=10_000)
 def attributes_of(payload: bytes | None) -> Attributes:
     """Return the fields that filters can test."""
     try:

@@ -134,7 +134,7 @@ def is_of_another(
     """
     named = [
         term
-        for term, kind in tokens
+        for term, kind in dict.fromkeys(tokens)  # each once: a query may repeat one a thousand times
         if kind in ("word", "whole")
         and has_digit(term)
         and not is_quantity(term)

@@ -67,6 +67,8 @@ def in_order(numbers: Iterable[float]) -> float:
 def share_of(said: Mapping[str, float], terms: Iterable[str], guessed: Collection[str] = ()) -> float:
     """Return the share of a query's information in these terms; terms only from corrections count half; NaN if the
     query has none."""
+    if not said:
+        return math.nan
     total, terms = in_order(said.values()), set(terms)
     found = in_order(
         GUESSED_SHARE * nats if term in guessed else nats for term, nats in said.items() if term in terms
