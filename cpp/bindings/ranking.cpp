@@ -40,11 +40,11 @@ constexpr std::pair<const char*, engine::Relevance> kRelevances[] = {
 
 CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vector<double> weights,
                              const std::string& normalise, double boost, double gate, double floor,
-                             bool literal, bool identifier_tier, bool spelling, double coverage,
-                             double recency, double half_life_us, std::optional<int64_t> now_us,
-                             double entities, std::string entity_field, double dates,
-                             std::optional<int64_t> dates_now_us, double neighbours, double prior,
-                             std::string prior_field, std::optional<double> mmr,
+                             bool literal, bool guarantee, bool identifier_tier, bool spelling,
+                             double coverage, double recency, double half_life_us,
+                             std::optional<int64_t> now_us, double entities, std::string entity_field,
+                             double dates, std::optional<int64_t> dates_now_us, double neighbours,
+                             double prior, std::string prior_field, std::optional<double> mmr,
                              std::optional<double> min_score, const std::optional<std::string>& relevance,
                              const std::vector<std::pair<double, double>>& bounds) {
   auto options = std::make_shared<engine::RankingOptions>();
@@ -61,6 +61,7 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
   fusion.gate = gate;
   fusion.floor = floor;
   fusion.literal = literal;
+  fusion.guarantee = guarantee;
   options->identifier_tier = identifier_tier;
   options->spelling = spelling;
   options->coverage_weight = coverage;
@@ -102,11 +103,11 @@ void register_ranking(py::module_& module) {
           py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
           py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
           py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
-          py::arg("identifier_tier") = true, py::arg("spelling") = true, py::arg("coverage") = 0.0,
-          py::arg("recency") = 0.0, py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
-          py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 6.0,
-          py::arg("dates_now_us") = py::none(), py::arg("neighbours") = 0.2, py::arg("prior") = 0.0,
-          py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
+          py::arg("guarantee") = true, py::arg("identifier_tier") = true, py::arg("spelling") = true,
+          py::arg("coverage") = 0.0, py::arg("recency") = 0.0, py::arg("half_life_us") = 168.0 * 3600e6,
+          py::arg("now_us") = py::none(), py::arg("entities") = 0.0, py::arg("entity_field") = "entities",
+          py::arg("dates") = 6.0, py::arg("dates_now_us") = py::none(), py::arg("neighbours") = 0.2,
+          py::arg("prior") = 0.0, py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
           py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
           py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
           "See scrubjay.Query and the fusions for the meaning of the numbers. Raises ValueError for a number "

@@ -318,6 +318,7 @@ Arrays are made on access. Texts and payloads are as of the time of the search. 
             out["words"] = parts.words;
             out["meaning"] = parts.meaning;
             out["rankings"] = parts.rankings;
+            out["guarantee"] = parts.guarantee;
             out["dates"] = parts.dates;
             out["scaling"] = parts.scaling;
             out["coverage"] = parts.coverage;

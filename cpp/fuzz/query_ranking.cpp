@@ -97,6 +97,7 @@ RankingOptions options_of(Bytes& in) {
   for (int n = in.byte() % 3; n > 0; --n) fusion.ranking_weights.push_back(in.number());
   if (flags & 1) fusion.boost = in.number(), fusion.gate = in.number(), fusion.floor = in.number();
   fusion.literal = (flags & 2) != 0;
+  fusion.guarantee = !fusion.literal;
   options.identifier_tier = (flags & 4) != 0;
   if (flags & 8) options.coverage_weight = in.number(), options.recency_weight = in.number();
   if (flags & 8) options.half_life_us = in.number() * 1e12;

@@ -7,7 +7,7 @@ SIGIR 2009: score(d) = sum over rankings of 1 / (k + rank(d)); here with a weigh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -19,6 +19,9 @@ FIRST, FIRST_K = 4.0, 2.0
 """Added by "auto" for a place in either ranking: FIRST / (FIRST_K + place)."""
 NEAR, NEAR_K = 30.0, 60.0
 """Added by "auto" for a place in the vector ranking, in addition."""
+PLACES, MOST_NEAR, FAR_OUT, COMPARED = 10, 3, 2.75, 100
+"""Guaranteed by "auto": the first places, for how many of the nearest, from how many deviations above the mean, of how
+many of the vector ranking."""
 
 
 def reciprocal_rank_scores(
@@ -44,6 +47,7 @@ class Options:
     gate: float = 0.0
     floor: float = 0.4
     literal: bool = False
+    guarantee: bool = True
     identifier_tier: bool = True
     spelling: bool = True
     coverage: float = 0.0
@@ -160,6 +164,58 @@ def places(ranking: Sequence[Id], scores: Mapping[Id, float]) -> dict[Id, int]:
         tied = rank > 1 and scores[document] == scores[before]
         found[document] = found[before] if tied else rank
     return found
+
+
+def sure_of(found: Found[Id], own_similarity: Mapping[Id, float]) -> list[Id]:
+    """Return the documents that "auto" guarantees a place: the first by words, and of the three nearest those that
+    stand out in the vector ranking; documents with equal scores together or not at all."""
+    sure: list[Id] = []
+    by_words, by_nearness = places(found.lexical, found.bm25), places(found.nearest, found.similarity)
+    if list(by_words.values()).count(1) == 1:
+        sure.append(found.lexical[0])
+    compared = sorted((own_similarity[document] for document in found.nearest), reverse=True)[:COMPARED]
+    total = squares = 0.0
+    for similarity in compared:
+        total += similarity - compared[-1]
+        squares += (similarity - compared[-1]) * (similarity - compared[-1])
+    n = max(len(compared), 1)
+    variance = squares / n - (total / n) * (total / n)
+    bound = total / n + FAR_OUT * math.sqrt(max(variance, 0.0))
+    for document in found.nearest[:MOST_NEAR] if variance > 0 else ():
+        cut = [d for d in found.nearest[MOST_NEAR:] if by_nearness[d] == by_nearness[document]]
+        if not cut and own_similarity[document] - compared[-1] >= bound:
+            sure.append(document)
+    return [document for document in dict.fromkeys(sure) if document not in found.holders]
+
+
+def raised(
+    scores: Mapping[Id, float],
+    sure: Sequence[Id],
+    holders: Collection[Id],
+    place: Mapping[Id, int],
+    by_nearness: Mapping[Id, int],
+) -> dict[Id, float]:
+    """Return new scores for the documents of `sure`, so that they are among the first ten; {} if they are.
+
+    `place` orders equal scores, `by_nearness` the documents that are raised. Only ten minus the guaranteed documents
+    and the identifier tier may precede them.
+    """
+
+    def first(documents: Collection[Id]) -> list[Id]:
+        return sorted(documents, key=lambda d: (-scores[d], place[d]))
+
+    others = first([document for document in scores if document not in sure and document not in holders])
+    n_before = max(PLACES - len(sure) - len(holders), 0)
+    order = first(sure)
+    if len(others) <= n_before or not sure or first([order[-1], others[n_before]])[0] == order[-1]:
+        return {}
+    levels = [scores[others[n_before]]]
+    for _ in range(1 + MOST_NEAR):
+        levels.append(math.nextafter(levels[-1], math.inf))
+    below = [document for document in sure if scores[document] <= levels[-1]]
+    farthest_first = sorted({by_nearness.get(document, math.inf) for document in below}, reverse=True)
+    level_of = dict(zip(farthest_first, levels[1:], strict=False))
+    return {document: level_of[by_nearness.get(document, math.inf)] for document in below}
 
 
 def logistic(bm25: float, n_terms: int) -> float:

@@ -30,6 +30,7 @@ SPELLING = "tests/properties/test_spelling.py"
 VECTOR = "tests/properties/test_vector.py"
 HYBRID = "tests/properties/test_hybrid.py"
 RANKING = "tests/properties/test_ranking.py"
+GUARANTEE = "tests/properties/test_guarantee.py"
 MACHINE = "tests/stateful/test_machine.py"
 BASICS = "tests/unit/test_engine_basics.py"
 ERRORS = "tests/unit/test_errors_engine.py"
@@ -601,6 +602,27 @@ class HybridDropsLexicalOnly(ModelEngine):
 
 
 # -- ranking ----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(GUARANTEE)
+class NothingIsGuaranteed(ModelEngine):
+    def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
+        *rankings, options = rankings
+        return super()._rank(evidence, *rankings, replace(options, guarantee=False), **kwargs)
+
+
+@caught_by(GUARANTEE)
+class TheNearestAreGuaranteedHoweverNear(ModelEngine):
+    def _rank(self, *args: Any, **kwargs: Any) -> Any:
+        with mock.patch.object(fusion, "FAR_OUT", 0.0):
+            return super()._rank(*args, **kwargs)
+
+
+@caught_by(GUARANTEE)
+class NinePlaces(ModelEngine):
+    def _rank(self, *args: Any, **kwargs: Any) -> Any:
+        with mock.patch.object(fusion, "PLACES", 9):
+            return super()._rank(*args, **kwargs)
 
 
 @caught_by(RANKING)

@@ -14,7 +14,16 @@ from typing import Generic
 from tests.reference import bm25, filters, neighbours
 from tests.reference.analyzer import stem_english
 from tests.reference.dates import Dates
-from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
+from tests.reference.fusion import (
+    Found,
+    Id,
+    Options,
+    fused_scores,
+    marginal_relevance,
+    places,
+    raised,
+    sure_of,
+)
 from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
 from tests.reference.identifiers import identifiers as query_identifiers
 from tests.reference.word_forms import StandsFor
@@ -25,6 +34,7 @@ PARTS = (
     "words",
     "meaning",
     "rankings",
+    "guarantee",
     "dates",
     "scaling",
     "coverage",
@@ -292,6 +302,14 @@ def rank(
         refused = set()
         found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
     parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
+    if fused and options.method == "auto" and options.guarantee:
+        admitted = {document: score for document, score in scores.items() if document in place}
+        sure = sure_of(found, evidence.similarity)
+        for document, score in raised(
+            admitted, sure, found.holders, place, places(found.nearest, found.similarity)
+        ).items():
+            parts[document]["guarantee"] = score - scores[document]
+            scores[document] = score
     if evidence.dates is not None:
         for document, gain in date_gains(
             evidence, evidence.dates, scores, refused, lexical, found.bm25, options
@@ -361,7 +379,7 @@ def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) 
     if greatest == least:
         parts["scaling"] = 1.0 - score
         return
-    for part in ("words", "meaning", "rankings", "dates"):
+    for part in ("words", "meaning", "rankings", "guarantee", "dates"):
         parts[part] /= greatest - least
     parts["scaling"] = -least / (greatest - least)
 

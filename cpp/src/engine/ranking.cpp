@@ -28,6 +28,7 @@ uint32_t coarse_score(double score) noexcept { return base::sortable_float(stati
 
 void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result) {
   collect();
+  s_.guarantee.clear();
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
@@ -48,7 +49,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, 
   if (dated_) DateSignal(s_, lexical_, terms_, parts_).add(options_.dates_weight);
   if (only_fused_scores()) {
     const double bonus = any_identifier_ ? 1.0 + spread_of_candidates() : 0.0;
-    take_best(k);
+    take_best_guaranteed(k);
     return report(bonus, result);
   }
   s_.ranked.clear();
@@ -186,6 +187,7 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& reques
   }
   const fusion::Scale scale = fusion_scale(s_, terms_, n_docs, vector_);
   const fusion::Automatic automatic(scale, s_.candidates);
+  if (options_.fusion.guarantee) s_.guarantee.find(s_.candidates);
   // If the lexical ranking was not cut off, other documents contain no term.
   const bool lexical_cut = s_.lexical_docs.size() >= requested.lexical;
   if (only_fused_scores() && !dated_ && s_.extra_docs.empty()) {
@@ -198,19 +200,24 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& reques
     if (all[i].lexical_rank == 0 || all[i].vector_rank == 0) s_.unscored.push_back(i);
   }
   complete_scores(automatic.least_similarity());
-  return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
+  fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
+  if (!s_.guarantee.is_met(all)) raise_guaranteed();
+  return automatic.share();
 }
 
-// Same as completing all scores, for the best k and for the parts of those that are scored; nothing is
-// reported of the others. An arm gives documents that it did not rank at most its last score, so among the
-// candidates of one arm alone this bound descends with their rank: after the first one that stays below k
-// others, none needs to be scored (the threshold algorithm of Fagin, Lotem and Naor 2003). Documents with
-// identifiers are all scored, and if there are any, so is the least of all, on which their bonus depends.
+// Same as completing all scores, for the best k, for those that a guarantee compares, and for the parts of
+// those that are scored; nothing is reported of the others. An arm gives documents that it did not rank at most
+// its last score, so among the candidates of one arm alone this bound descends with their rank: after the first
+// one that stays below k others, none needs to be scored (the threshold algorithm of Fagin, Lotem and Naor 2003).
+// Documents with identifiers are all scored, and if there are any, so is the least of all, on which their bonus
+// depends. With identifiers or parts, those that may be guaranteed are scored; otherwise what is raised needs none.
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
   const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
   const std::span<const uint32_t> by_vector = s_.candidates.by_vector_rank();
+  k = std::max(k, n_compared_by_guarantee());
   const bool lacks_bm25 = lexical_cut && n_lexical != 0;
+  const bool scores_guaranteed = any_identifier_ || parts_;
   s_.coarse.clear();
   s_.unscored.clear();
   if (parts_) parts_->resize(all.size());
@@ -242,7 +249,7 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;
     all[i].refused = true;
-    const bool holds = all[i].identifiers != 0;
+    const bool holds = all[i].identifiers != 0 || (scores_guaranteed && s_.guarantee.contains(i));
     if (n_by_vector_alone++ >= k && !holds) continue;
     if (!lacks_bm25) {
       score(i);
@@ -278,7 +285,9 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
       if (all[i].lexical_rank == 0 && all[i].refused) s_.unscored.push_back(i);
   }
   complete();
+  may_raise_ = !any_identifier_;
   if (!any_identifier_) return;
+  if (!s_.guarantee.is_met(all)) raise_guaranteed();
   find_least(automatic);
   complete();
 }
@@ -529,6 +538,73 @@ bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
 }
 
 }  // namespace
+
+// Call if a candidate that may be guaranteed is not among the first.
+void Ranker::raise_guaranteed() {
+  keep_far_out();
+  s_.guarantee.raise(s_.candidates.all(), parts_);
+}
+
+void Ranker::keep_far_out() {
+  s_.guarantee.keep_far_out(
+      s_.vector_docs.size(),
+      [&](size_t rank) { return static_cast<double>(vector_.similarity_at(static_cast<uint32_t>(rank))); },
+      [&](uint32_t i) {
+        const Candidate& candidate = s_.candidates.all()[i];
+        return neighbours_ ? vector_.similarity(candidate.doc >> 16, candidate.doc & 0xffffu)
+                           : candidate.similarity;
+      });
+}
+
+// Number of the best candidates whose scores the guarantee needs; 0 if nothing may be guaranteed.
+size_t Ranker::n_compared_by_guarantee() const {
+  const size_t n_guaranteed = s_.guarantee.found().size();
+  if (n_guaranteed == 0) return 0;
+  size_t n_in_tier = 0;
+  if (any_identifier_)
+    for (const Candidate& candidate : s_.candidates.all()) n_in_tier += candidate.identifiers != 0 ? 1 : 0;
+  return std::max(fusion::Guarantee::kPlaces, n_guaranteed + n_in_tier);
+}
+
+// Takes the best k in order, if only fused scores and identifiers decide. Same as raise_guaranteed() before
+// take_best(k), but compares only the first candidates, without the identifier tier.
+void Ranker::take_best_guaranteed(size_t k) {
+  fusion::Guarantee& guarantee = s_.guarantee;
+  if (!may_raise_ || guarantee.found().empty()) return take_best(k);
+  take_best(std::max(k, fusion::Guarantee::kPlaces));
+  if (!guarantee_is_met()) {
+    keep_far_out();
+    if (!guarantee_is_met()) raise_into_best();
+  }
+  if (s_.ranked.size() > k) s_.ranked.resize(k);
+}
+
+// Whether the first of the best contain all that may be guaranteed.
+bool Ranker::guarantee_is_met() const {
+  const std::span<const RankedCandidate> best(s_.ranked);
+  const auto first = best.first(std::min(fusion::Guarantee::kPlaces, best.size()));
+  const std::span<const uint32_t> found = s_.guarantee.found();
+  return std::all_of(found.begin(), found.end(), [&](uint32_t i) {
+    return std::any_of(first.begin(), first.end(),
+                       [&](const RankedCandidate& hit) { return hit.candidate == i; });
+  });
+}
+
+// Raises what is guaranteed, given the best candidates in order, and puts it among them.
+void Ranker::raise_into_best() {
+  fusion::Guarantee& guarantee = s_.guarantee;
+  const std::span<Candidate> all = s_.candidates.all();
+  size_t n_others = fusion::Guarantee::kPlaces - guarantee.found().size();
+  const auto passed = std::find_if(s_.ranked.begin(), s_.ranked.end(), [&](const RankedCandidate& hit) {
+    return !guarantee.contains(hit.candidate) && n_others-- == 0;
+  });
+  guarantee.raise_above(passed->score, all, parts_);
+  std::erase_if(s_.ranked, [&](const RankedCandidate& hit) { return guarantee.contains(hit.candidate); });
+  for (const uint32_t i : guarantee.found()) {
+    const RankedCandidate entry{all[i].score, all[i].doc, i, 0};
+    s_.ranked.insert(std::lower_bound(s_.ranked.begin(), s_.ranked.end(), entry, better), entry);
+  }
+}
 
 // Takes the best n in order, if only fused scores and identifiers decide.
 void Ranker::take_best(size_t n) {

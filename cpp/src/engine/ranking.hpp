@@ -4,8 +4,9 @@
 //     rankings, and documents that contain an identifier of the query. Automatic fusion uses the scores of
 //     both arms for each candidate: missing scores are computed, and if only the fused scores decide, only
 //     for candidates that can be among the best k.
-//  2. Fuse (fusion/fuse.hpp): each candidate gets a score or is rejected; dates that the question names add
-//     to the scores (date_signal.hpp).
+//  2. Fuse (fusion/fuse.hpp): each candidate gets a score or is rejected. Automatic fusion then raises what
+//     one ranking alone is sure of (fusion/guarantee.hpp). Dates that the question names add to the scores
+//     (date_signal.hpp).
 //  3. If there are signals: keep the best `depth` by (identifier tier, score), scale their scores to 0..1,
 //     and add the weighted signals.
 //  4. Apply the thresholds.
@@ -66,6 +67,12 @@ class Ranker {
   void complete_scores(double least_similarity);
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
   void find_least(const fusion::Automatic& automatic);
+  [[nodiscard]] size_t n_compared_by_guarantee() const;
+  void raise_guaranteed();
+  void keep_far_out();
+  void take_best_guaranteed(size_t k);
+  [[nodiscard]] bool guarantee_is_met() const;
+  void raise_into_best();
   // Whether only the fused scores order the candidates (after the identifier tier).
   [[nodiscard]] bool only_fused_scores() const { return !options_.adjusts() && !options_.diversifies(); }
   void prepare_coverage(uint64_t n_docs);
@@ -106,6 +113,7 @@ class Ranker {
   std::vector<fusion::ScoreParts>* const parts_;  // by candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;
+  bool may_raise_ = false;  // the guarantee has not raised scores yet
 };
 
 }  // namespace scrubjay::engine

@@ -19,6 +19,7 @@
 #include "filter/predicate.hpp"
 #include "fusion/candidates.hpp"
 #include "fusion/diversity.hpp"
+#include "fusion/guarantee.hpp"
 #include "fusion/score_parts.hpp"
 #include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
@@ -117,6 +118,7 @@ struct SearchScratch {
   std::vector<std::vector<uint32_t>> extra_docs;
 
   fusion::Candidates candidates;
+  fusion::Guarantee guarantee;
   std::vector<fusion::ScoreParts> parts;  // explain: per candidate
   QueryIdentifiers identifiers;
   LongerIdentifiers longer_identifiers;

@@ -30,6 +30,7 @@
 //               Every candidate has the scores of both arms. One without a vector counts as the least similar
 //               of the vector ranking.
 //               Form and constants by cross-validation: `python -m benchmarks.quality.shares`.
+//               What one ranking alone is sure of has a place among the first ten (guarantee.hpp).
 //
 // In the other methods a document that is not in the lexical ranking has BM25 0 (scores at the cut-off
 // are near it); one that is not in the vector ranking counts as that ranking's least. A caller's ranking
@@ -61,6 +62,7 @@ struct Options {
   double gate = 0.0;
   double floor = 0.4;
   bool literal = false;
+  bool guarantee = true;  // automatic: places for what one ranking is sure of (guarantee.hpp)
 };
 
 // The scale of scores for automatic fusion: their distribution in the scope.

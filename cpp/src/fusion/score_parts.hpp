@@ -4,11 +4,12 @@
 namespace scrubjay::fusion {
 
 struct ScoreParts {
-  double words = 0.0;     // the lexical arm, as weighted by the fusion; alone: BM25
-  double meaning = 0.0;   // the vector arm, as weighted by the fusion; alone: the similarity
-  double rankings = 0.0;  // the caller's rankings
-  double dates = 0.0;     // the date signal
-  double scaling = 0.0;   // the offset of scaling the sum so far to 0..1, the same for all hits
+  double words = 0.0;      // the lexical arm, as weighted by the fusion; alone: BM25
+  double meaning = 0.0;    // the vector arm, as weighted by the fusion; alone: the similarity
+  double rankings = 0.0;   // the caller's rankings
+  double guarantee = 0.0;  // what raises it among the first hits (guarantee.hpp)
+  double dates = 0.0;      // the date signal
+  double scaling = 0.0;    // the offset of scaling the sum so far to 0..1, the same for all hits
   double coverage = 0.0, recency = 0.0, entities = 0.0, prior = 0.0;  // signals
   double identifier = 0.0;                                            // the bonus of the identifier tier
 
@@ -21,11 +22,13 @@ struct ScoreParts {
     words /= width;
     meaning /= width;
     rankings /= width;
+    guarantee /= width;
     dates /= width;
     scaling = -least / width;
   }
   [[nodiscard]] double sum() const noexcept {
-    return words + meaning + rankings + dates + scaling + coverage + recency + entities + prior + identifier;
+    return words + meaning + rankings + guarantee + dates + scaling + coverage + recency + entities + prior +
+           identifier;
   }
 };
 

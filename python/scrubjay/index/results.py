@@ -40,8 +40,9 @@ class ScoreParts:
     `words` and `meaning` are the lexical and the vector part as the fusion weighs them: reciprocal ranks (RRF),
     weighted z-scores plus the terms for the place in each ranking (Auto; they may be negative), normalised scores
     (Weighted, Production), `weight` times the share of the maximum BM25 and the similarity (Boost). In a search of one
-    ranking they are BM25 or the similarity. `rankings` is the part of the caller's rankings, `dates` that of the days
-    that the question names.
+    ranking they are BM25 or the similarity. `rankings` is the part of the caller's rankings, `guarantee` what raises a
+    hit among the first ten because one ranking is sure of it (Auto), `dates` the part of the days that the question
+    names.
 
     Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the range of the
     candidates' scores, and `scaling` is the offset that moves the lowest of them to 0 (the same for every hit; if all
@@ -55,6 +56,7 @@ class ScoreParts:
     words: float = 0.0
     meaning: float = 0.0
     rankings: float = 0.0
+    guarantee: float = 0.0
     dates: float = 0.0
     scaling: float = 0.0
     coverage: float = 0.0
@@ -66,8 +68,8 @@ class ScoreParts:
 
     @property
     def boosts(self) -> float:
-        """The sum of coverage, dates, entities, prior and identifier."""
-        return self.coverage + self.dates + self.entities + self.prior + self.identifier
+        """The sum of guarantee, dates, coverage, entities, prior and identifier."""
+        return self.guarantee + self.dates + self.coverage + self.entities + self.prior + self.identifier
 
 
 class Hits:

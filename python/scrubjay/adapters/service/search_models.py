@@ -35,6 +35,7 @@ class AutoIn(Request):
     """Normalised scores, weighed per question by the agreement of the two rankings."""
 
     method: Literal["auto"]
+    guarantee: bool = True
 
 
 class RRFIn(Request):
