@@ -7,7 +7,7 @@ Vectors: WordLlama cut to 64 dimensions, the table of the package, bge with nois
 randomly projected to 64 dimensions, and latent semantic analysis of the texts. For each pair: nDCG@10, recall@10 and
 recall@100 of the default minus the best of both arms and of every fixed fusion (RRF(60) in recall@100), with the
 interval of `known_items.py`; then, for each ranking, its mean difference from the default and the number of pairs on
-which it is better. The best of thirteen is chosen after the fact, so a default as good as any is slightly below it.
+which it is better. The best of fourteen is chosen after the fact, so a default as good as any is slightly below it.
 """
 
 from __future__ import annotations
