@@ -47,6 +47,10 @@ TALK = [
 NUMBERED = [
     (home, {**turn, "run": 3, "speaker": n % 2}, text, own) for n, (home, turn, text, own) in enumerate(TALK)
 ]
+HALVES = [
+    (HOME, half, "jay", None) for half in ({"run": "a", "speaker": "ada"}, {"run": "a", "position": 0}, {})
+]
+"""Together they have all fields of a turn, but none of them is one: nothing may change, however they are stored."""
 
 
 @given(
@@ -60,6 +64,8 @@ NUMBERED = [
 @example(
     TALK + NUMBERED, np.ones(4, np.float32), HOME, 0.25, "rrf", 3, "lexical", False, None, [], [1, 6], False
 )
+@example(HALVES, np.ones(4, np.float32), HOME, 0.25, "auto", None, "hybrid", False, 2, [], [], False)
+@example(HALVES, np.ones(4, np.float32), HOME, 0.25, "auto", 1, "hybrid", False, 2, [], [], False)
 def test_neighbours_add_what_their_twin_says(
     kit: Kit, rows: list[tuple[Any, Any, str, Any]], vector: NDArray[np.float32], key: tuple, weight: float,
     method: str, chunk_docs: int | None, mode: str, with_vector: bool, candidates: int | None, excluded: list[int],

@@ -368,8 +368,11 @@ class ModelEngine:
         fused = ran == "hybrid" or bool(rankings) or wanted.links is not None
         dates = self._dates(text, wanted)
         turns = wanted.mode == "hybrid" and options.neighbours != 0
-        # Whether any visible document is a turn does not depend on the filter, as with the engine's columns.
-        turns = turns and neighbours.has_turns(filters.attributes_of(row.document.payload) for row in rows)
+        if turns and len(rows) <= neighbours.MOST_DOCUMENTS:
+            admitted = self._admitted(rows, filter, wanted.ids, wanted.exclude)
+            turns = neighbours.has_turns(filters.attributes_of(row.document.payload) for row in admitted)
+        else:
+            turns = False
         ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)

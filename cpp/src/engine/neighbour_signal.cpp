@@ -26,6 +26,21 @@ NeighbourSignal::Name name_of(const filter::Column& column, uint32_t n_docs, uin
   return {{}, column.integers.view(n_docs).at(offset)};
 }
 
+// Whether the chunk has a turn that is neither deleted nor hidden by a filter; usually the first document decides.
+bool has_turn(const ChunkSnapshot& chunk) {
+  const filter::Column *run = column_of(chunk, "run"), *position = column_of(chunk, "position"),
+                       *speaker = column_of(chunk, "speaker");
+  if (!run || !position || !speaker) return false;
+  const auto positions = position->integers.view(chunk.n_docs);
+  for (size_t i = 0; i < positions.values.size(); ++i) {
+    const uint32_t doc = positions.dense ? static_cast<uint32_t>(i) : positions.docs[i];
+    if (positions.values[i] == IntegerTrack::kAbsent || (chunk.dead && chunk.dead->test(doc))) continue;
+    if (!name_of(*run, chunk.n_docs, doc).missing() && !name_of(*speaker, chunk.n_docs, doc).missing())
+      return true;
+  }
+  return false;
+}
+
 struct NameHash {
   size_t operator()(const NeighbourSignal::Name& name) const noexcept {
     const base::SeededHash hash;
@@ -42,9 +57,7 @@ bool NeighbourSignal::present(const SearchScratch& scratch) {
   uint64_t n_docs = 0;
   for (const ChunkSnapshot& chunk : scratch.chunks) n_docs += chunk.n_live;
   if (n_docs > kMostDocs) return false;
-  return std::any_of(scratch.chunks.begin(), scratch.chunks.end(), [](const ChunkSnapshot& chunk) {
-    return column_of(chunk, "position") && column_of(chunk, "run") && column_of(chunk, "speaker");
-  });
+  return std::any_of(scratch.chunks.begin(), scratch.chunks.end(), has_turn);
 }
 
 void NeighbourSignal::apply(double weight) {

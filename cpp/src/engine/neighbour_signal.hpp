@@ -28,7 +28,7 @@ class NeighbourSignal {
 
   NeighbourSignal(SearchScratch& scratch, const LexicalArm& lexical, const VectorArm& vector);
 
-  // Whether the visible documents have turns at all: checks the names of the columns.
+  // Whether any visible document that the filter admits is a turn.
   [[nodiscard]] static bool present(const SearchScratch& scratch);
 
   // Sorts scratch.lexical_docs and scratch.vector_docs again. Call after both arms ranked.
