@@ -541,8 +541,8 @@ class Engine:
         """
         prepare() for one document as it will be read from a store's row: with the vector that its encoding gives.
 
-        Returns the document, the vector in the format of the row (None: no vector), and the checksum of the row. `text`
-        is that of the row: the checksum of bytes that are not UTF-8 would not be.
+        Returns the document, the vector in the format of the row (None: no vector), and the checksum of the row. The
+        checksum is right only if `text` is what the row holds: a str, or bytes in UTF-8.
         Raises what upsert() raises. Nothing is written yet.
         """
     def save_partition(self, scope: Scope) -> list[typing.Any]:

@@ -133,7 +133,7 @@ def beside(path: Path, *, replace: bool = False, sweeps: bool = False) -> Iterat
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove new files for `path`, with their logs of SQLite, to which nobody wrote for a day."""
+    """Remove unfinished files for `path`, and the logs of SQLite beside them, if all were last written a day ago."""
     written: dict[str, list[tuple[float, Path]]] = {}
     ours = re.compile(rf"({re.escape(f'.{path.name}.')}\w{{8}}\.partial)(-wal|-shm|-journal)?")
     with suppress(OSError), os.scandir(path.parent) as entries:

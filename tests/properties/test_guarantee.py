@@ -28,7 +28,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 class World:
-    """A scope with documents of which either ranking prefers others, and a question about them."""
+    """A scope, and a question for which the two rankings prefer different documents."""
 
     def __init__(self, kit: Kit, seed: int, chunk_docs: int | None = None) -> None:
         self.random = random = np.random.default_rng(seed)

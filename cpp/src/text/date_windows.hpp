@@ -37,9 +37,9 @@ class DateWindows {
   // Adds the most recent such day up to now; returns false if there is none.
   bool try_recent_day(int month, int day, Terms terms);
   void add_month(int year, int month, Terms terms);
-  // The last day of this number until now; false if it is in no year that questions name.
+  // Adds the most recent day of the month with this number; returns false if it is in no year that questions name.
   bool try_recent_number(int day);
-  // The given day of the month that lies the given number of months back; false if there is none.
+  // Adds the day with this number of the month `back` months ago; returns false if that month has no such day.
   bool try_number(int day, int back);
   // Adds the months from one to another, both included; without a year (0) the last month is the most recent one of its
   // name. Returns false if they are in another order or far apart.

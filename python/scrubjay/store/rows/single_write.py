@@ -42,7 +42,8 @@ class OwnCommit:
 
     def decide(self, is_done: bool) -> None:
         """Set the outcome."""
-        self.is_done = is_done  # first: whoever adds a gate from here on looks at it afterwards
+        # Before the gates are opened: a thread that adds one later reads the outcome again before it waits.
+        self.is_done = is_done
         while self._gates:
             self._gates.pop().release()
 
