@@ -53,7 +53,7 @@ def told(provider: ScrubjayContextProvider, question: str, session: str = "anoth
 # ------------------------------------------------------------------ messages to the model
 
 
-def test_what_was_said_in_one_session_is_told_in_another(memory: Memory) -> None:
+def test_facts_of_one_session_are_shown_in_the_next(memory: Memory) -> None:
     provider = ScrubjayContextProvider(memory, scope=JANE)
     run(provider, "The staging key prefix is sk-stg-0041.")
     model = run(provider, "What is sk-stg-0041?", session="s2")
@@ -84,7 +84,7 @@ def test_policies_and_preferences_are_instructions(memory: Memory) -> None:
     assert [message.text for message in model.sent[0]] == ["Hello!"]
 
 
-def test_facts_are_told_and_superseded_ones_are_not(memory: Memory) -> None:
+def test_superseded_facts_are_left_out_of_the_context(memory: Memory) -> None:
     for town in ("Berlin", "Oslo"):
         memory.propose(FactCandidate(f"Jane lives in {town}", "Jane", "lives in"), scope=JANE, source="docs")
     said = told(ScrubjayContextProvider(memory, scope=JANE), "Where does Jane live?")
@@ -154,7 +154,7 @@ def test_200_identifiers_are_each_the_first_memory(memory: Memory) -> None:
     assert [name for name, line in zip(names, firsts, strict=True) if f"{name}." not in line] == []
 
 
-def test_what_this_session_said_is_not_told_again(memory: Memory) -> None:
+def test_turns_of_the_current_session_are_not_repeated(memory: Memory) -> None:
     """The framework sends the conversation itself."""
     provider = ScrubjayContextProvider(memory, scope=JANE)
     model = run(provider, "The staging key prefix is sk-stg-0041.", "What is sk-stg-0041?")
@@ -206,7 +206,9 @@ def test_a_turn_is_in_the_trace_with_its_prompt(memory: Memory, stream: bool) ->
         ((), []),
     ],
 )
-def test_whose_messages_are_noted(memory: Memory, noted: tuple[str, ...], expected: list[str]) -> None:
+def test_noted_option_selects_the_speakers_whose_messages_become_notes(
+    memory: Memory, noted: tuple[str, ...], expected: list[str]
+) -> None:
     run(ScrubjayContextProvider(memory, scope=JANE, noted=noted), "alpha", model=Model("beta"))
     notes = memory.index.list(JANE, exact=True)
     assert sorted((note.metadata or {})["speaker"] for note in notes) == expected
@@ -358,7 +360,7 @@ asyncio.run(main())
 """
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "agent.scrubjay"
     n = acknowledged_until_killed(KILLED, path, Path(__file__).parents[2], after=20)
     with Memory.open(path) as memory:
@@ -420,7 +422,7 @@ def test_wrong_scopes_and_sessions_are_named(memory: Memory, tmp_path: Path) -> 
         ScrubjayContextProvider(Index(), scope=JANE)
 
 
-def test_its_repr_says_whose_and_where(memory: Memory) -> None:
+def test_repr_names_scope_and_file(memory: Memory) -> None:
     said = repr(ScrubjayContextProvider(memory, scope=JANE))
     assert "ScrubjayContextProvider of Scope('acme', user='jane')" in said and str(memory.index.path) in said
     assert "many scopes" in repr(ScrubjayContextProvider(memory, scope=lambda session: JANE))

@@ -110,7 +110,7 @@ BATCHES = st.lists(
 
 @given(batches=BATCHES, replay=st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_what_is_kept_twice_is_what_the_stock_provider_keeps_twice(batches: Any, replay: bool) -> None:
+def test_replayed_messages_are_stored_like_in_the_stock_provider(batches: Any, replay: bool) -> None:
     """Replays of the whole conversation, of its end, and repeated questions."""
     history, state, stock = ScrubjayHistoryProvider(scope=JANE), {}, InMemoryHistoryProvider()  # type: ignore[var-annotated]
     whole: list[Message] = []
@@ -126,7 +126,7 @@ def test_what_is_kept_twice_is_what_the_stock_provider_keeps_twice(batches: Any,
 
 
 @pytest.mark.parametrize("session", ["s1", None, "", "CON", "a/../b", "é", "x" * 100])
-def test_beside_the_stock_provider_of_files(tmp_path: Path, session: str | None) -> None:
+def test_overlapping_saves_match_the_stock_file_provider(tmp_path: Path, session: str | None) -> None:
     stock, history = FileHistoryProvider(tmp_path), ScrubjayHistoryProvider(scope=JANE)
     for batch in (["one", "two"], ["two", "three"], ["one", "two", "three", "four"]):
         for one in (stock, history):
@@ -178,7 +178,9 @@ def test_messages_that_were_excluded() -> None:
         ({"load_messages": False}, ["question", "answer"]),
     ],
 )
-def test_what_is_stored_is_the_frameworks_decision(options: dict[str, bool], expected: list[str]) -> None:
+def test_store_options_of_the_framework_select_the_stored_messages(
+    options: dict[str, bool], expected: list[str]
+) -> None:
     history = ScrubjayHistoryProvider(scope=JANE, **options)
     asyncio.run(agent_of(Model("answer"), history).run("question", session=AgentSession(session_id="s1")))
     assert texts(history) == expected
@@ -287,7 +289,7 @@ asyncio.run(main())
 """
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     n = acknowledged_until_killed(KILLED, tmp_path / "a", after=50)
     history = ScrubjayHistoryProvider(tmp_path / "a", scope=JANE)
     expected = [f"{who} {i}" for i in range(n) for who in "qa"]
@@ -296,7 +298,7 @@ def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     history.close()
 
 
-def test_others_notes_in_the_collection_are_no_messages() -> None:
+def test_foreign_documents_in_the_collection_are_not_messages() -> None:
     index = Index()
     history = ScrubjayHistoryProvider(index, scope=JANE)
     save(history, said("one"))
@@ -322,14 +324,14 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], named: str) -> Non
         ScrubjayHistoryProvider(**{"scope": JANE, **arguments})
 
 
-def test_a_wrong_message_is_named_and_none_is_kept() -> None:
+def test_an_invalid_message_is_named_and_stores_nothing() -> None:
     history = ScrubjayHistoryProvider(scope=JANE)
     with pytest.raises(TypeError, match=r"messages\[1\]: expected a Message, got str"):
         save(history, [*said("one"), "text"])  # type: ignore[list-item]
     assert texts(history) == []
 
 
-def test_a_closed_one_says_so() -> None:
+def test_a_closed_provider_raises_closed_error() -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = ScrubjayHistoryProvider(folder + "/a", scope=JANE)
         assert "of Scope('acme', user='jane'): 'agent-framework' of" in repr(history)

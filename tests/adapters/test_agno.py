@@ -147,7 +147,7 @@ def test_instances_of_one_database_are_isolated_on_demand(tmp_path: Path) -> Non
     db.close()
 
 
-def test_an_agent_looks_it_up(knowledge: Knowledge) -> None:
+def test_the_search_tool_of_an_agent_finds_inserted_content(knowledge: Knowledge) -> None:
     fill(knowledge)
     (tool,) = knowledge.get_tools()
     assert "sk-stg-0041" in str(tool.entrypoint(query="staging key"))
@@ -210,7 +210,7 @@ def test_the_same_content_again_takes_its_own_place(db: ScrubjayDb, is_async: bo
     assert db.get_count() == 3
 
 
-def test_what_is_embedded_is_not_embedded_again(db: ScrubjayDb) -> None:
+def test_chunks_with_an_embedding_are_not_embedded_again(db: ScrubjayDb) -> None:
     embedder: Any = db.embedder
     db.insert("h", [chunk("tea", embedding=[1.0, 2.0, 3.0]), chunk("coffee")])
     assert embedder.n_asked == 1
@@ -221,7 +221,7 @@ def test_what_is_embedded_is_not_embedded_again(db: ScrubjayDb) -> None:
     assert texts(db.search("tea")) == ["tea"] and embedder.n_asked == 2
 
 
-def test_what_has_no_vector_is_found_by_words(db: ScrubjayDb) -> None:
+def test_chunks_without_a_vector_are_found_by_words(db: ScrubjayDb) -> None:
     db.insert("h", [chunk("The key is sk-stg-0041.", embedding=[]), chunk("tea")])
     assert texts(db.search("sk-stg-0041"))[0] == "The key is sk-stg-0041."
     db.search_type = SearchType.vector
@@ -508,7 +508,7 @@ def test_stores_of_one_file_share_it_and_a_closed_one_says_so(tmp_path: Path) ->
     assert one.id != ScrubjayDb(tenant="acme").id and one.id == other.id
 
 
-def test_what_lies_in_the_scope_of_a_user_is_the_users() -> None:
+def test_documents_written_by_others_in_a_users_scope_belong_to_the_user() -> None:
     index = Index()
     db = ScrubjayDb(index, tenant="acme", embedder=Letters(), collection="notes")
     index.collection("notes").upsert("m1", "Prefers trains.", scope=Scope("acme", user="jane"))
@@ -520,7 +520,7 @@ def test_what_lies_in_the_scope_of_a_user_is_the_users() -> None:
 # ---------------------------------------------------------------------- beside LanceDB
 
 
-def test_beside_the_store_that_agno_comes_with(tmp_path: Path) -> None:
+def test_vector_search_ranks_like_agnos_lancedb_store(tmp_path: Path) -> None:
     lancedb = pytest.importorskip("agno.vectordb.lancedb.lance_db")
     embedder = Letters()
     stock = lancedb.LanceDb(uri=str(tmp_path / "lance"), table_name="notes", embedder=embedder)

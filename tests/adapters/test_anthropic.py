@@ -323,7 +323,7 @@ def test_no_path_leaves_the_memory_folder(tool: ScrubjayMemoryTool, path: str) -
     ],
     ids=str,
 )
-def test_what_cannot_be_done_is_told_and_changes_nothing(
+def test_an_invalid_command_raises_tool_error_and_changes_nothing(
     tool: ScrubjayMemoryTool, command: dict[str, Any]
 ) -> None:
     do(tool, "create", path="/memories/a", file_text="text")

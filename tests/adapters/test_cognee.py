@@ -154,7 +154,7 @@ def test_200_identifiers_are_each_first(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the interface
 
 
-def test_scores_ascend_whatever_words_put_first(adapter: ScrubjayAdapter) -> None:
+def test_scores_ascend_even_if_a_keyword_match_comes_first(adapter: ScrubjayAdapter) -> None:
     async def use() -> None:
         await adapter.create_data_points(
             "Notes", [note(1, "oak elm"), note(2, "oak oak oak"), note(3, "yew tk-0041")]
@@ -229,7 +229,7 @@ def test_points_that_are_written_again_are_replaced_and_stay_in_their_sets(adapt
     asyncio.run(use())
 
 
-def test_vectors_that_are_made_already(adapter: ScrubjayAdapter) -> None:
+def test_given_vectors_are_stored_without_embedding(adapter: ScrubjayAdapter) -> None:
     async def use() -> None:
         before = adapter.embedding_engine.n_calls
         vectors = await Letters().embed_text(["oak", "elm"])
@@ -413,7 +413,7 @@ asyncio.run(main())
 """
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     n = acknowledged_until_killed(KILLED, tmp_path / "v.scrubjay", Path(__file__).parents[2], after=25)
 
     async def use() -> None:

@@ -520,7 +520,7 @@ def test_hostile_names_reach_no_other_scope(name: str) -> None:
     assert read is not None and read.content == "The launch code is zx-9981."
 
 
-def test_what_is_shared_is_found_and_stays() -> None:
+def test_tenant_wide_records_are_found_but_not_deleted_by_a_user() -> None:
     index = Index()
     shared = ScrubjayStorage(index, scope=Scope("acme"))
     shared.save([record("m1", "Closed on Mondays.", [1.0, 0.0], scope="/a")])
@@ -568,7 +568,7 @@ while True:
 # ---------------------------------------------------------------------- beside LanceDB
 
 
-def test_beside_the_storage_that_crewai_comes_with(tmp_path: Path) -> None:
+def test_results_match_crewais_lancedb_storage(tmp_path: Path) -> None:
     """Equal where the stock storage works as documented; it treats look-alikes as parts of a path."""
     lancedb_storage = pytest.importorskip("crewai.memory.storage.lancedb_storage")
     stock = lancedb_storage.LanceDBStorage(tmp_path / "lance", compact_every=0)
@@ -613,7 +613,7 @@ def test_beside_the_storage_that_crewai_comes_with(tmp_path: Path) -> None:
     ours.close()
 
 
-def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+def test_repr_names_scope_and_file(tmp_path: Path) -> None:
     storage = ScrubjayStorage(tmp_path / "a", scope=JANE)
     said = f"ScrubjayStorage Scope('acme', user='jane'): 'crewai' of {tmp_path / 'a'}, by words"
     assert repr(storage) == f"<scrubjay.adapters.crewai.{said}>"

@@ -81,7 +81,7 @@ def test_values_of_texts_and_numbers_are_compared_natively() -> None:
     assert native_part(Field("created_at").one_of(["a"])) is None
 
 
-def test_what_a_memory_has_may_be_read_from_elsewhere() -> None:
+def test_a_custom_accessor_supplies_the_field_values() -> None:
     def text_of(record: Record) -> dict[str, Any]:
         return {"$text": record.text}
 

@@ -69,7 +69,7 @@ DOCUMENTS = st.builds(
 
 
 @given(documents=st.lists(DOCUMENTS, max_size=4, unique_by=lambda document: document.id))
-def test_whatever_is_written_comes_back(documents: list[Document]) -> None:
+def test_written_documents_are_returned_equal(documents: list[Document]) -> None:
     store = ScrubjayDocumentStore()
     assert store.write_documents(documents) == len(documents)
     assert store.filter_documents() == documents
@@ -77,7 +77,7 @@ def test_whatever_is_written_comes_back(documents: list[Document]) -> None:
     assert store.filter_documents() == documents
 
 
-def test_whatever_is_written_comes_back_from_a_file(tmp_path: Path) -> None:
+def test_written_documents_are_returned_equal_from_a_file(tmp_path: Path) -> None:
     documents = [
         Document(
             content="The staging key",

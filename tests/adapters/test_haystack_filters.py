@@ -302,7 +302,7 @@ def test_filters_nested_too_deeply() -> None:
         {"field": "created_at", "operator": "==", "value": "x"},
     ],
 )
-def test_what_is_checked_natively(filters: dict[str, Any]) -> None:
+def test_filters_are_compiled_natively_without_a_python_pass(filters: dict[str, Any]) -> None:
     """No document is read in Python to find the matches."""
     assert is_native({"operator": "NOT", "conditions": [filters, filters]})
 

@@ -111,7 +111,7 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
         ),
     )
 )
-def test_whatever_a_filter_is_it_fails_as_a_filter(filters: Any) -> None:
+def test_any_malformed_filter_raises_filter_error(filters: Any) -> None:
     index = scrubjay.Index()
     ScrubjayDocumentStore(index=index, tenant="globex").write_documents([Document(content=SECRET)])
     mine = ScrubjayDocumentStore(index=index, tenant="acme")

@@ -194,7 +194,7 @@ for n in itertools.count():
 """
 
 
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     n = acknowledged_until_killed(KILLED, tmp_path / "m", after=40)
     store = ScrubjayMemoryStore(str(tmp_path / "m"))
     there = {str(text) for text in found(store, top_k=10_000)}

@@ -168,7 +168,7 @@ def test_stores_come_back_from_their_dicts(tmp_path: Path) -> None:
         ScrubjayDocumentStore(index=scrubjay.Index()).to_dict()
 
 
-def test_what_is_given_at_run_time_goes_first(store: ScrubjayDocumentStore) -> None:
+def test_run_time_arguments_override_those_of_the_constructor(store: ScrubjayDocumentStore) -> None:
     above = {"field": "meta.n", "operator": ">=", "value": 1}
     below = {
         "field": "id",

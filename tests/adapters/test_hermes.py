@@ -122,7 +122,7 @@ def test_memories_that_do_not_fit_are_left_out_of_the_prompt(
     assert agent.provider.recall_status() is None
 
 
-def test_the_status_counts_what_was_told(start: Callable[..., Agent]) -> None:
+def test_recall_status_counts_the_memories_in_the_prompt(start: Callable[..., Agent]) -> None:
     agent = start()
     for town in ("Oslo", "Bergen"):
         agent.memory.propose(f"Jane has a house in {town}", scope=LOCAL, source="docs")
@@ -158,7 +158,9 @@ def test_a_turn_is_in_the_trace_with_its_prompt(start: Callable[..., Agent]) -> 
 
 
 @pytest.mark.parametrize(("noted", "n"), [("both", 2), ("user", 1), ("none", 0)])
-def test_whose_messages_are_noted(start: Callable[..., Agent], noted: str, n: int) -> None:
+def test_noted_option_selects_the_speakers_whose_messages_become_notes(
+    start: Callable[..., Agent], noted: str, n: int
+) -> None:
     agent = start(settings={"noted": noted})
     agent.turn("alpha", "beta")
     assert len(agent.memory.index.list(LOCAL)) == n
@@ -242,7 +244,7 @@ def test_wrong_arguments_of_tools_are_named(
     assert start().tool(tool, **arguments)["error"].startswith(f"{named}: expected")
 
 
-def test_what_the_memory_tool_writes_is_mirrored(start: Callable[..., Agent]) -> None:
+def test_writes_of_hermes_memory_tool_are_mirrored(start: Callable[..., Agent]) -> None:
     agent = start()
 
     def facts() -> list[str]:
@@ -257,7 +259,7 @@ def test_what_the_memory_tool_writes_is_mirrored(start: Callable[..., Agent]) ->
     assert facts() == ["Likes coffee."]
 
 
-def test_what_a_subagent_answered_is_in_the_trace(start: Callable[..., Agent]) -> None:
+def test_the_answer_of_a_subagent_is_in_the_trace(start: Callable[..., Agent]) -> None:
     agent = start()
     agent.turn("Find the flight.")
     agent.manager.on_delegation("Search flights", "SK 4035 at nine", child_session_id="child")
@@ -330,7 +332,7 @@ def test_forgetting_a_user_leaves_the_others(start: Callable[..., Agent]) -> Non
         assert ("The secret" in agent.turn("sk-stg-0041?")) == is_told
 
 
-def test_a_user_cannot_forget_what_is_anothers(start: Callable[..., Agent]) -> None:
+def test_a_user_cannot_forget_a_memory_of_another_user(start: Callable[..., Agent]) -> None:
     jane, joe = (start(f"s-{user}", platform="telegram", user_id=user) for user in ("jane", "joe"))
     id = jane.tool("scrubjay_remember", content="Jane lives in Oslo")["id"]
     assert joe.tool("scrubjay_search", query="Oslo")["memories"] == []
@@ -354,7 +356,7 @@ for n in itertools.count():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
-def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     n = acknowledged_until_killed(KILLED, tmp_path, after=30)
     with Memory.open(tmp_path / "scrubjay" / "memory.scrubjay") as memory:
         said = [event.content for event in memory.session(LOCAL, "s1").events() if event.kind == "user"]
@@ -386,7 +388,7 @@ def test_wrong_settings_are_named(tmp_path: Path, text: str) -> None:
         ScrubjayMemoryProvider().initialize("s1", hermes_home=str(tmp_path), platform="cli")
 
 
-def test_before_and_after_its_life(tmp_path: Path) -> None:
+def test_calls_before_initialize_and_after_shutdown_are_harmless(tmp_path: Path) -> None:
     provider = ScrubjayMemoryProvider(settings=BY_WORDS)
     assert provider.is_available() and provider.unavailable_reason() == "" and provider.name == "scrubjay"
     provider.initialize_for_inspection("s1", hermes_home=str(tmp_path))

@@ -585,7 +585,7 @@ def test_threads_put_and_search(where: Path | None) -> None:
         assert len(store.search(("t",), limit=100)) == 61
 
 
-def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+def test_repr_names_scope_and_file(tmp_path: Path) -> None:
     said = "ScrubjayStore of no tenant, lexical: 'langgraph' in memory, by words"
     assert repr(ScrubjayStore()) == f"<scrubjay.adapters.langgraph.{said}>"
     ones = Function(lambda texts: [[1.0]] * len(texts), dim=1, name="ones")

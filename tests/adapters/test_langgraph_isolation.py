@@ -59,7 +59,7 @@ def test_hostile_labels_and_keys_are_only_themselves(store: ScrubjayStore) -> No
 
 
 @pytest.mark.parametrize("label", ["", ".", "user.1", "a\0", "\0", "\ud800", 7, None, b"user1", ("user1",)])
-def test_what_is_no_label_is_refused_everywhere(store: ScrubjayStore, label: Any) -> None:
+def test_an_invalid_namespace_label_is_refused_by_every_operation(store: ScrubjayStore, label: Any) -> None:
     store.put(("user1",), "k", {"text": "secret"})
     for use in (
         lambda: store.put((label,), "k", {}),
@@ -93,7 +93,7 @@ def test_tenants_share_a_file_and_nothing_else(tmp_path: Path) -> None:
         store.close()
 
 
-def test_others_change_neither_scores_nor_order() -> None:
+def test_other_namespaces_change_neither_scores_nor_order() -> None:
     """Statistics are those of the prefix: thousands of other memories with the same words change no bit."""
     alone, crowded = ScrubjayStore(), ScrubjayStore()
     for store in (alone, crowded):

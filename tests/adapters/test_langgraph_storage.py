@@ -258,7 +258,7 @@ def test_pages_of_a_question_have_each_item_once(
         assert bool(looked) == (len(fields) > 1)  # otherwise each document is an item
 
 
-def test_finding_namespaces_costs_what_lies_below(tmp_path: Path) -> None:
+def test_listing_namespaces_reads_only_those_below_the_prefix(tmp_path: Path) -> None:
     """The range of names is read from the index over names, not from all scopes."""
     with ScrubjayStore(tmp_path / "a") as store:
         store.put(("a", "b"), "k", {"text": "x"})

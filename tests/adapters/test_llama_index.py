@@ -110,7 +110,7 @@ def test_nodes_come_back_whole(store: ScrubjayVectorStore) -> None:
     assert {node.node_id: node.metadata for node in found} == {node.node_id: node.metadata for node in nodes}  # type: ignore[union-attr]
 
 
-def test_the_modes(store: ScrubjayVectorStore) -> None:
+def test_each_query_mode_ranks_by_its_own_arms(store: ScrubjayVectorStore) -> None:
     write(store, "key sk-stg-0041 for staging", "tea at five", "train at six")
     towards_train = {"query_embedding": [1.0, 2.0], "query_str": "sk-stg-0041"}
     assert (

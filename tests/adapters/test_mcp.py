@@ -407,7 +407,7 @@ ARGUMENTS = st.dictionaries(
     st.lists(st.tuples(st.sampled_from(sorted(MemoryServer(Index(), JANE).tools)), ARGUMENTS), max_size=15)
 )
 @settings(max_examples=30)
-def test_whatever_a_model_asks_stays_in_its_scope(calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_random_tool_calls_never_reach_another_scope(calls: list[tuple[str, dict[str, Any]]]) -> None:
     from pydantic import ValidationError
 
     index = Index()

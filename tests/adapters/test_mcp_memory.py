@@ -187,7 +187,7 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
 HOSTILE_KEYS = ["%", "_", "*", "TONE", "ｔone", "tone\x00", "to_e", "' OR 1=1 --", "joe:tone", "t" * 500]
 
 
-def test_nobody_elses_preference_and_no_policy_is_seen_or_changed(tmp_path: Path) -> None:
+def test_preferences_of_others_and_policies_are_neither_shown_nor_changed(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     ids = fill(path)
     before = others(path)
@@ -329,7 +329,7 @@ def test_a_reader_does_not_make_a_dropped_collection_again(tmp_path: Path) -> No
         assert len(MemoryServer(index, JANE).call(GET, {})["policies"]) == 1
 
 
-def test_what_is_offered_depends_on_file_and_user(tmp_path: Path) -> None:
+def test_tools_offered_depend_on_file_and_user(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     fill(path)
 
@@ -367,7 +367,7 @@ def test_two_servers_on_one_file_see_what_the_other_sets(tmp_path: Path) -> None
                 writer.call("set_preference", arguments)
 
 
-def test_what_is_replaced_before_the_answer_is_still_the_answer(
+def test_a_preference_replaced_concurrently_is_still_in_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(tmp_path / "memories.scrubjay") as memory:

@@ -241,7 +241,7 @@ def test_resources_come_in_pages(server: MemoryServer) -> None:
     talk(server, conversation)
 
 
-def test_a_raw_write_to_the_collection_of_a_memory_is_told(index: Index) -> None:
+def test_a_raw_write_to_a_memorys_collection_is_refused(index: Index) -> None:
     with Memory(index) as memory:
         memory.propose("Jane lives in Oslo", scope=JANE, source="r")
     server = MemoryServer(index.collection("memory"), JANE)

@@ -47,7 +47,7 @@ def move(server: MemoryServer, place: str, day: str) -> str:
     return str(ask(server, "remember", **said, valid_from=day)["id"])
 
 
-def test_a_history_says_what_was_so_when(index: Index, server: MemoryServer) -> None:
+def test_history_lists_the_values_of_a_slot_with_their_times(index: Index, server: MemoryServer) -> None:
     berlin, oslo = move(server, "Berlin", "2024-01-01"), move(server, "Oslo", "2026-05-01")
     facts = ask(server, "get_history", subject="Jane", predicate="lives in")["facts"]
     assert [(one["id"], one["value"], one["status"]) for one in facts] == [
@@ -182,7 +182,7 @@ def test_an_export_is_read_in_pages_from_one_state(
         server.call("export_memories", {"cursor": begun})
 
 
-def test_what_an_administrator_does_is_off_by_default(index: Index, server: MemoryServer) -> None:
+def test_administrator_tools_are_off_by_default(index: Index, server: MemoryServer) -> None:
     assert not ADMINS & set(server.tools)
     admin = MemoryServer(index, JANE, admin=True)
     assert set(admin.tools) == set(server.tools) | ADMINS
@@ -261,7 +261,7 @@ def test_an_export_is_taken_back_whole(index: Index, server: MemoryServer, tmp_p
             admin.call("import_memories", {"lines": [lines[0], json.dumps(rule)]})
 
 
-def test_what_is_taken_back_and_what_was_of_use(index: Index, server: MemoryServer) -> None:
+def test_feedback_counts_uses_and_revoke_withdraws_a_record(index: Index, server: MemoryServer) -> None:
     id = ask(server, "remember", content="Jane sails")["id"]
     assert ask(server, "give_feedback", id=id) == {"noted": True}
     wish = ask(server, "set_preference", key="tone", text="Briefly.")["id"]

@@ -194,7 +194,7 @@ def test_an_id_of_two_users_is_two_memories(store: ScrubjayVectorStore) -> None:
     assert store.get("tea") is not None  # only one is left
 
 
-def test_what_others_wrote_for_a_user_is_the_users() -> None:
+def test_documents_written_by_others_for_a_user_belong_to_the_user() -> None:
     """Without a payload the scope determines the user; memories of the whole tenant are readable but not changeable."""
     index = scrubjay.Index()
     store = ScrubjayVectorStore(index=index, tenant="acme")
@@ -261,7 +261,7 @@ def test_an_index_that_is_shared_shows_one_tenant_only() -> None:
     assert texts(acme.list()[0]) == ["tea at five"]
 
 
-def test_vectors_that_say_nothing(store: ScrubjayVectorStore) -> None:
+def test_zero_vectors_rank_by_words_alone(store: ScrubjayVectorStore) -> None:
     store.insert([[0.0, 0.0], [[0.0, 2.0]]], [{"data": "tea"}, {"data": "train"}], ["a", "b"])
     assert ids(store.search("coffee", [[0.0, 1.0]])) == ["b"]
     assert ids(store.search("tea", [0.0, 0.0])) == ["a"]

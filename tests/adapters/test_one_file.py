@@ -25,7 +25,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 @writers
 @readers
-def test_what_one_writes_another_finds_replaces_and_deletes(
+def test_each_adapter_finds_replaces_and_deletes_documents_of_the_others(
     index: Index, writer: type[Framework], reader: type[Framework]
 ) -> None:
     written, read = writer(index, *JANE), reader(index, *JANE)
@@ -72,7 +72,7 @@ def test_an_id_in_two_scopes_is_two_memories(
 
 
 @readers
-def test_what_is_shared_is_read_by_all_and_changed_by_none(index: Index, reader: type[Framework]) -> None:
+def test_tenant_wide_documents_are_read_only_in_every_adapter(index: Index, reader: type[Framework]) -> None:
     read, tenant = reader(index, *JANE), Scope("acme")
     read.notes.upsert("m1", "Closed on Mondays.", scope=tenant)
     assert read.found("mondays") == {"m1": "Closed on Mondays."}

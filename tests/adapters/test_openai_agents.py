@@ -159,7 +159,7 @@ def test_wrong_names_are_refused(wrong: dict[str, Any]) -> None:
         ScrubjaySession(**wrong)
 
 
-def test_what_json_cannot_express_is_refused_whole() -> None:
+def test_items_that_json_cannot_express_are_refused_as_a_batch() -> None:
     session = ScrubjaySession("chat")
     with pytest.raises(TypeError, match=r"records\[1\]"):
         asyncio.run(session.add_items([{"role": "user"}, {"role": object()}]))
@@ -177,7 +177,7 @@ def test_each_item_is_popped_once() -> None:
     assert sorted(item["n"] for item in popped if item is not None) == list(range(30))
 
 
-def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+def test_repr_names_scope_and_file(tmp_path: Path) -> None:
     said = "ScrubjaySession 'chat' of nobody of 'openai-agents': 'openai-agents' in memory, by words"
     assert repr(ScrubjaySession("chat")) == f"<scrubjay.adapters.openai_agents.{said}>"
     session = ScrubjaySession("chat", tmp_path / "a", tenant="acme", user="jane", collection=None)

@@ -81,7 +81,7 @@ def test_an_index_that_was_closed_or_replaced_is_opened_anew(tmp_path: Path) -> 
             assert third.root is not other.root
 
 
-def test_options_of_the_file_are_those_of_whoever_opened_it(tmp_path: Path) -> None:
+def test_a_lease_with_options_other_than_the_open_files_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "agent.scrubjay"
     with lease(path, collection="a", durability="normal"):
         lease(path, collection="b", durability="normal").close()
@@ -116,7 +116,7 @@ def test_an_index_that_is_given_stays_open(tmp_path: Path) -> None:
             lease(index, metric="l2")
 
 
-def test_without_a_path_everybody_has_an_index_of_their_own() -> None:
+def test_leases_without_a_path_have_separate_indexes() -> None:
     with lease(None, collection="a") as one, lease(None, collection="a") as other:
         one.index.upsert("m1", "an oak", scope=ACME)
         assert (len(one.index), len(other.index)) == (1, 0)

@@ -80,7 +80,7 @@ def test_the_start_proposes_questions_and_shows_memories(page: Any, service: Ser
     expect(page.locator(".example").first).to_be_visible()
 
 
-def test_what_was_typed_a_moment_ago_belongs_to_the_page_that_is_left(page: Any, service: Serving) -> None:
+def test_pending_input_is_written_to_the_history_entry_of_its_own_page(page: Any, service: Serving) -> None:
     """The address follows with a delay; navigating at once must not write the new one into the old history entry."""
     page.goto(service.url + JANE)
     settle(page)
@@ -280,7 +280,7 @@ def test_code_that_is_copied_finds_the_same(page: Any, service: Serving, tmp_pat
     ]
 
 
-def test_what_another_sees_stands_beside_it(page: Any, service: Serving) -> None:
+def test_results_of_another_scope_are_shown_side_by_side(page: Any, service: Serving) -> None:
     page.goto(service.url + JANE)
     ask(page, "holiday requests")
     page.click("text=What would another see?")
@@ -334,7 +334,7 @@ def test_a_memory_is_added_changed_and_deleted_after_asking(page: Any, service: 
     assert "kettle" not in service.ask("POST", "/v1/search", asked)[1]["hits"][0]["text"]
 
 
-def test_states_say_what_to_do(page: Any, service: Serving) -> None:
+def test_empty_and_failed_searches_show_what_to_do(page: Any, service: Serving) -> None:
     page.goto(service.url + "#/search?tenant=acne")
     expect(page.locator(".empty h2")).to_have_text("Nothing to see from acne")
     page.locator(".empty button", has_text="acme").first.click()

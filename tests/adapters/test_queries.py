@@ -85,7 +85,7 @@ def test_the_queries_are_told_apart(index: Index) -> None:
     assert len({tuple(one) for one in found}) >= 8
 
 
-def test_what_is_no_query_is_refused_by_name() -> None:
+def test_invalid_queries_are_refused_by_name() -> None:
     for given, error, message in (
         ("rrf", TypeError, "query: expected a scrubjay.Query or its settings, got str 'rrf'"),
         ({"scope": "globex"}, ValueError, "scope: unknown in a query"),

@@ -117,7 +117,7 @@ def test_an_update_keeps_what_it_does_not_name() -> None:
     assert kept is not None and kept.metadata == {"x": 2}
 
 
-def test_what_is_deleted_while_it_is_updated_stays_deleted() -> None:
+def test_a_concurrent_update_does_not_restore_a_deleted_memory() -> None:
     """Without the lock, an update that has read the old text would write it again after the deletion."""
     jane = Scope("acme", user="jane")
 

@@ -186,7 +186,7 @@ def test_a_version_is_a_condition(callers: dict[str, Caller]) -> None:
     assert jane.ask("DELETE", f"/v1/memories/m1?version={after}").status_code == 204
 
 
-def test_what_is_wrong_with_a_memory_is_said_under_the_name_that_the_request_has(local: Caller) -> None:
+def test_errors_use_the_field_names_of_the_request(local: Caller) -> None:
     wrong = {"text": "x", "created_at": "soon"}
     told = local.bad(422, "POST", "/v1/memories", {"memories": [{"text": "x"}, wrong]})
     assert "memories[1]: created_at: expected an ISO 8601 time" in told and "records" not in told
@@ -528,7 +528,9 @@ def test_erasing_takes_the_scope_and_nothing_beside_it(index: Index, callers: di
     ) == 1
 
 
-def test_nobody_gets_in_without_a_token(callers: dict[str, Caller], tokens: dict[str, str]) -> None:
+def test_requests_without_a_valid_token_are_refused(
+    callers: dict[str, Caller], tokens: dict[str, str]
+) -> None:
     nobody = callers["nobody"]
     wrong = [None, "", "Bearer", "Bearer ", "Bearer x", f"Basic {tokens['jane']}", tokens["jane"]]
     wrong += [f"Bearer {tokens['jane']}x", f"Bearer {tokens['jane']} {tokens['joe']}", "Bearer \xff"]
@@ -662,7 +664,7 @@ BAD_BODIES: list[tuple[str, str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "said"), BAD_BODIES)
-def test_what_is_wrong_is_named_and_nothing_is_written(
+def test_invalid_requests_are_refused_by_name_and_write_nothing(
     index: Index, callers: dict[str, Caller], method: str, path: str, body: Any, said: str
 ) -> None:
     if body.get("vector") == [0.0] * 256 or method == "PATCH":
@@ -696,7 +698,7 @@ def test_what_is_wrong_is_named_and_nothing_is_written(
         (b'{"text": "x", "text": "y"}', 200),
     ],
 )
-def test_bytes_that_are_no_proper_request(local: Caller, content: bytes, status: int) -> None:
+def test_malformed_request_bodies_get_their_status(local: Caller, content: bytes, status: int) -> None:
     answer = local.ask("POST", "/v1/search", content=content, headers={"content-type": "application/json"})
     assert answer.status_code == status
     if status != 200:
@@ -781,7 +783,7 @@ def test_searches_beside_writes_of_many_threads(index: Index) -> None:
     assert failures == [] and index.count(ACME, filter={"i": {"$exists": True}}) == 60
 
 
-def test_a_write_that_outlasts_the_patience_of_the_end_is_whole_before_the_index_is_closed() -> None:
+def test_shutdown_waits_for_a_slow_write_before_closing_the_index() -> None:
     happened: list[str] = []
     begun = threading.Event()
 
@@ -867,7 +869,7 @@ def guarded() -> tuple[Index, Caller]:
 
 
 @given(st.lists(CALL, max_size=4))
-def test_whatever_is_sent_stays_in_its_scope(
+def test_random_requests_never_reach_another_scope(
     guarded: tuple[Index, Caller], requests: list[tuple[str, str, Any]]
 ) -> None:
     index, caller = guarded
@@ -878,7 +880,7 @@ def test_whatever_is_sent_stays_in_its_scope(
     assert [record.text for record in kept if record is not None] == [SECRET, SECRET]
 
 
-def test_the_openapi_document_says_what_is_there() -> None:
+def test_the_openapi_document_covers_every_route() -> None:
     document = create_app(Index()).openapi()
     assert json.dumps(document)
     assert "Every request names a scope" in document["info"]["description"]  # for callers, not a docstring

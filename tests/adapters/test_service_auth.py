@@ -134,7 +134,7 @@ def test_two_entries_of_one_token_refuse_the_file(path: Path) -> None:
         Tokens(path)
 
 
-def test_a_file_that_is_something_else_is_left_alone(path: Path) -> None:
+def test_a_file_that_is_not_a_token_file_is_left_unchanged(path: Path) -> None:
     path.write_text('{"important": 1}')
     with pytest.raises(TokenFileError):
         add_token(path, Grant("app", "acme"))

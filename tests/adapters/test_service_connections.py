@@ -134,7 +134,7 @@ def test_requests_are_answered_one_after_the_other_and_all_together(inner: Any) 
 
 
 @pytest.mark.parametrize("content", [b"", b"G", HALF, GET + b"G"])
-def test_what_does_not_come_is_not_waited_for(inner: Any, content: bytes) -> None:
+def test_incomplete_requests_time_out(inner: Any, content: bytes) -> None:
     with served(inner) as service, service.connected(content) as raw:
         start = time.monotonic()
         said = rest(raw)
@@ -142,7 +142,7 @@ def test_what_does_not_come_is_not_waited_for(inner: Any, content: bytes) -> Non
         assert (b" 408 " in said) == (content in (b"G", HALF))
 
 
-def test_a_byte_now_and_then_does_not_help(inner: Any) -> None:
+def test_a_client_that_trickles_bytes_times_out(inner: Any) -> None:
     with served(inner) as service, service.connected(HALF) as raw:
         end = time.monotonic() + 60
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
@@ -201,7 +201,7 @@ def test_the_connection_that_waits_longest_is_closed_and_working_ones_stay(inner
             assert len(service.connections) == 3
 
 
-def test_if_all_work_a_new_one_is_told_to_come_again(inner: Any) -> None:
+def test_new_connections_get_503_while_all_are_busy(inner: Any) -> None:
     gate = threading.Event()
     at_work: list[object] = []
 

@@ -308,7 +308,7 @@ def test_the_limit_of_open_files_lowers_that_of_connections(path: Path) -> None:
 @pytest.mark.parametrize(
     "option", ["--max-connections", "--header-timeout", "--idle-timeout", "--send-timeout", "--max-header"]
 )
-def test_limits_that_are_none_are_refused(path: Path, option: str, capsys: Any) -> None:
+def test_invalid_limit_options_are_refused(path: Path, option: str, capsys: Any) -> None:
     for value in ("0", "-1", "nan", "x"):
         assert cli.main(["serve", str(path), option, value]) == 2
         assert option in capsys.readouterr().err

@@ -282,6 +282,6 @@ def test_metrics_of_a_file_say_what_was_read(tmp_path: Path) -> None:
         ({"max_body_bytes": "1"}, TypeError),
     ],
 )
-def test_limits_that_are_none(wrong: dict[str, Any], error: type[Exception]) -> None:
+def test_invalid_limits_are_refused_by_name(wrong: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error, match=next(iter(wrong))):
         Limits(**wrong)

@@ -125,7 +125,7 @@ def test_a_note_under_a_legal_hold_is_neither_deleted_nor_rewritten(index: Index
     assert [record.text for record in index.list(JANE)] == ["evidence"]
 
 
-def test_what_is_proposed_is_what_python_sees(index: Index, caller: Caller) -> None:
+def test_proposals_over_http_are_visible_in_python(index: Index, caller: Caller) -> None:
     (first,) = caller.propose(OSLO, source={"run": "chat-7", "turn": 3, "author": "jane"})
     assert (first["status"], first["kind"], first["active"]) == ("written", "fact", True)
     (second,) = caller.propose(ROME)

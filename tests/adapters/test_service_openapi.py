@@ -83,7 +83,7 @@ def test_the_document_has_the_limits_of_the_service() -> None:
     assert schemas["UpsertIn"]["properties"]["memories"]["maxItems"] == 3
 
 
-def test_a_method_that_a_path_has_not_is_told_which_it_has() -> None:
+def test_an_unsupported_method_gets_405_with_the_allowed_ones() -> None:
     app = create_app(Index())
     client = TestClient(app, base_url="http://127.0.0.1")
     for path, operations in app.openapi()["paths"].items():

@@ -62,7 +62,7 @@ def test_a_client_that_sends_too_much_before_reading_gets_413(path: Path, n_byte
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, number: int) -> None:
+def test_requests_before_shutdown_are_answered_and_durable(path: Path, number: int) -> None:
     rows = [{"id": f"m{i}", "text": f"memory number {i} " + "of many words " * 100} for i in range(4000)]
     answers: list[tuple[int, Any]] = []
     with Serving(path, "--tenant", "acme", "--user", "jane") as service:
@@ -119,7 +119,7 @@ def test_an_index_with_int_ids_is_refused(path: Path, capsys: Any) -> None:
     assert "ids are int" in capsys.readouterr().err
 
 
-def test_bytes_that_are_no_http_harm_nobody(path: Path) -> None:
+def test_malformed_http_leaves_the_service_running(path: Path) -> None:
     with Serving(path, "--embedder", "none", "--tenant", "acme") as service:
         for content in (
             b"\x00" * 1000,

@@ -13,7 +13,9 @@ import pytest
     [("langchain_core", "langchain"), ("haystack", "haystack")],
     ids=lambda name: name,
 )
-def test_side_by_side(framework: str, module: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_comparison_puts_scrubjays_answers_first_without_foreign_hits(
+    framework: str, module: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip(framework)
     comparison = importlib.import_module(f"benchmarks.adapters.{module}")
     assert comparison.main(["--notes", "200", "--questions", "50", "--json"]) == 0

@@ -86,7 +86,7 @@ def test_invalid_arguments_are_named() -> None:
         asyncio.run(ScrubjayMemoryStore("notes", scope=JANE).add(" "))
 
 
-def test_its_repr_says_whose_and_where() -> None:
+def test_repr_names_scope_and_file() -> None:
     store = ScrubjayMemoryStore("notes", Index(), scope=JANE, collection="a b")
     said = "ScrubjayMemoryStore 'notes' of Scope('acme', user='jane'): 'a b' in memory, by words"
     assert repr(store) == f"<scrubjay.adapters.strands.{said}>"

@@ -213,7 +213,7 @@ def test_two_embeddings_know_nothing_of_each_other(tmp_path: Path) -> None:
         one.close()
 
 
-def test_deleted_is_not_found(embeddings: Any) -> None:
+def test_deleted_documents_are_not_found(embeddings: Any) -> None:
     embeddings.delete([0])
     assert embeddings.count() == 3
     for question in ("sk-stg-0041", "staging key", NOTES[0]):
@@ -248,7 +248,7 @@ def test_saved_and_loaded_is_the_same(embeddings: Any, tmp_path: Path) -> None:
     again.close()
 
 
-def test_what_is_not_saved_is_not_in_the_file(embeddings: Any, tmp_path: Path) -> None:
+def test_unsaved_changes_are_not_in_the_file(embeddings: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "index")
     embeddings.save(path)
     again = txtai.Embeddings()

@@ -79,7 +79,7 @@ class ToolTests:
         ]
         assert all(one.count("\n") <= 2 for one in found)
 
-    def test_what_a_tool_cannot_take_is_told_to_the_model(self, memory: Memory) -> None:
+    def test_invalid_tool_arguments_are_reported_to_the_model(self, memory: Memory) -> None:
         calls: list[Call] = [
             ("remember", {"content": " "}),
             ("recall", {"query": " "}),
@@ -92,7 +92,7 @@ class ToolTests:
         assert nothing == "Nothing is known." and none == "There is no memory [] that may be forgotten."
         assert hostile.startswith("There is no memory [' OR 1=1 --]") and kept.startswith("Remembered [")
 
-    def test_what_is_shared_is_recalled_and_stays(self, memory: Memory) -> None:
+    def test_tenant_wide_memories_are_recalled_but_not_forgotten_by_a_user(self, memory: Memory) -> None:
         fact = FactCandidate("Acme closes on Mondays.", "acme", "closes on")
         shared = memory.propose(fact, scope=Scope("acme"), source="docs")
         memory.confirm(str(shared.id), by="ann", scope=Scope("acme"))
@@ -138,7 +138,7 @@ class ToolTests:
         with pytest.raises((TypeError, ValueError), match=f"^{named}: "):
             self.make(given.pop("memory"), **given)
 
-    def test_what_the_model_was_told_is_remembered_survives_a_kill(self, tmp_path: Path) -> None:
+    def test_memories_acknowledged_to_the_model_survive_a_kill(self, tmp_path: Path) -> None:
         said = acknowledged(
             """
 import sys

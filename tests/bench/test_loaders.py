@@ -149,7 +149,7 @@ def test_formats_are_recognised(tmp_path: Path) -> None:
     assert format_of(tmp_path / "mab") == "memoryagentbench"
 
 
-def test_what_is_no_data_set_is_refused(tmp_path: Path) -> None:
+def test_unrecognised_data_sets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         open_dataset(tmp_path / "absent.json")
     with pytest.raises(DatasetError, match=r"expected a folder with \.json files"):

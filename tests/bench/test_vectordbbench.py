@@ -141,7 +141,7 @@ def test_dropping_the_old_leaves_other_files(tmp_path: Path) -> None:
     assert other.read_text() == "mine"
 
 
-def test_what_fails_is_returned_and_what_is_closed_says_so(tmp_path: Path) -> None:
+def test_insert_errors_are_returned_and_calls_outside_init_raise(tmp_path: Path) -> None:
     db = client(tmp_path / "v.scrubjay")
     with pytest.raises(RuntimeError, match=r"call inside `with db\.init\(\):`"):
         db.search_embedding([0.0] * DIM)

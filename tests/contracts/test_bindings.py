@@ -18,7 +18,7 @@ REPLACED = {
 
 
 @pytest.mark.parametrize("path", sorted(BINDINGS.glob("*.[ch]pp")), ids=lambda path: path.name)
-def test_a_file_uses_what_survives_the_end_of_the_interpreter(path: Path) -> None:
+def test_bindings_use_wrappers_that_survive_interpreter_shutdown(path: Path) -> None:
     code = re.sub(r"//.*", "", path.read_text())
     for pattern, (instead, home) in REPLACED.items():
         if path.name != home:

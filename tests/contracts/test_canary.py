@@ -28,7 +28,7 @@ def test_every_adapter_has_a_canary() -> None:
     assert [name for name, one in canary.CANARIES.items() if not one.tests] == []
 
 
-def test_their_tests_are_there() -> None:
+def test_test_files_of_the_canaries_exist() -> None:
     files = [file for one in canary.CANARIES.values() for file in one.tests]
     files += [file for one in suites.SUITES.values() if one.distribution is None for file in one.tests]
     assert [file for file in files if not (ROOT / file).is_file()] == []

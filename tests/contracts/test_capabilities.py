@@ -29,14 +29,14 @@ def test_every_row_of_the_page_has_its_test_and_every_test_its_row() -> None:
     assert [found and int(found[1]) for found in tested] == list(range(1, N_ROWS + 1))
 
 
-def test_what_does_not_work_has_its_reason() -> None:
+def test_capabilities_that_do_not_work_state_a_reason() -> None:
     reasons = set(re.findall(r"^- \*\*(\d+), ", PAGE.partition("## In part")[2], re.MULTILINE))
     assert {number for number, _, _, state, _ in ROWS if state != "works"} <= reasons
     assert reasons <= {number for number, *_ in ROWS}
 
 
 @pytest.mark.parametrize(("number", "verb"), [(number, verb) for number, _, verb, *_ in ROWS])
-def test_what_does_it_is_public(number: str, verb: str) -> None:
+def test_names_in_the_capability_table_are_public(number: str, verb: str) -> None:
     """The classes and functions that the page names exist; the tests of the rows cover their arguments."""
     named = re.findall(r"(?<![\w.\"=])([A-Z]\w+)(?:\.(\w+))?", verb)
     assert named or "conversation" in verb or "filters" in verb or "$in" in verb, (

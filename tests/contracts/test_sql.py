@@ -35,5 +35,5 @@ def test_no_parameter_is_numbered() -> None:
 @pytest.mark.parametrize(
     "source", ['"SELECT a FROM t WHERE b = ?1"', 'f"SET {column} = ?2 WHERE x"', '"tenant = ?1"']
 )
-def test_a_numbered_one_is_seen(source: str) -> None:
+def test_a_numbered_parameter_is_detected(source: str) -> None:
     assert list(numbered(source))

@@ -25,7 +25,7 @@ def refused(kind, call):
 """
 
 
-def test_no_method_and_no_property_reads_what_is_not_there() -> None:
+def test_methods_of_uninitialised_objects_raise_instead_of_crashing() -> None:
     run(
         EACH
         + r"""
@@ -86,7 +86,7 @@ for kind in kinds:
     )
 
 
-def test_no_argument_is_read_that_is_not_there() -> None:
+def test_uninitialised_arguments_raise_instead_of_crashing() -> None:
     run(
         EACH
         + """

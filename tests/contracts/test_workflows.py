@@ -39,7 +39,7 @@ def read(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_runners_and_actions_are_there(path: Path) -> None:
+def test_workflows_use_supported_runners_and_actions(path: Path) -> None:
     text = read(path)
     assert not RETIRED.findall(text)
     for action, version in re.findall(r"uses: ([\w./-]+)@(\S+)", text):

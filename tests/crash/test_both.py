@@ -74,7 +74,7 @@ print(tally.failures)
         (("trace",), "runs: lost"),
     ],
 )
-def test_the_judge_sees_what_was_acknowledged_and_is_not_there(kinds: tuple[str, ...], said: str) -> None:
+def test_the_judge_reports_lost_acknowledged_writes(kinds: tuple[str, ...], said: str) -> None:
     finished = subprocess.run(
         [sys.executable, "-c", _LOSING.format(kinds=kinds)],
         cwd=ROOT,
@@ -106,7 +106,7 @@ def test_steps_follow_from_the_seed_and_the_state() -> None:
     assert world.model.entries and world.runs
 
 
-def test_of_what_was_done_at_once_any_part_may_be_there() -> None:
+def test_any_subset_of_concurrent_steps_may_have_happened() -> None:
     def part(name: str) -> Step:
         return Step(name, lambda memory: None, lambda world: world.runs.update({(KEY, name): []}))
 
@@ -115,7 +115,7 @@ def test_of_what_was_done_at_once_any_part_may_be_there() -> None:
     assert found == ["b", "ba", "bc", "bac"]
 
 
-def test_the_judge_tells_worlds_apart_by_what_a_fact_is_about(tmp_path: Path) -> None:
+def test_worlds_differ_if_a_fact_joined_a_slot(tmp_path: Path) -> None:
     """A fact without a subject that is stated again with one joins a slot, and stays in force and readable."""
     scope, worlds, clock = Scope("acme", user="jane"), [World(), World()], Clock(now(0))
     memory = open_memory(tmp_path / "both.scrubjay", clock, "normal", False, worlds)

@@ -14,7 +14,7 @@ ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "30"))
 
 
 @pytest.mark.parametrize("more", [[], ["--encrypted"]])
-def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(more: list[str]) -> None:
+def test_a_kill_loses_no_acknowledged_write_and_leaves_none_in_part(more: list[str]) -> None:
     """Runs in its own process: it forks, and pytest may have threads and open files."""
     if more:
         pytest.importorskip("cryptography")

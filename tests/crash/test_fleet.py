@@ -109,7 +109,7 @@ def told(calls: list[Call], reader: Seen, before: Mapping[Key, str] | None = Non
     return [one.partition(":")[0] for one in history.disagreements(reader)]
 
 
-def test_what_was_acknowledged_is_there() -> None:
+def test_a_lost_acknowledged_write_is_reported() -> None:
     calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
     assert told(calls, seen({ONE: "x", TWO: "y"})) == []
     assert told(calls, seen({})) == ["lost", "lost"]
@@ -117,7 +117,7 @@ def test_what_was_acknowledged_is_there() -> None:
     assert told(calls, seen({}, since=None)) == []  # the answer was marked stale
 
 
-def test_own_writes_are_seen_at_once_and_those_of_a_stamp() -> None:
+def test_searches_that_miss_own_or_stamped_writes_are_reported() -> None:
     calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
     assert told(calls, seen({}, who="a", since=0)) == ["lost", "lost"]
     assert told(calls, seen({}, since=0, stamp=Stamped("a", "acme..", 1, 3))) == ["lost", "lost"]
@@ -126,7 +126,7 @@ def test_own_writes_are_seen_at_once_and_those_of_a_stamp() -> None:
     assert told(calls, seen({}, since=0, stamp=Stamped("a", "globex..", 1, 3))) == []
 
 
-def test_a_call_is_whole_or_not_there() -> None:
+def test_a_half_written_call_is_reported() -> None:
     unknown = [upsert("a", 1, None, {ONE: "x", TWO: "y"})]
     assert told(unknown, seen({})) == []
     assert told(unknown, seen({ONE: "x", TWO: "y"})) == []
@@ -137,7 +137,7 @@ def test_a_call_is_whole_or_not_there() -> None:
     assert told(half_deleted, seen({ONE: "x"}), {ONE: "x", TWO: "y"}) == ["half-written"]
 
 
-def test_nobody_finds_what_nobody_wrote_or_wrote_later() -> None:
+def test_a_value_never_written_or_written_later_is_reported() -> None:
     calls = [upsert("a", 11, 12, {ONE: "x"})]
     assert told(calls, seen({ONE: "x"})) == ["phantom"]
     assert told(calls, seen({ONE: "z"})) == ["phantom"]
@@ -158,7 +158,7 @@ def test_calls_that_overlap_have_any_order() -> None:
     assert told(calls, seen({ONE: "x", TWO: "x"})) == [] == told(calls, seen({ONE: "z", TWO: "z"}))
 
 
-def test_what_somebody_saw_is_there_from_then_on() -> None:
+def test_a_write_that_disappears_after_a_search_saw_it_is_reported() -> None:
     unknown = upsert("a", 1, None, {ONE: "x"})
     early, late = seen({ONE: "x"}, begin=5, since=5), seen({}, begin=10, since=10)
     history = History({}, [unknown])

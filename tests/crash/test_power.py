@@ -52,7 +52,7 @@ os._exit(0)
 
 @needs_strace
 @pytest.mark.parametrize("durability", ["full", "normal"])
-def test_what_a_compaction_erased_does_not_come_back(tmp_path: Path, durability: str) -> None:
+def test_compaction_erases_for_good_across_a_power_loss(tmp_path: Path, durability: str) -> None:
     """The truncation of the WAL is synced as well, which SQLite itself does not do."""
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -80,7 +80,7 @@ def hexed(text: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in text.encode())
 
 
-def test_what_a_disk_may_have_of_calls() -> None:
+def test_a_disk_may_hold_any_subset_of_unsynced_calls() -> None:
     disk = Disk(Path(FOLDER))
     name = hexed(f"{FOLDER}/power.scrubjay-wal")
     disk.take(call("openat", f'AT_FDCWD<{hexed("/")}>, "{name}", O_RDWR|O_CREAT', 3, 0))

@@ -273,7 +273,7 @@ def test_a_connection_is_closed_with_its_thread(tmp_path: Path) -> None:
     index.close()
 
 
-def test_what_a_connection_raises_stays_what_it_is(tmp_path: Path) -> None:
+def test_sqlite_errors_of_a_connection_keep_their_type(tmp_path: Path) -> None:
     connection = connect(tmp_path / "file", durability="normal", busy_seconds=1)
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
         connection.execute("SELECT * FROM absent")

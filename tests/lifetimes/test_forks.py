@@ -93,7 +93,7 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
     thread.join()
 
 
-def test_a_fork_waits_for_what_is_half_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fork_waits_until_a_guarded_change_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrubjay.locks._MAX_WAIT_SECONDS", 300.0)  # the machine may be busy
     owner = Owner()
     pair = [0, 0]

@@ -54,7 +54,7 @@ def test_a_new_method_enters_by_itself(monkeypatch: pytest.MonkeyPatch, name: st
 
 
 @pytest.mark.parametrize("situation", SHARES)
-def test_a_share(situation: str) -> None:
+def test_every_class_passes_in_this_situation(situation: str) -> None:
     _run(f"{situation}:", "--share", str(SHARES[situation]))
 
 

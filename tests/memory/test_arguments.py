@@ -51,7 +51,7 @@ def test_an_option_that_is_refused_makes_no_file(
 
 
 @pytest.mark.parametrize("name", ["line", "count", "summarise"])
-def test_what_is_no_function_is_refused_at_once(tmp_path: Path, name: str) -> None:
+def test_a_callback_that_is_not_a_function_is_refused_at_once(tmp_path: Path, name: str) -> None:
     with (
         open_memory(tmp_path / "m.scrubjay") as memory,  # with nothing to recall
         pytest.raises(TypeError, match=f"{name}: expected a function, got str"),
@@ -59,7 +59,7 @@ def test_what_is_no_function_is_refused_at_once(tmp_path: Path, name: str) -> No
         memory.assemble("x", JANE, **{name: "x"})  # type: ignore[arg-type]
 
 
-def test_no_question_has_no_answer(tmp_path: Path) -> None:
+def test_an_empty_question_recalls_nothing(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay") as memory:
         memory.add("Jane sails", scope=JANE)
         assert len(memory.recall("sails", JANE)) == 1

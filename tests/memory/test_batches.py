@@ -89,7 +89,7 @@ def opened(path: Path) -> tuple[Memory, str]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
+def test_a_batch_of_proposals_equals_one_by_one(tmp_path: Path, seed: int) -> None:
     """The order does not matter: facts are no longer inserted together once a document has changed."""
     order = list(range(len(proposals(""))))
     if seed:
@@ -103,7 +103,7 @@ def test_together_is_one_by_one(tmp_path: Path, seed: int) -> None:
         assert told(one, together) == told(other, each)
 
 
-def test_what_comes_back_in_a_batch_is_known_in_it(tmp_path: Path) -> None:
+def test_a_fact_restored_by_a_batch_revocation_is_deduplicated_in_it(tmp_path: Path) -> None:
     """A revocation before the proposals brings a fact back that one of them restates."""
     with open_memory(tmp_path / "m.scrubjay", Clock()) as memory:
         oslo = memory.propose(_FACT("Lives in Oslo.", "Jane", "lives in", said_at=START / 1e6 - 9), JANE, "r")

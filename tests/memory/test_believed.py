@@ -221,7 +221,9 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_was_believed_on_a_day_is_believed_of_it(memory: Memory, clock: Clock, seed: int) -> None:
+def test_known_at_returns_the_beliefs_of_that_day_after_random_changes(
+    memory: Memory, clock: Clock, seed: int
+) -> None:
     life = Life(memory, clock, random.Random(seed))
     written: dict[Scope, list[tuple[datetime, dict[int, Shown]]]] = {JANE: [], JOE: [], ACME: []}
     for n in range(1, N_DAYS + 1):
@@ -250,7 +252,7 @@ def say(memory: Memory, content: str = "Jane lives in Oslo", **more: Any) -> str
     return outcome.id
 
 
-def test_what_is_added_to_a_fact_was_not_known_before(memory: Memory, clock: Clock) -> None:
+def test_fields_added_to_a_fact_are_absent_from_earlier_beliefs(memory: Memory, clock: Clock) -> None:
     id = say(memory, confidence=0.8)
     clock.pass_days(1)
     other = say(memory, "Jane lives in Rome", subject="Jane", predicate="lives in")
@@ -314,7 +316,7 @@ def test_the_value_of_a_tenants_fact_can_be_edited(memory: Memory, clock: Clock)
     assert values == [None, 1, 2, 3, 3] and memory.admin.check() == []
 
 
-def test_what_was_replaced_before_an_edit_was_replaced_then(memory: Memory, clock: Clock) -> None:
+def test_an_edit_keeps_the_replacements_made_before_it(memory: Memory, clock: Clock) -> None:
     tea = say(memory, "Jane likes tea", subject="Jane", predicate="likes", single=False)
     clock.pass_days(1)
     milk = say(memory, "Jane likes milk", subject="Jane", predicate="likes", single=False, replaces=[tea])
@@ -327,7 +329,7 @@ def test_what_was_replaced_before_an_edit_was_replaced_then(memory: Memory, cloc
         assert [one.text for one in memory.list(JANE, known_at=day(known_at))] == texts
 
 
-def test_a_copy_that_the_tenant_says_for_all_was_no_belief_of_its_own_from_then_on(
+def test_a_users_copy_of_a_promoted_fact_is_not_a_separate_belief_afterwards(
     memory: Memory, clock: Clock
 ) -> None:
     said = FactCandidate("acme ships on Fridays", "acme", "ships on")
@@ -367,7 +369,9 @@ def test_preferences_and_policies_have_the_status_that_they_had(memory: Memory, 
     assert (past["tone"].status, past["refunds"].status) == ("superseded", "revoked"), "by what is known now"
 
 
-def test_what_a_fact_said_earlier_goes_where_it_goes(memory: Memory, clock: Clock, tmp_path: Path) -> None:
+def test_earlier_versions_of_a_fact_are_exported_and_deleted_with_it(
+    memory: Memory, clock: Clock, tmp_path: Path
+) -> None:
     id = say(memory, confidence=0.8)
     clock.pass_days(1)
     say(memory, confidence=0.9)
@@ -386,7 +390,7 @@ def test_what_a_fact_said_earlier_goes_where_it_goes(memory: Memory, clock: Cloc
     ]
 
 
-def test_what_a_fact_said_earlier_lasts_as_long_as_history(tmp_path: Path) -> None:
+def test_earlier_versions_of_a_fact_expire_after_history_days(tmp_path: Path) -> None:
     for days, n_known in ((None, 4), (30, 2)):
         clock = Clock()
         with open_memory(tmp_path / f"{days}.scrubjay", clock, history_days=days) as memory:

@@ -104,7 +104,9 @@ def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Cloc
         ("Jane is married to Joe now", "Jane is unmarried to Joe now", {}),
     ],
 )
-def test_what_differs_stays(memory: Memory, one: str, other: str, options: Any) -> None:
+def test_consolidation_does_not_merge_facts_that_differ(
+    memory: Memory, one: str, other: str, options: Any
+) -> None:
     say(memory, one)
     say(memory, other, **options)
     assert memory.admin.consolidate(JANE, likeness=0.7).merged == () and memory.list(JANE)
@@ -176,7 +178,7 @@ def wait_for(what: Any) -> None:
     raise AssertionError("it did not happen")
 
 
-def test_a_memory_sweeps_itself_if_wanted(tmp_path: Path, clock: Clock, caplog: Any) -> None:
+def test_sweep_every_runs_sweeps_in_the_background(tmp_path: Path, clock: Clock, caplog: Any) -> None:
     with open_memory(tmp_path / "m.scrubjay", clock, sweep_every=timedelta(milliseconds=20)) as memory:
         memory.add("Jane sings", scope=JANE, ttl=10)
         clock.now += 20_000_000

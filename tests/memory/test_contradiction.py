@@ -68,14 +68,14 @@ SINGLE_OUT += (
 
 
 @pytest.mark.parametrize("predicate", SINGLE_OUT.split("; "))
-def test_what_singles_one_out_or_measures_one_thing_is_single(predicate: str) -> None:
+def test_predicates_of_one_thing_or_one_measure_are_single_valued(predicate: str) -> None:
     assert is_single(predicate) is True
 
 
 @pytest.mark.parametrize(
     "predicate", ["favourite films", "free time", "volunteers at", "joins", "former employer"]
 )
-def test_what_only_looks_like_it_is_not(predicate: str) -> None:
+def test_look_alike_predicates_are_not_single_valued(predicate: str) -> None:
     assert is_single(predicate) is False
 
 
@@ -97,7 +97,7 @@ BOTH_HOLD = [
 
 
 @pytest.mark.parametrize(("predicate", "first", "second"), BOTH_HOLD)
-def test_what_resembles_a_contradiction_is_none(
+def test_statements_that_only_resemble_a_contradiction_both_hold(
     memory: Memory, predicate: str, first: str, second: str
 ) -> None:
     told(memory, first, predicate)
@@ -115,7 +115,7 @@ TAKES_ITS_PLACE = [
 
 
 @pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), TAKES_ITS_PLACE)
-def test_of_one_kind_the_later_one_holds(
+def test_a_later_contradicting_statement_supersedes_the_earlier(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
     """The order of arrival does not matter if they state their times."""
@@ -180,7 +180,7 @@ IN_ITS_PLACE = [
 
 
 @pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), IN_ITS_PLACE)
-def test_what_says_that_it_takes_a_place_takes_it(
+def test_a_statement_worded_as_a_replacement_supersedes(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
     """The order of arrival does not matter."""
@@ -214,7 +214,7 @@ NO_PLACE = [
 
 
 @pytest.mark.parametrize(("predicate", "first", "second", "old", "new"), NO_PLACE)
-def test_what_only_adds_takes_no_place(
+def test_a_statement_worded_as_an_addition_supersedes_nothing(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
     told(memory, first, predicate, value=old, said_at="2024-01-01")
@@ -222,7 +222,7 @@ def test_what_only_adds_takes_no_place(
     assert held(memory) == sorted([first, second])
 
 
-def test_of_several_values_a_change_ends_what_it_names_or_none(memory: Memory) -> None:
+def test_a_change_ends_only_the_value_it_names_among_several(memory: Memory) -> None:
     for day, tool in enumerate(("Figma", "Slack"), 1):
         told(memory, f"Noor uses {tool}", "uses", value=tool, said_at=f"2024-01-0{day}")
     told(memory, "Noor switched to Penpot", "uses", value="Penpot", said_at="2024-02-01")
@@ -232,7 +232,7 @@ def test_of_several_values_a_change_ends_what_it_names_or_none(memory: Memory) -
     assert held(memory) == ["Noor replaced Slack with Matrix", "Noor switched to Penpot", "Noor uses Figma"]
 
 
-def test_several_is_said_by_candidate_and_caller_before_the_words(memory: Memory) -> None:
+def test_candidate_and_caller_override_the_wording_about_several_values(memory: Memory) -> None:
     told(memory, "Noor favours Figma", "favours", value="Figma")
     told(memory, "Noor switched to Sketch", "favours", value="Sketch", single=False)
     assert len(held(memory)) == 2
@@ -248,7 +248,7 @@ def test_a_name_that_begins_like_a_month_is_a_name() -> None:
     }
 
 
-def test_what_lasts_only_for_a_time_ends_nothing_of_its_kind() -> None:
+def test_a_temporary_statement_does_not_end_a_permanent_one() -> None:
     usual = Statement("a", "The flight leaves at 9:10", value="9:10", single=None, said_at=1, recorded_at=1)
     other = usual._replace(id="b", text="The flight leaves at 9:40", value="9:40", said_at=2, recorded_at=2)
     usual, other = (one._replace(predicate="flight", given=one.value) for one in (usual, other))
@@ -268,7 +268,7 @@ def test_what_lasts_only_for_a_time_ends_nothing_of_its_kind() -> None:
         ("allergic to", "nuts", "Noor is allergic to nuts", "Noor is not allergic to nuts"),
     ],
 )
-def test_one_value_of_two_things_is_two_statements(
+def test_the_same_value_of_two_things_is_two_statements(
     memory: Memory, predicate: str, value: str, first: str, second: str
 ) -> None:
     told(memory, first, predicate, value=value)
@@ -277,7 +277,7 @@ def test_one_value_of_two_things_is_two_statements(
 
 
 @pytest.mark.parametrize("predicate", ["lives in", "has a flat in"])
-def test_what_says_more_takes_the_place_of_what_said_less(memory: Memory, predicate: str) -> None:
+def test_a_more_detailed_statement_supersedes_the_shorter_one(memory: Memory, predicate: str) -> None:
     old = told(
         memory, "Noor lives in Oslo", predicate, value="Oslo", sensitivity="private", said_at="2024-01-01"
     )
@@ -312,7 +312,7 @@ def test_two_that_say_different_things_of_a_single_value_both_hold_until_another
 # ---------------------------------------------------------------------- ends and corrections
 
 
-def test_an_end_ends_what_it_names_and_nothing_else(memory: Memory) -> None:
+def test_an_end_closes_only_the_fact_it_names(memory: Memory) -> None:
     for what in ("nuts", "latex"):
         told(memory, f"Noor is allergic to {what}", "allergic to")
     assert told(memory, "Noor's nut allergy is gone", "allergic to", relation="ends").status == "superseded"
@@ -337,7 +337,7 @@ def test_an_end_finds_its_target_by_words(
 
 
 @pytest.mark.parametrize("relation", ["ends", "corrects"])
-def test_what_names_nothing_touches_nothing_and_says_so(
+def test_an_end_or_correction_without_a_target_changes_nothing_and_warns(
     memory: Memory, relation: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for what in ("Netflix", "The Economist"):
@@ -351,7 +351,7 @@ def test_what_names_nothing_touches_nothing_and_says_so(
     assert alone.reason == UNFELT[relation]
 
 
-def test_a_correction_takes_the_place_of_what_it_speaks_of(memory: Memory) -> None:
+def test_a_correction_supersedes_the_fact_it_names(memory: Memory) -> None:
     for what in ("walnuts", "kiwi"):
         told(memory, f"I react to {what}", "food allergy")
     told(memory, "Sorry, not walnuts: I meant hazelnuts", "food allergy", relation="corrects")

@@ -36,7 +36,7 @@ def test_the_benchmark_of_speed_runs() -> None:
     assert {"assemble p95 us", "known p95 us", "assemble CPU p95 us"} <= figures.keys()
 
 
-def test_cases_are_what_they_say(judged_data: Path) -> None:
+def test_benchmark_cases_are_built_from_the_judged_data(judged_data: Path) -> None:
     users, cases = delivery.cases_of(judged_data)
     by_scope = {user.scope: user for user in users}
     assert len(by_scope) == len(users), "a scope is of one set"

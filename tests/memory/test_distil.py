@@ -110,7 +110,7 @@ def test_distilling_again_reads_only_new_events(memory: Memory) -> None:
     assert contents(memory) == ["Jane lives in Oslo."]
 
 
-def test_what_was_taken_back_is_not_remembered(memory: Memory) -> None:
+def test_retracted_turns_are_not_distilled(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("I live in Bergen.")
     session.model("Bergen, noted.")
@@ -121,7 +121,7 @@ def test_what_was_taken_back_is_not_remembered(memory: Memory) -> None:
     assert contents(memory) == ["Jane sails."]
 
 
-def test_what_is_taken_back_after_it_was_distilled_is_revoked(memory: Memory) -> None:
+def test_retracting_a_distilled_turn_revokes_its_facts(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     first = session.user("I live in Bergen.")
     session.user("Somebody sails. Please be brief.")
@@ -232,7 +232,7 @@ def test_nobody_waits_for_an_extractor(memory: Memory) -> None:
     assert memory.distil("r1", Scripted(SCRIPT), scope=JANE).through == 2
 
 
-def test_closing_waits_for_what_was_asked_for(tmp_path: Path) -> None:
+def test_closing_waits_for_scheduled_distillations(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         for i in range(3):
             memory.session(JANE, f"r{i}").user("I live in Bergen.")
@@ -335,7 +335,7 @@ def test_bad_arguments_are_named(memory: Memory, make, error: type[Exception], s
         make(memory)
 
 
-def test_what_an_old_conversation_says_holds_from_its_own_day(memory: Memory) -> None:
+def test_facts_of_an_old_conversation_hold_from_its_date(memory: Memory) -> None:
     """A conversation imported late supersedes nothing that was said since."""
     memory.propose(
         SCRIPT["Oslo"], scope=JANE, source=Provenance("r0", at=datetime(2024, 1, 1, tzinfo=timezone.utc))

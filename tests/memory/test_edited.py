@@ -43,7 +43,7 @@ def edited(memory: Memory, clock: Clock, scope: Scope = JANE) -> tuple[str, list
 
 
 @pytest.mark.parametrize("scope", [JANE, ACME])
-def test_what_was_known_before_an_edit_stays_known(memory: Memory, clock: Clock, scope: Scope) -> None:
+def test_earlier_versions_stay_visible_at_known_at(memory: Memory, clock: Clock, scope: Scope) -> None:
     id, (told, second, third) = edited(memory, clock, scope)
     subject = "Jane" if scope == JANE else "acme"
 
@@ -81,13 +81,13 @@ def test_what_was_known_before_an_edit_stays_known(memory: Memory, clock: Clock,
     assert seen(known_at=second) == ([f"{subject} is in Prague"],) * 2
 
 
-def test_what_says_nothing_else_is_no_edit(memory: Memory, clock: Clock) -> None:
+def test_an_update_without_new_content_adds_no_version(memory: Memory, clock: Clock) -> None:
     outcome = memory.propose(FactCandidate("Jane is in Brno", "Jane", "lives in"), scope=JANE, source="r")
     memory.update(outcome.id or "", scope=JANE, confidence=0.8, importance=0.3, metadata={"a": 1})
     assert len(memory.history("Jane", "lives in", JANE)) == 1
 
 
-def test_an_edited_fact_still_ends_what_it_had_ended_elsewhere(memory: Memory, clock: Clock) -> None:
+def test_an_edited_fact_still_supersedes_facts_of_other_slots(memory: Memory, clock: Clock) -> None:
     tea = memory.propose(FactCandidate("Jane likes tea", "Jane", "likes"), scope=JANE, source="r")
     clock.pass_days(1)
     other = FactCandidate("Jane drinks no tea", "Jane", "avoids", replaces=[tea.id or ""])
@@ -144,7 +144,7 @@ def test_versions_expire_with_their_fact(memory: Memory, clock: Clock) -> None:
     assert memory.list(JANE, hidden=True) == [] and memory.recall("where", JANE, known_at=told).texts == []
 
 
-def test_what_is_held_cannot_be_edited(memory: Memory, clock: Clock) -> None:
+def test_a_fact_under_a_hold_cannot_be_edited(memory: Memory, clock: Clock) -> None:
     id, _ = edited(memory, clock)
     memory.admin.hold(JANE, reason="case 9", by="legal")
     with pytest.raises(HeldError):

@@ -55,7 +55,7 @@ def check(memory: Memory) -> None:
     assert memory.documents.admin.stats()["pending"] == sum(one.pending for one in documents(memory))
 
 
-def test_what_is_proposed_meanwhile_is_found_by_words_and_embedded_later(memory: Memory) -> None:
+def test_proposals_during_an_outage_are_found_by_words_and_embedded_later(memory: Memory) -> None:
     lives(memory, "Oslo")
     flaky(memory).is_up = False
     moved = lives(memory, "Rome")
@@ -72,7 +72,7 @@ def test_what_is_proposed_meanwhile_is_found_by_words_and_embedded_later(memory:
     check(memory)
 
 
-def test_what_changes_a_pending_record_leaves_it_pending(memory: Memory) -> None:
+def test_an_update_during_an_outage_leaves_the_record_pending(memory: Memory) -> None:
     flaky(memory).is_up = False
     outcome = lives(memory, "Oslo", confidence=0.8)
     again = lives(memory, "Oslo", run="r2", confidence=0.9)  # rewrites its document with the same text
@@ -123,7 +123,7 @@ def test_an_embedder_that_must_answer_can_be_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 6))])
-def test_away_between_any_two_writes_of_a_random_workload(tmp_path: Path, seed: int) -> None:
+def test_facts_survive_random_outages_and_are_embedded_in_the_end(tmp_path: Path, seed: int) -> None:
     rng, known = random.Random(seed), {}
     path = tmp_path / "m.scrubjay"
     memory = Memory.open(path, Flaky(), judge=ONE_AT_A_TIME, durability="normal")

@@ -68,7 +68,7 @@ def test_notes_of_one_id_in_two_scopes_are_told_apart(memory: Memory) -> None:
     assert made.trace.excerpts == ("minutes", "minutes")
 
 
-def test_what_is_over_budget_is_no_excerpt_of_the_prompt(memory: Memory) -> None:
+def test_records_dropped_over_budget_are_not_listed_as_excerpts(memory: Memory) -> None:
     made = memory.assemble("staging key", scope=JANE, floor="none", budget_tokens=100)
     assert made.pieces["memories"] == () and made.trace.excerpts == ()
     assert made.trace.dropped == (("minutes", "over_budget"),)

@@ -114,7 +114,7 @@ def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
     assert name_of(extractor) == "openai/m"
 
 
-def test_what_is_malformed_is_counted_and_left_out(endpoint: Endpoint) -> None:
+def test_malformed_candidates_are_counted_and_left_out(endpoint: Endpoint) -> None:
     good = {
         "content": "Jane sails.",
         "subject": "Jane",
@@ -165,7 +165,7 @@ def test_a_retraction_says_what_ended() -> None:
 
 
 @pytest.mark.parametrize("answer", ["no JSON", "[]", "null", "{"])
-def test_what_is_no_object_is_an_error(endpoint: Endpoint, answer: str) -> None:
+def test_an_answer_that_is_not_a_json_object_is_an_error(endpoint: Endpoint, answer: str) -> None:
     endpoint.answer = answer
     with pytest.raises(RetrievalError, match="expected a JSON object"):
         OpenAIExtractor("m", base_url=endpoint.url).extract(TRANSCRIPT)

@@ -98,7 +98,7 @@ def test_every_kind_is_in_it(memory: Memory, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("how", ["again", "update"])
-def test_what_expired_and_makes_room_is_told(memory: Memory, clock: Clock, how: str) -> None:
+def test_replaced_expired_records_are_in_the_feed(memory: Memory, clock: Clock, how: str) -> None:
     if how == "again":
         said: list[Any] = [
             FactCandidate("Jane lives in Oslo", "Jane", "lives in", ttl=10),
@@ -141,7 +141,7 @@ def test_the_feed_of_a_scope_has_the_events_visible_to_it(memory: Memory) -> Non
     ]
 
 
-def test_what_is_forgotten_leaves_one_event_without_content(memory: Memory) -> None:
+def test_forgetting_leaves_one_event_without_content(memory: Memory) -> None:
     lives(memory, "Oslo")
     memory.revoke(lives(memory, "Rome").id or "", reason="because of zanzibar", scope=JANE)
     kept = lives(memory, "Bern", JOE).id
@@ -162,7 +162,7 @@ def test_what_is_forgotten_leaves_one_event_without_content(memory: Memory) -> N
     ]
 
 
-def test_what_only_a_forgotten_user_said_of_the_tenant_is_told_to_the_tenant(memory: Memory) -> None:
+def test_the_tenants_feed_reports_facts_lost_with_a_forgotten_user(memory: Memory) -> None:
     shared = memory.propose(FactCandidate("acme is blue", "acme", "is"), scope=ACME, source=by_ann("r1")).id
     memory.propose(FactCandidate("acme is blue", "acme", "is"), scope=JANE, source="r2")
     memory.propose(FactCandidate("acme is red", "acme", "colour"), scope=JANE, source="r3")
@@ -299,7 +299,7 @@ def fails(*_: Any) -> None:
     raise RuntimeError("no")
 
 
-def test_a_write_stands_though_its_hooks_cannot_be_told(memory: Memory, caplog: Any) -> None:
+def test_a_write_succeeds_if_its_hooks_cannot_be_notified(memory: Memory, caplog: Any) -> None:
     """The server's clock, which numbers changes over PostgreSQL, was set back behind what a hook has seen."""
     told: list[Any] = []
     memory.feed.on_change(told.append, scope=JANE)

@@ -163,7 +163,7 @@ def test_an_export_comes_back_row_by_row(
 
 
 @pytest.mark.parametrize("name", ["memory-1.scrubjay", "memory-1-encrypted.scrubjay"])
-def test_what_format_1_said_comes_back(tmp_path: Path, name: str) -> None:
+def test_files_of_format_1_export_and_import_unchanged(tmp_path: Path, name: str) -> None:
     shutil.copy(GOLDEN / name, tmp_path / "old.scrubjay")
     keys = provider if "encrypted" in name else None
     with Memory.open(tmp_path / "old.scrubjay", keys=keys) as memory:
@@ -175,7 +175,7 @@ def test_what_format_1_said_comes_back(tmp_path: Path, name: str) -> None:
         assert list(memory.files.lines(ACME)) == lines
 
 
-def test_what_is_there_stays_and_slots_are_decided_from_all(
+def test_an_import_keeps_existing_records_and_decides_slots_from_all_facts(
     memory: Memory, tmp_path: Path, clock: Clock
 ) -> None:
     path = tmp_path / "jane.jsonl"
@@ -267,7 +267,7 @@ def test_a_file_that_is_not_in_utf_8_is_refused_by_name(memory: Memory, tmp_path
     assert memory.list(JANE, hidden=True) == []
 
 
-def test_what_an_editor_saved_with_a_mark_is_read(memory: Memory, tmp_path: Path) -> None:
+def test_files_with_a_byte_order_mark_are_read(memory: Memory, tmp_path: Path) -> None:
     """Editors on Windows write U+FEFF first."""
     memory.propose("Jane sails", scope=JANE, source="r")
     for name in ("export", "export_markdown"):
@@ -311,7 +311,7 @@ def test_a_person_edits_deletes_and_adds(memory: Memory, tmp_path: Path) -> None
     assert taken(memory, tmp_path, text).unchanged == 6 and written(memory, tmp_path) == text
 
 
-def test_what_changed_meanwhile_is_left_alone(memory: Memory, tmp_path: Path) -> None:
+def test_records_changed_since_the_export_are_left_alone(memory: Memory, tmp_path: Path) -> None:
     ids = [
         memory.add(f"Jane has {what}", scope=JANE).id or "" for what in ("a cat", "a dog", "an owl", "a bee")
     ]
@@ -355,7 +355,7 @@ def test_policies_of_a_tenant_get_versions(memory: Memory, tmp_path: Path) -> No
     assert [one.status for one in memory.policies("acme", "hours")] == ["revoked"]
 
 
-def test_what_does_not_fit_is_said(memory: Memory, tmp_path: Path) -> None:
+def test_mismatched_lines_and_scopes_are_named(memory: Memory, tmp_path: Path) -> None:
     memory.prefer("tone", "brief", scope=JANE)
     text = written(memory, tmp_path)
     assert (

@@ -47,7 +47,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.mark.parametrize("question", UNANSWERED)
-def test_a_question_that_nothing_answers_puts_nothing_in(memory: Memory, question: str) -> None:
+def test_a_question_without_relevant_facts_gives_an_empty_prompt(memory: Memory, question: str) -> None:
     """The row's own example (floor.py): 20 memories, 995 tokens of noise."""
     made = memory.assemble(question, JANE)
     assert made.text == "" and made.trace.tokens["total"] == 0
@@ -57,7 +57,7 @@ def test_a_question_that_nothing_answers_puts_nothing_in(memory: Memory, questio
 
 
 @pytest.mark.parametrize(("question", "answer"), ANSWERED.items())
-def test_what_answers_is_in(memory: Memory, question: str, answer: str) -> None:
+def test_relevant_facts_are_in_the_prompt(memory: Memory, question: str, answer: str) -> None:
     made = memory.assemble(question, JANE)
     assert answer in made.text
     assert made.trace.relevance in ("standard", "high")
@@ -122,7 +122,7 @@ def test_recall_says_how_relevant_each_is_and_takes_the_least(memory: Memory) ->
         memory.recall("Jane", JANE, relevance="any")
 
 
-def test_other_scopes_do_not_matter(memory: Memory) -> None:
+def test_documents_of_other_scopes_do_not_change_relevance(memory: Memory) -> None:
     before = [hit.hit.relevance_parts for hit in memory.recall("Where does Jane live?", JANE)]
     other = Scope("globex", user="jane")
     memory.propose_all([(FactCandidate(f"Jane lives in {n}."), other, "r") for n in range(50)])
@@ -169,7 +169,7 @@ def test_a_tenants_fact_that_a_user_contradicts_says_what_holds(tmp_path: Path) 
     assert "does not hold" not in lines["July"]
 
 
-def test_what_may_have_several_values_holds_beside_another(tmp_path: Path) -> None:
+def test_values_of_a_multi_valued_predicate_are_not_marked_contradicted(tmp_path: Path) -> None:
     lines = fiscal_lines(tmp_path, single=False)
     assert set(lines) == {"April", "July"} and "does not hold" not in "".join(lines.values())
 

@@ -166,7 +166,9 @@ def test_an_agent_of_a_user(memory: Memory) -> None:
         ({"tenant": 3}, TypeError),
     ],
 )
-def test_nobody_is_forgotten_by_mistake(memory: Memory, arguments: Any, error: type[Exception]) -> None:
+def test_forget_with_incomplete_arguments_is_refused(
+    memory: Memory, arguments: Any, error: type[Exception]
+) -> None:
     fill(memory, JANE, "zanzibar")
     with pytest.raises(error):
         memory.forget(**arguments)
@@ -199,7 +201,7 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
     assert memory.get(shared, scope=ACME, hidden=True) is None
 
 
-def test_only_memory_knows_of_it_afterwards(memory: Memory, tmp_path: Path) -> None:
+def test_other_openers_see_a_forgetting_at_once(memory: Memory, tmp_path: Path) -> None:
     """A second memory and a plain index over the file, both with everything loaded."""
     fill(memory, JANE, "zanzibar")
     path = tmp_path / "m.scrubjay"
@@ -230,7 +232,7 @@ def test_searches_during_a_forgetting_see_all_or_nothing(memory: Memory) -> None
         assert set(seen) <= {0, 10}
 
 
-def test_what_only_an_erasure_may_delete_stays(memory: Memory) -> None:
+def test_the_erasing_mark_is_removed_after_an_erasure(memory: Memory) -> None:
     fill(memory, JANE, "zanzibar")
     memory.forget(JANE)
     assert row_count(memory, "memory_meta", "name = 'erasing'") == 0
@@ -273,7 +275,7 @@ def test_histories_are_kept_for_a_while(memory: Memory, clock: Clock) -> None:
     assert row_count(memory, "memory_log", OF_RECORDS) == 4
 
 
-def test_facts_that_are_over_are_kept_as_long_as_is_wanted(tmp_path: Path, clock: Clock) -> None:
+def test_ended_facts_are_deleted_after_history_days(tmp_path: Path, clock: Clock) -> None:
     with open_memory(tmp_path / "short.scrubjay", clock, history_days=30) as memory:
         old, stay = lives(memory, "Oslo"), memory._parts.context.clock()
         lives(memory, "Rome")
@@ -321,7 +323,7 @@ def test_old_unused_weak_facts_sink_and_expire(memory: Memory, clock: Clock) -> 
     assert aged(memory, clock, 100_000).expired == 0  # facts of high confidence stay
 
 
-def test_what_is_used_does_not_fade(memory: Memory, clock: Clock) -> None:
+def test_facts_with_feedback_do_not_fade(memory: Memory, clock: Clock) -> None:
     used = memory.propose(FactCandidate("tea: used", confidence=0.7), scope=JANE, source="r").id or ""
     memory.propose(FactCandidate("tea: unused", confidence=0.7), scope=JANE, source="r")
     clock.pass_days(200)
@@ -396,7 +398,7 @@ def test_a_memory_needs_an_index_with_a_file(tmp_path: Path) -> None:
         Memory.open(text)
 
 
-def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> None:
+def test_replacing_an_expired_record_deletes_its_log(memory: Memory, clock: Clock) -> None:
     """A restated expired record is deleted with its log: an erasure of its user would not find the log any more."""
     said: list[Any] = [
         FactCandidate("Jane lives in Oslo", "Jane", "lives in", ttl=10),

@@ -80,7 +80,7 @@ def test_a_policy_is_never_promoted_by_being_said_often(memory: Memory) -> None:
     assert memory.known(ACME).policies == () and len(memory.policies("acme")) == 1
 
 
-def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memory: Memory) -> None:
+def test_of_simultaneous_provisional_facts_the_last_proposed_is_listed(memory: Memory) -> None:
     for number in range(12):  # ids are random: a wrong order would be right by chance sometimes
         for told in (f"Acme sells oak {number}", f"Acme sells ash {number}"):
             outcome = memory.propose(FactCandidate(told, "Acme", "sells"), scope=ACME, source="r1")
@@ -90,7 +90,7 @@ def test_of_two_provisional_facts_of_one_moment_the_one_told_last_is_listed(memo
         ]
 
 
-def test_what_is_promoted_is_later_than_a_fact_of_one_moment_that_waits(memory: Memory) -> None:
+def test_a_promoted_fact_supersedes_a_simultaneous_provisional_one(memory: Memory) -> None:
     for number in range(12):  # as above
         oak, ash = (FactCandidate(f"Acme sells {tree} {number}", "Acme", "sells") for tree in ("oak", "ash"))
         assert not memory.propose(oak, scope=ACME, source="r1").active
@@ -99,7 +99,7 @@ def test_what_is_promoted_is_later_than_a_fact_of_one_moment_that_waits(memory: 
         assert [r.text for r in memory.list(ACME)] == [ash.content]
 
 
-def test_what_gains_a_slot_is_later_than_a_fact_of_one_moment_that_waits(memory: Memory) -> None:
+def test_a_fact_that_gains_a_slot_supersedes_a_simultaneous_provisional_one(memory: Memory) -> None:
     for number in range(12):  # as above
         ash = FactCandidate(f"Acme sells ash {number}", "Acme")
         memory.propose(ash, scope=JANE, source="r2")
@@ -113,7 +113,7 @@ def test_what_gains_a_slot_is_later_than_a_fact_of_one_moment_that_waits(memory:
 
 @pytest.mark.parametrize("subject", ["", "Jane"])
 @pytest.mark.parametrize(("ttl", "again"), [(2, None), (2, 6)])
-def test_what_is_said_again_for_longer_holds_for_longer(
+def test_restating_with_a_longer_ttl_extends_it(
     memory: Memory, clock: Clock, subject: str, ttl: int, again: int | None
 ) -> None:
     said = FactCandidate("Jane is in Rome", subject, "is", ttl=ttl)
@@ -190,7 +190,7 @@ def test_records_stay_in_the_scope_of_their_proposal(memory: Memory) -> None:
         assert len(memory.known(scope).preferences) == (1 if inside else 0), scope
 
 
-def test_a_preference_is_the_users_whoever_serves_them(memory: Memory) -> None:
+def test_a_preference_set_under_an_agent_belongs_to_the_user(memory: Memory) -> None:
     memory.prefer("tone", "brief", scope=Scope("acme", user="jane", agent="coder"))
     assert [one.scope for one in memory.known(JANE).preferences] == [JANE]
 
@@ -232,7 +232,7 @@ def test_a_tenants_fact_waits_for_a_second_independent_run(memory: Memory) -> No
     assert memory.why(first.id or "", scope=JANE).observed_in == ("r1", "r2", "r3")  # type: ignore[union-attr]
 
 
-def test_said_by_a_user_it_stays_with_them_until_another_user_says_it(memory: Memory) -> None:
+def test_a_tenant_fact_is_visible_to_its_user_until_a_second_user_confirms_it(memory: Memory) -> None:
     own = memory.propose(SHIPS, scope=JANE, source="r1")
     assert own.active and JOE not in visible_to(memory) and ACME not in visible_to(memory)
     for run in ("r2", "r3"):  # repetition by one user does not count
@@ -308,7 +308,7 @@ def test_add_cannot_make_a_tenants_fact_by_itself(memory: Memory) -> None:
         (PolicyCandidate("k", ""), "text: expected some text"),
     ],
 )
-def test_what_is_unfit_is_rejected_and_recorded(memory: Memory, candidate: Any, reason: str) -> None:
+def test_unfit_candidates_are_rejected_and_recorded(memory: Memory, candidate: Any, reason: str) -> None:
     outcome = memory.propose(candidate, scope=JANE, source=Provenance("r1", turn=4, author="jane"))
     assert outcome.status == "rejected" and outcome.id is None and not outcome and not outcome.active
     assert reason in outcome.reason
@@ -324,7 +324,7 @@ def test_what_is_unfit_is_rejected_and_recorded(memory: Memory, candidate: Any, 
 
 
 @pytest.mark.parametrize("when", [{"ttl": 0}, {"ttl": -5}, {"expires_at": 1}, {"expires_at": START / 1e6}])
-def test_what_is_over_is_not_learnt(memory: Memory, when: Any) -> None:
+def test_candidates_that_already_ended_are_rejected(memory: Memory, when: Any) -> None:
     candidates = [
         FactCandidate("x", **when),
         EpisodeCandidate("x", "success", **when),
@@ -336,7 +336,7 @@ def test_what_is_over_is_not_learnt(memory: Memory, when: Any) -> None:
     assert memory.list(JANE, hidden=True) == []
 
 
-def test_the_least_that_is_fit(memory: Memory) -> None:
+def test_the_minimal_confidence_is_accepted(memory: Memory) -> None:
     assert memory.propose(FactCandidate("a", confidence=0.7), scope=JANE, source="r1")
     assert memory.propose(PreferenceCandidate("k", "b", confidence=0.5), scope=JANE, source="r1")
 
@@ -370,7 +370,7 @@ def test_without_a_run_nothing_is_remembered(memory: Memory, run: str) -> None:
         (PolicyCandidate("k", "x", effective_until=1), ValueError, "effective_until: expected a time after"),
     ],
 )
-def test_what_is_no_candidate_is_an_error_and_leaves_nothing(
+def test_an_invalid_candidate_raises_and_writes_nothing(
     memory: Memory, candidate: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -413,7 +413,7 @@ def test_any_text_can_be_remembered(memory: Memory, text: str) -> None:
 # ---------------------------------------------------------------------- duplicates
 
 
-def test_the_same_is_remembered_once_in_a_scope(memory: Memory) -> None:
+def test_equal_texts_are_deduplicated_within_a_scope(memory: Memory) -> None:
     first = lives(memory, "Oslo")
     for again in ("  Jane  lives in OSLO. ", "jane lives in oslo", "Jane lives in Ｏslo!"):
         outcome = memory.propose(again, scope=JANE, source="r2")
@@ -430,7 +430,7 @@ def test_the_same_words_about_somebody_else_are_another_fact(memory: Memory) -> 
     assert memory.propose("lives in oslo", scope=JANE, source="r1").status == "deduplicated"
 
 
-def test_what_is_said_again_is_surer_and_lasts_longer(memory: Memory, clock: Clock) -> None:
+def test_restating_raises_confidence_and_extends_the_ttl(memory: Memory, clock: Clock) -> None:
     first = lives(memory, "Oslo", confidence=0.7, ttl=10)
     lives(memory, "Oslo", confidence=0.9, ttl=100, run="r2")
     record = memory.get(first.id or "", scope=JANE)

@@ -91,7 +91,7 @@ def test_held_notes_are_not_destroyed(memory: Memory, how: str) -> None:
     assert everything(memory) != before
 
 
-def test_what_is_new_or_of_others_is_written(memory: Memory) -> None:
+def test_new_and_foreign_documents_are_written_during_a_hold(memory: Memory) -> None:
     memory.admin.hold(JANE, reason="case 17", by="legal")
     index = memory.index
     index.upsert("n3", "larch", scope=JANE)
@@ -117,7 +117,7 @@ def test_a_hold_on_the_tenant_holds_all_within(memory: Memory) -> None:
     assert memory.index.delete("n1", scope=GLOBEX)
 
 
-def test_what_expired_is_not_found_and_stays(tmp_path: Path) -> None:
+def test_expired_documents_under_a_hold_are_hidden_but_kept(tmp_path: Path) -> None:
     clock = Clock()
     with open_memory(tmp_path / "m.scrubjay", clock) as memory:
         expires_at = datetime.fromtimestamp(clock.now / 1e6, timezone.utc) + timedelta(seconds=10)
@@ -145,7 +145,7 @@ def test_memorys_own_documents_follow_its_records(memory: Memory) -> None:
     assert memory.revoke(new.id or "", reason="x", scope=JANE) is None and memory.admin.check() == []
 
 
-def test_a_vector_that_was_to_come_comes(tmp_path: Path) -> None:
+def test_pending_documents_under_a_hold_are_embedded(tmp_path: Path) -> None:
     class Embedder:
         name, dim, is_up = "ones", 2, False
 

@@ -42,7 +42,7 @@ DESTROYING: dict[str, Callable[[Memory, str], Any]] = {
 
 
 @pytest.mark.parametrize("how", DESTROYING)
-def test_what_is_held_is_not_destroyed(memory: Memory, how: str, store: str) -> None:
+def test_no_verb_destroys_records_under_a_hold(memory: Memory, how: str, store: str) -> None:
     if store == "postgres" and how == "forget names":
         pytest.skip("names are erased in files only")
     id = lives(memory, "Oslo").id or ""
@@ -110,7 +110,9 @@ def test_a_sweep_leaves_what_is_held(memory: Memory, clock: Clock) -> None:
         PreferenceCandidate("tone", "briefly", ttl=10),
     ],
 )
-def test_what_expired_makes_room_and_stays(memory: Memory, clock: Clock, candidate: Any) -> None:
+def test_an_expired_record_under_a_hold_is_replaced_but_kept(
+    memory: Memory, clock: Clock, candidate: Any
+) -> None:
     old = memory.propose(candidate, scope=JANE, source="r").id
     memory.admin.hold(JANE, reason="case 17", by="legal")
     clock.now += 60_000_000

@@ -163,7 +163,7 @@ def test_a_changed_note_is_written_again(memory: Memory, tmp_path: Path) -> None
     assert [one.text for one in memory.index.list(JANE)] == ["Jane hums"]
 
 
-def test_what_langmem_writes_has_its_text_within(memory: Memory, tmp_path: Path) -> None:
+def test_the_nested_text_of_langmem_records_is_imported(memory: Memory, tmp_path: Path) -> None:
     dump = [
         {"namespace": ["memories", "jane"], "key": "k",
          "value": {"kind": "Memory", "content": {"content": "Jane plays the oud.", "mood": "glad"}},
@@ -208,7 +208,7 @@ def test_edges_of_zep_are_of_a_slot_and_nodes_are_summed_up(memory: Memory, tmp_
     assert taken(memory, tmp_path, {"nodes": nodes}, "zep").found == 1
 
 
-def test_what_letta_deleted_or_says_of_the_agent_is_left_out(memory: Memory, tmp_path: Path) -> None:
+def test_deleted_and_persona_blocks_of_letta_are_left_out(memory: Memory, tmp_path: Path) -> None:
     blocks = [
         {"label": "persona", "value": "I am a careful travel agent."},
         {"label": "human", "value": "Likes trains.", "created_at": "2025-01-01T00:00:00+00:00"},

@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 # ---------------------------------------------------------------------- one memory for everybody
 
 
-def test_what_an_index_wrote_is_recalled(path: Path) -> None:
+def test_documents_written_by_an_index_are_recalled(path: Path) -> None:
     """The example of an index and a memory in one file."""
     with Memory.open(path, embedder=EMBEDDER) as memory:
         memory.propose("Jane lives in Oslo", scope=JANE, source="r1")
@@ -69,7 +69,7 @@ def test_what_an_index_wrote_is_recalled(path: Path) -> None:
         assert memory.recall("where does Jane live?", JANE).texts[0] == "Jane lives in Oslo"
 
 
-def test_kinds_choose(path: Path) -> None:
+def test_kinds_select_records_and_notes(path: Path) -> None:
     with open_memory(path) as memory:
         lives(memory, "Oslo")
         memory.propose(EpisodeCandidate("Moved Jane to Oslo", "success", "moving"), scope=JANE, source="r")
@@ -196,7 +196,7 @@ def test_forgetting_takes_notes_with_it(path: Path) -> None:
         assert is_gone(memory, JANE, "Jane skates in Oslo")
 
 
-def test_which_collection_has_the_notes(path: Path) -> None:
+def test_notes_come_from_the_collection_that_open_names(path: Path) -> None:
     with open_memory(path) as memory:
         lives(memory, "Oslo")
         memory.index.upsert("n", "Oslo unnamed", scope=JANE)
@@ -366,7 +366,7 @@ HITS = st.lists(
 
 
 @given(HITS, HITS, st.booleans(), st.randoms())
-def test_the_merge_is_that_of_its_twin(
+def test_merged_hits_equal_the_slow_twin(
     facts: list[Any], notes: list[Any], reranked: bool, random: Any
 ) -> None:
     if reranked:

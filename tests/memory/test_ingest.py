@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read_today_keeps_its_facts(memory: Memory, notes:
     assert list(done.skipped) == ["keys.txt"] and done.revoked == 0 and contents(memory) == before
 
 
-def test_what_is_passed_over_is_named_with_the_reason(memory: Memory, notes: Path) -> None:
+def test_skipped_files_are_reported_with_the_reason(memory: Memory, notes: Path) -> None:
     read = memory.ingest(notes, scope=JANE)
     assert read.skipped == {}
     (notes / "plan.pdf").write_bytes(b"%PDF-1.7")

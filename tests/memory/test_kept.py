@@ -68,7 +68,7 @@ CHANGES: dict[str, Callable[[Memory, str], object]] = {
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_changes_a_record_is_seen_at_once(memory: Memory, what: str) -> None:
+def test_a_cached_record_shows_every_change_at_once(memory: Memory, what: str) -> None:
     id = lives(memory, "Oslo").id or ""
     hit = memory.recall("Jane lives in Oslo", JANE)[0]
     before = hit.record
@@ -119,7 +119,7 @@ def test_another_index_on_the_file_in_this_process_is_another_writer(
         assert hit.record is None
 
 
-def test_traces_leave_what_is_kept(memory: Memory, read: list[list[str]], store: str) -> None:
+def test_appending_to_a_trace_keeps_cached_records(memory: Memory, read: list[list[str]], store: str) -> None:
     id = lives(memory, "Oslo").id
     with memory.session(JANE, "r1") as session:
         for _ in range(3):
@@ -130,7 +130,7 @@ def test_traces_leave_what_is_kept(memory: Memory, read: list[list[str]], store:
     assert len(read) == (1 if store == "file" else 3)
 
 
-def test_only_what_is_not_known_is_read(memory: Memory, read: list[list[str]]) -> None:
+def test_only_records_missing_from_the_cache_are_read(memory: Memory, read: list[list[str]]) -> None:
     oslo = lives(memory, "Oslo", single=False).id
     memory.propose("Jane lives well.", scope=JANE, source="r")
     first = memory.recall("Oslo", JANE, k=1)
@@ -156,7 +156,7 @@ def test_a_change_while_rows_are_read_is_not_missed(memory: Memory, monkeypatch:
 
 
 @pytest.mark.parametrize("is_taken_back", [True, False])
-def test_what_is_taken_back_was_never_kept(memory: Memory, is_taken_back: bool) -> None:
+def test_records_of_a_rolled_back_change_are_not_cached(memory: Memory, is_taken_back: bool) -> None:
     id = lives(memory, "Oslo").id or ""
     hit = memory.recall("Jane lives in Oslo", JANE)[0]
     seen: list[Any] = []
@@ -189,7 +189,7 @@ def test_a_record_can_be_changed_by_its_holder_alone(memory: Memory) -> None:
     assert [repr(record) for record in records(memory)] == before
 
 
-def test_time_alone_changes_what_is_kept(memory: Memory, clock: Clock) -> None:
+def test_cached_records_begin_and_expire_with_the_clock(memory: Memory, clock: Clock) -> None:
     begins, ends = (clock.now + 5_000_000) / 1e6, (clock.now + 9_000_000) / 1e6
     memory.propose(
         FactCandidate("Jane lives in Rome", valid_from=begins, valid_until=ends), scope=JANE, source="r"
@@ -206,7 +206,7 @@ def test_time_alone_changes_what_is_kept(memory: Memory, clock: Clock) -> None:
     assert [hit.record is not None for hit in found] == [hit.text.endswith("air") for hit in found]
 
 
-def test_no_more_is_kept_than_that(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_record_cache_is_bounded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_KEPT", 4)
     memory.propose_all([(f"Jane lives with cat {n}.", JANE, "r") for n in range(10)])
     for n in range(10):
@@ -225,7 +225,7 @@ def test_erased_records_do_not_come_back(memory: Memory, path: Path) -> None:
     assert not any("Oslo" in repr(row) for row in memory._parts.recall.kept._state.rows.values())
 
 
-def test_what_is_encrypted_is_not_kept(path: Path, store: str) -> None:
+def test_encrypted_records_are_not_cached(path: Path, store: str) -> None:
     if store != "file":
         pytest.skip("tenants are encrypted in files only")
     with open_memory(path, keys=lambda tenant: b"k" * 32) as memory:

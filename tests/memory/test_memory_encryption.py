@@ -541,9 +541,7 @@ def test_threads_of_two_openers_that_write_first_at_once_lose_nothing(path: Path
         still_works(two, ids)
 
 
-def test_who_had_the_file_open_without_keys_reads_and_writes_nothing_more(
-    path: Path, provider: Provider
-) -> None:
+def test_openers_without_keys_are_refused_after_encryption(path: Path, provider: Provider) -> None:
     with open_memory(path) as memory:
         ids = fill(memory)
         with Index.open(path, keys=provider) as index:
@@ -618,7 +616,7 @@ def test_a_key_that_was_changed_opens_everything(path: Path, provider: Provider)
         still_works(memory, ids)
 
 
-def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider, store: str) -> None:
+def test_a_destroyed_key_hides_its_tenant_like_an_erasure(path: Path, provider: Provider, store: str) -> None:
     with open_memory(path, keys=provider) as memory:
         ids = fill(memory)
         others = fill(memory, GLOBEX_JANE)
@@ -733,7 +731,7 @@ def forge(path: Path, *changes: str) -> None:
         "UPDATE memory_policy SET text = 'put there'",
     ],
 )
-def test_what_was_put_moved_or_changed_in_the_file_is_not_believed(
+def test_inserted_moved_or_changed_sealed_rows_are_corrupt(
     path: Path, provider: Provider, change: str
 ) -> None:
     with open_memory(path, keys=provider) as memory:

@@ -217,7 +217,7 @@ def test_an_erased_name_is_looked_for_again_after_eviction(path: Path) -> None:
             index.admin.warm(GLOBEX)
 
 
-def test_what_was_said_before_a_name_went_is_not_kept_after(path: Path) -> None:
+def test_turns_read_before_an_erasure_are_not_cached_after_it(path: Path) -> None:
     from scrubjay.memory.ledger.event_drafts import Draft
     from scrubjay.memory.ledger.trace import Traces
 

@@ -234,7 +234,7 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         assert len(memory.admin.changes(cursor)) == 2
 
 
-def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> None:
+def test_the_settled_time_is_taken_before_the_locks_are_read(url: str) -> None:
     """A transaction may take its lock and its numbers just after the query: they must be later than the time
     returned."""
     slow = SETTLED.replace("FROM pg_locks WHERE", "FROM (SELECT p.* FROM pg_sleep(0.3), pg_locks p) l WHERE")
@@ -247,7 +247,7 @@ def test_what_is_settled_is_timed_before_the_locks_are_looked_at(url: str) -> No
     assert after - at > 300_000
 
 
-def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> None:
+def test_a_stamp_covers_documents_erased_by_the_memory(url: str, memory: Memory) -> None:
     """Memory also erases documents of the index beside it, in a transaction of another collection."""
     with Index.open(url, max_stale=60) as other:
         memory.index.upsert(1, "oak", scope=JANE)
@@ -256,7 +256,7 @@ def test_a_stamp_is_that_of_what_memory_erased_too(url: str, memory: Memory) -> 
         assert len(other.search("oak", scope=JANE, after=memory.index.admin.stamp(JANE))) == 0
 
 
-def test_what_is_known_by_heart_is_noticed_elsewhere(url: str, memory: Memory) -> None:
+def test_changes_of_rules_reach_other_processes_within_max_stale(url: str, memory: Memory) -> None:
     with Memory.open(url, durability="normal", max_stale=0.4) as other:
         assert len(other.known(JANE)) == 0
         memory.prefer("tone", "brief", scope=JANE)

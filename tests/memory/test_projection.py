@@ -48,7 +48,7 @@ def holds(one: Statement, day: int) -> bool:
 
 
 @given(tellings(single=False))
-def test_what_accumulates_is_there_on_every_day_that_it_states(told: list[Statement]) -> None:
+def test_values_of_a_multi_valued_predicate_hold_on_every_stated_day(told: list[Statement]) -> None:
     for day in range(20):
         assert values_at(told, day) == {one.value for one in told if holds(one, day)}
 
@@ -69,7 +69,7 @@ def test_the_order_of_telling_does_not_matter(told: list[Statement], random: Any
 
 
 @given(st.booleans().flatmap(lambda single: tellings(single=single)), st.integers(20, 26))
-def test_what_was_believed_never_changes(told: list[Statement], known_at: int) -> None:
+def test_later_statements_do_not_change_earlier_beliefs(told: list[Statement], known_at: int) -> None:
     then = [one for one in told if one.recorded_at <= known_at]
     assert project(told, known_at=known_at) == project(then)
 
@@ -99,7 +99,7 @@ def test_an_end_closes_its_value_and_a_correction_takes_all_of_its_time() -> Non
     assert project([porto, leeds])["porto"] == Validity((), "leeds")
 
 
-def test_what_was_interrupted_resumes_and_a_plan_waits_for_its_day() -> None:
+def test_an_interrupted_statement_resumes_and_a_plan_starts_on_its_day() -> None:
     bern = Statement("bern", "in Bern", value="bern", single=True, said_at=1, recorded_at=1)
     oslo = Statement(
         "oslo", "in Oslo until 5", value="oslo", single=True, said_at=3, recorded_at=3, valid_until=5
@@ -124,7 +124,7 @@ def test_a_statement_said_again_returns_after_what_came_between() -> None:
 
 
 @given(st.booleans(), st.permutations([1, 4, 9]))
-def test_what_is_said_again_is_told_in_any_order(single: bool, days: list[int]) -> None:
+def test_restatements_give_the_same_result_in_any_order(single: bool, days: list[int]) -> None:
     """The first statement stands for all, whichever arrived first; the others affirm it."""
     at, *again = days
     said = Statement(

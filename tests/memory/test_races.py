@@ -141,7 +141,7 @@ def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
         assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
-def test_a_forgotten_user_is_gone_whoever_still_writes(tmp_path: Path) -> None:
+def test_forgetting_during_concurrent_writes_leaves_no_partial_record(tmp_path: Path) -> None:
     """Records written after the erasure exist, those written before do not; none exists partially."""
     with open_memory(tmp_path / "m.scrubjay", busy_timeout=60) as memory:
 

@@ -92,7 +92,7 @@ def _refused(index: Index, write: str, slot: str) -> None:
     assert [(one.id, one.text, one.version) for one in index.list(JANE)] == before != []
 
 
-def test_what_keeps_the_documents_stays_allowed(filled: tuple[Path, str], tmp_path: Path) -> None:
+def test_verbs_that_keep_a_memorys_documents_are_allowed(filled: tuple[Path, str], tmp_path: Path) -> None:
     path, slot = filled
     with Index.open(path, collection="memory") as index:
         assert index.search("Oslo", scope=JANE)[0].id == slot and index.get(slot, scope=JANE) is not None
@@ -141,7 +141,7 @@ def test_a_process_that_never_imported_memory_is_refused(filled: tuple[Path, str
     assert ran.stdout == "refused\n", ran.stderr
 
 
-def test_a_collection_of_this_name_without_a_memory_is_anybodys(tmp_path: Path) -> None:
+def test_a_collection_named_memory_is_writable_until_a_memory_owns_it(tmp_path: Path) -> None:
     with Index.open(tmp_path / "m.scrubjay") as index:
         index.collection("memory").upsert("m1", "not of a memory", scope=JANE)
         assert index.collection("memory").delete("m1", scope=JANE)

@@ -329,7 +329,7 @@ def test_a_collection_of_somebody_elses_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["dropped", "erased", "changed", "strange", "copied"])
-def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, harm: str) -> None:
+def test_documents_changed_outside_the_memory_are_found_and_repaired(tmp_path: Path, harm: str) -> None:
     path = tmp_path / "m.scrubjay"
     with open_memory(path, Clock()) as memory:
         slots = [lives(memory, "Oslo").id, memory.propose("Joe sails", scope=JOE, source="r").id]

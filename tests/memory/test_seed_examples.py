@@ -81,7 +81,7 @@ def test_one_query_joins_a_rule_and_a_wish(memory: Memory) -> None:
     assert facts(JANE) == ["Jane ships to Oslo"] and facts(JOE) == []
 
 
-def test_values_are_what_they_are(memory: Memory) -> None:
+def test_policy_and_preference_values_keep_their_types(memory: Memory) -> None:
     memory.policy("refund_limit", {"max_auto_approve_usd": 500}, tenant="acme", type="approval", by="legal")
     memory.prefer("page_size", 25, scope=ACME)  # for the whole tenant
     known = memory.known(JOE)

@@ -121,7 +121,7 @@ def test_every_kind_has_a_class_and_can_be_left_out(tmp_path: Path) -> None:
                 call(JANE, without=[""])  # type: ignore[operator]
 
 
-def test_what_is_left_out_gives_no_room_to_what_it_replaced(tmp_path: Path) -> None:
+def test_a_withheld_preference_does_not_expose_the_one_it_overrides(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         memory.prefer("call", "Call the desk.", scope=ACME)
         memory.prefer("call", "Call her on +4712.", scope=JANE, sensitivity="personal")

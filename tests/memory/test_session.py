@@ -31,7 +31,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def test_what_every_prompt_holds_is_encoded_once(memory: Memory) -> None:
+def test_reserved_prompt_parts_are_encoded_once(memory: Memory) -> None:
     fill(memory)
     with memory.session(JANE, "r1") as session:
         session.user("Where does Jane live?")
@@ -302,7 +302,7 @@ def test_a_prompt_does_not_bring_back_what_was_forgotten(memory: Memory, tmp_pat
     assert is_gone(memory, Scope("nobody"), "Jane's staging key is sk-stg-0041.")
 
 
-def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None:
+def test_deletions_of_other_scopes_leave_a_prompt_stored(memory: Memory) -> None:
     fill(memory)
     session = memory.session(JANE, "r1")
     session.assemble("key")

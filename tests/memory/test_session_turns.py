@@ -65,7 +65,7 @@ def test_the_cached_turns_equal_the_stored_ones(steps: list[tuple[str, int, obje
             assert as_told(one) == [(turn.seq, turn.content) for turn in one.recent()]
 
 
-def test_what_is_said_here_needs_no_reading(tmp_path: Path) -> None:
+def test_turns_of_this_session_are_not_read_from_the_store(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay", Clock()) as memory:
         session = memory.session(JANE, "r1")
         session.user("Hello!")

@@ -120,7 +120,7 @@ def test_what_was_taken_back_is_gone_with_its_answers(phrase: str, left: str | N
         "Do not forget that I moved.",
     ],
 )
-def test_what_only_sounds_like_it_takes_nothing_back(phrase: str) -> None:
+def test_phrases_that_resemble_a_retraction_retract_nothing(phrase: str) -> None:
     events = [event(1, "user", "I live in Bergen."), event(2, "user", phrase)]
     assert len(stabilise("r", events).utterances) == 2
 

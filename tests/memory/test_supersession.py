@@ -243,7 +243,7 @@ def move(memory: Memory, n: int = 60) -> None:
         assert lives(memory, f"place {i}", run=f"r{i}").status == "superseded"
 
 
-def test_what_contradicts_in_several_places_is_one_step(tmp_path: Path) -> None:
+def test_superseding_several_facts_is_one_step_for_searches(tmp_path: Path) -> None:
     """Two old facts, two documents: the engine needs two steps, searches see one."""
 
     class Strict:

@@ -101,7 +101,7 @@ def test_the_schema_holds_it_append_only(traces: Traces, statement: str) -> None
     assert traces.events(JANE, "r1") == before
 
 
-def test_what_is_distilled_once_is_not_distilled_again(traces: Traces) -> None:
+def test_overlapping_distilled_ranges_are_refused_by_the_schema(traces: Traces) -> None:
     traces.append(JANE, "r1", said("one", "two", "three"))
     row = "INSERT INTO memory_distilled VALUES (1, ?, ?, 0, 'x', '[]')"
     for first, last, taken in ((1, 2, False), (1, 3, True), (2, 3, True), (3, 3, False), (4, 3, True)):

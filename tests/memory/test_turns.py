@@ -55,7 +55,7 @@ def turns(memory: Memory, scope: Scope = JANE) -> dict[str, tuple[Any, Any, Any]
     }
 
 
-def test_what_was_distilled_counts_turns_not_prompts_and_tools(memory: Memory) -> None:
+def test_positions_of_distilled_facts_count_turns_only(memory: Memory) -> None:
     with memory.session(JANE, "monday") as session:
         for number, (author, text) in enumerate(TALK):
             kind = "user" if number % 2 == 0 else "model"

@@ -118,7 +118,7 @@ def test_the_time_of_the_source_counts(memory: Memory, clock: Clock) -> None:
     assert older.superseded is None and held(memory) == ["Jane lives in Rome"]
 
 
-def test_what_ends_is_over_from_its_day_on(memory: Memory, clock: Clock) -> None:
+def test_an_ended_fact_stops_holding_on_the_day_of_its_end(memory: Memory, clock: Clock) -> None:
     for what in ("nuts", "cats"):
         say(memory, f"Jane is allergic to {what}", "allergic to", value=what)
     clock.pass_days(5)
@@ -203,7 +203,7 @@ def test_synonyms_are_one_slot(memory: Memory) -> None:
     assert say(memory, "Jane joined Oakline", "works at").superseded == first.id
 
 
-def test_what_was_withdrawn_lets_the_other_hold_again(memory: Memory, clock: Clock) -> None:
+def test_revoking_a_fact_restores_the_superseded_one(memory: Memory, clock: Clock) -> None:
     oslo = say(memory, "Jane lives in Oslo")
     clock.pass_days(1)
     rome = say(memory, "Jane lives in Rome")
@@ -346,7 +346,7 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None
     assert len(answers) == 1
 
 
-def test_what_was_believed_never_changes(
+def test_later_statements_do_not_change_earlier_beliefs(
     memory: Memory, clock: Clock, share_of: Callable[[int, int], int]
 ) -> None:
     rng, believed = random.Random(7), {}
@@ -418,7 +418,7 @@ def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> 
     assert DAY == 86_400_000_000
 
 
-def test_what_was_provisional_when_it_was_revoked_was_never_believed(memory: Memory, clock: Clock) -> None:
+def test_a_fact_revoked_while_provisional_was_never_believed(memory: Memory, clock: Clock) -> None:
     said = memory.propose(FactCandidate("acme ships on Fridays", "acme", "ships"), scope=ACME, source="r")
     [fact] = memory.list(ACME, kinds=["fact"], hidden=True)
     assert said.active is False and fact.status == "provisional"
@@ -429,7 +429,7 @@ def test_what_was_provisional_when_it_was_revoked_was_never_believed(memory: Mem
     assert memory.admin.check() == [] and memory.admin.reindex() == 0
 
 
-def test_what_is_revoked_at_once_was_believed_before(memory: Memory, clock: Clock) -> None:
+def test_a_fact_revoked_in_the_same_instant_leaves_a_sound_memory(memory: Memory, clock: Clock) -> None:
     outcome = say(memory, "Jane lives in Oslo")
     memory.revoke(str(outcome.id), reason="wrong", scope=JANE)
     assert held(memory) == [] and memory.admin.check() == []

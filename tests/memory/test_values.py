@@ -113,7 +113,7 @@ def test_lookup_by_key_and_field(memory: Memory) -> None:
     assert len(Known((), ())) == 0 and "x" not in Known((), ())
 
 
-def test_what_a_caller_does_to_a_value_changes_no_other_answer(memory: Memory) -> None:
+def test_mutating_a_returned_value_changes_no_other_answer(memory: Memory) -> None:
     given = {"list": [1]}
     memory.prefer("wish", given, scope=JANE)
     given["list"].append(2)

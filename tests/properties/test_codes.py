@@ -125,7 +125,7 @@ def test_vectors_of_any_length_are_found(kit: Kit, metric: str, magnitude: float
 
 
 @pytest.mark.parametrize("recall", [0, -0.1, 1.5, float("nan"), "perfect", True, b"exact"])
-def test_a_recall_that_is_none(kit: Kit, recall: Any) -> None:
+def test_an_invalid_recall_is_refused(kit: Kit, recall: Any) -> None:
     if not kit.is_native:
         pytest.skip("the model is always exact")
     engine = kit.Engine(dim=2)

@@ -320,14 +320,14 @@ def test_dates_as_content_are_left_alone(question: str) -> None:
     assert list(asked.ids) == list(plain.ids) and list(asked.scores) == list(plain.scores)
 
 
-def test_what_holds_the_date_is_not_passed() -> None:
+def test_a_text_that_contains_the_date_ranks_before_one_created_then() -> None:
     index = Index()
     index.upsert("deadline", "the form is due on 8 May 2023", scope=SCOPE, created_at="2023-01-02")
     index.upsert("that day", "the form is blue", scope=SCOPE, created_at="2023-05-08")
     assert index.search("what form is due on 8 May 2023", scope=SCOPE)[0].id == "deadline"
 
 
-def test_when_it_holds_goes_before_when_it_was_told() -> None:
+def test_valid_from_takes_precedence_over_created_at() -> None:
     index = Index()
     day = datetime(2023, 3, 5, tzinfo=timezone.utc)
     index.upsert("told", "she lives in Ghent", scope=SCOPE, created_at="2024-01-01")

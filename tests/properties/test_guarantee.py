@@ -119,7 +119,9 @@ def test_guaranteed_places_are_those_of_the_twin(
 
 
 @given(seeds, st.booleans())
-def test_what_one_ranking_is_sure_of_is_among_the_first_ten(kit: Kit, seed: int, identifiers: bool) -> None:
+def test_the_clear_first_of_one_ranking_is_among_the_first_ten(
+    kit: Kit, seed: int, identifiers: bool
+) -> None:
     """(Without the twin.) And with fewer hits it is the same order, as far as it goes."""
     world = World(kit, seed)
     if world.turns:  # a turn is ranked with its neighbours' scores
@@ -200,7 +202,7 @@ def test_the_first_by_words_takes_the_tenth_place(kit: Kit) -> None:
     assert 0 not in order(pair, Options(), k=10, exclude=[0])
 
 
-def test_who_shares_the_first_place_has_no_guarantee(kit: Kit) -> None:
+def test_a_tied_first_place_is_not_guaranteed(kit: Kit) -> None:
     pair = scope_of_fillers(kit, 2)
     assert order(pair, Options()) == order(pair, OFF)
 

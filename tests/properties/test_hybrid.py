@@ -129,7 +129,7 @@ def test_a_long_ranking_counts_each_document_once(kit: Kit, limit: int) -> None:
 @given(
     exact_histories, draw.queries, draw.exact_vectors, draw.scope_keys, st.sampled_from(["text", "vector"])
 )
-def test_hybrid_degrades_to_the_arm_that_is_there(
+def test_hybrid_without_text_or_vector_equals_the_other_arm(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple, only: str
 ) -> None:
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)

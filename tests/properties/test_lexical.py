@@ -292,7 +292,7 @@ def test_other_tenants_change_nothing(
 
 
 @given(draw.histories(), draw.queries, draw.scope_keys, draw.chunk_sizes)
-def test_the_past_leaves_no_trace(
+def test_answers_do_not_depend_on_earlier_updates_and_deletions(
     kit: Kit, history: list[Step], query: str, key: tuple, chunk_docs: int | None
 ) -> None:
     """Updated, deleted, erased and compacted, or freshly built from the remaining documents: the same answers."""

@@ -125,7 +125,7 @@ def test_the_best_are_the_first_of_all(kit: Kit, kind: str, partitions: list[tup
             judge.same_bits(given.scores, everything.scores[:k], "scores")
 
 
-def test_common_and_rare_terms_are_found_by_another_road(kit: Kit) -> None:
+def test_long_lists_find_the_matches_counted_from_the_texts(kit: Kit) -> None:
     """The matching documents, and the best one, computed from the texts without any formula."""
     engine, home = kit.Engine(), kit.Scope("acme")
     n = 40_000 if kit.is_native else 500

@@ -120,7 +120,7 @@ def test_any_text_is_read_as_by_the_oracle(text: str, language: str) -> None:
 
 
 @given(words_of_a_language())
-def test_what_a_stemmer_of_python_gave_is_what_is_given_now(drawn: tuple[str, str]) -> None:
+def test_native_stemmers_equal_pystemmer_as_a_callback(drawn: tuple[str, str]) -> None:
     """Files that were written with PyStemmer as the stemmer are read with the same terms."""
     text, language = drawn
     through_python = _native.analyze(text, language, stemmer=oracle.stem_of_language(language))

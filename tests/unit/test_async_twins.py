@@ -179,7 +179,7 @@ def test_a_search_in_memory_is_a_plain_call_where_nothing_waits(
     assert spy.threads_of(index, scope=Scope("globex")) == 0
 
 
-def test_what_may_wait_takes_a_thread(spy: Spy) -> None:
+def test_async_searches_that_may_wait_run_on_a_thread(spy: Spy) -> None:
     expiring, stemmed, down = Index(), Index(analyzer="own", stemmer=lambda word: word), Index(Flaky())
     expiring.upsert("m1", "oak", scope=JANE, ttl=1000)
     assert spy.threads_of(expiring) == 1  # expired documents are deleted first
@@ -217,7 +217,7 @@ def test_a_search_of_a_file_is_a_plain_call_once_it_is_warm(spy: Spy, tmp_path: 
         assert spy.threads_of(index) == 1  # may request a key
 
 
-def test_errors_arrive_either_way(spy: Spy) -> None:
+def test_async_searches_raise_the_same_errors_inline_and_on_a_thread(spy: Spy) -> None:
     index = Index(dim=2)
     index.upsert("m1", "oak", scope=JANE)
     for options, message in (

@@ -197,7 +197,7 @@ def test_conditions_narrow_before_anything_is_ranked(documents: Documents) -> No
 
 @given(n=st.integers(0, 40), limit=st.integers(1, 9), modulus=st.integers(1, 7))
 @settings(max_examples=40, deadline=None)
-def test_pages_are_the_whole(n: int, limit: int, modulus: int) -> None:
+def test_cursor_pages_concatenate_to_the_listing(n: int, limit: int, modulus: int) -> None:
     documents = Documents(None, collection="notes")
     fill(documents, n)
     some = Test(is_text("word"), lambda record: int((record.metadata or {})["word"]) % modulus == 0)
@@ -352,7 +352,7 @@ def test_conditions_of_python_hold_in_each_scope(documents: Documents) -> None:
     assert [hit.scope for hit in others] == scopes[:29]
 
 
-def test_what_is_shared_is_found_once_and_what_is_not_named_never(documents: Documents) -> None:
+def test_several_scopes_find_shared_documents_once_and_no_unnamed_user(documents: Documents) -> None:
     fill(documents, 1, ACME)
     fill(documents, 1, JANE)
     fill(documents, 1, Scope("acme", user="eve"))
@@ -365,7 +365,7 @@ def test_what_is_shared_is_found_once_and_what_is_not_named_never(documents: Doc
 
 
 @given(st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=4))
-def test_parts_come_back(parts: list[str]) -> None:
+def test_joined_parts_split_into_the_same_parts(parts: list[str]) -> None:
     assert parted(joined(parts)) == tuple(parts)
 
 
@@ -374,7 +374,7 @@ def test_different_parts_are_different_texts(one: list[str], other: list[str]) -
     assert (joined(one) == joined(other)) == (one == other)
 
 
-def test_a_missing_name_is_never_everybody() -> None:
+def test_a_missing_user_is_an_error_and_not_the_whole_tenant() -> None:
     names = ScopeMap("acme", user="user_id", agent=("agent_id", "run_id"))
     with pytest.raises(ValueError, match="run_id"):
         names.scope(user_id="jane", agent_id="a")

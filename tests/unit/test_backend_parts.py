@@ -38,9 +38,7 @@ LABELS = ["a", "b", "ab", "a b", "é", "%", "_", "A", "-", "0", "\U0001f426"]
 
 
 @pytest.mark.parametrize("separator", [".", "/", "\0"])
-def test_what_lies_below_a_path_is_what_looking_at_all_of_them_finds(
-    documents: Documents, separator: str
-) -> None:
+def test_scopes_below_a_path_equal_a_full_scan(documents: Documents, separator: str) -> None:
     """Random writes and deletions, also in other tenants, of other agents and by users that are not paths."""
     chance = random.Random(7)
     within = Scope("acme", agent=".")
@@ -75,7 +73,7 @@ def test_a_tree_is_of_a_tenant_and_one_separator() -> None:
 # ---------------------------------------------------------------------- writing in one step
 
 
-def test_what_is_written_and_deleted_together_is_done_at_the_end_of_the_block(documents: Documents) -> None:
+def test_writes_and_deletes_apply_when_the_block_ends(documents: Documents) -> None:
     documents.upsert_many([{"id": id, "text": id} for id in ("m1", "m2")], scope=JANE)
     with documents.writing("moving") as writes:
         writes.delete([(JANE, "m1"), (JANE, "absent"), (JANE, "m2")])
@@ -89,7 +87,7 @@ def test_what_is_written_and_deleted_together_is_done_at_the_end_of_the_block(do
         assert "moving" in [event.reason for event in documents.index.admin.events()]
 
 
-def test_what_fails_inside_of_the_block_writes_nothing(documents: Documents) -> None:
+def test_an_error_inside_the_block_writes_nothing(documents: Documents) -> None:
     documents.upsert_many([{"id": "m1", "text": "first"}], scope=JANE)
 
     def write(rows: list[Row], error: Exception | None = None) -> None:
@@ -106,7 +104,7 @@ def test_what_fails_inside_of_the_block_writes_nothing(documents: Documents) -> 
     assert [one.text for one in documents.list(scope=JANE)] == ["first"]
 
 
-def test_nobody_writes_in_between(documents: Documents) -> None:
+def test_the_write_block_excludes_concurrent_writers(documents: Documents) -> None:
     """Sixteen threads increment a counter: each reads and writes while holding the lock."""
     documents.upsert_many([{"id": "n", "text": "0"}], scope=JANE)
 
@@ -199,7 +197,7 @@ class Embeddings:
         return (await self.aembed_documents([text]))[0]
 
 
-def test_what_was_prepared_is_not_embedded_again() -> None:
+def test_prepared_texts_are_not_embedded_again() -> None:
     made = Embeddings()
     embedder = FrameworkEmbedder(made, "lengths", 2)
     ready = asyncio.run(embedder.prepare(["train", "plane", "train", "\ud800"], ["train?"]))
@@ -233,7 +231,7 @@ def test_contexts_do_not_see_what_others_prepared() -> None:
     assert asyncio.run(many()) == [float(number) for number in range(20)] and made.asked == []
 
 
-def test_what_fails_is_raised_where_the_vector_is_asked_for() -> None:
+def test_embedding_errors_are_raised_when_the_vector_is_used() -> None:
     embedder = FrameworkEmbedder(Embeddings(fails=True), "lengths", 2)
     ready = asyncio.run(embedder.prepare(["train"], ["train?"]))
     index = Index(embedder)

@@ -129,7 +129,7 @@ def test_a_stall_makes_those_behind_it_late() -> None:
     assert np.median(stalled["service"][1:]) < 20_000_000  # since other processes may be busy
 
 
-def test_work_beside_goes_on_and_its_error_comes_out() -> None:
+def test_the_concurrent_writer_keeps_running_and_reraises_its_error() -> None:
     done = []
     with recording.ConcurrentWriter(done.append, 1_000) as beside:
         end = time.monotonic() + 60

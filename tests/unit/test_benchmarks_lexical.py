@@ -58,7 +58,7 @@ def test_no_query_text_is_indexed() -> None:
     assert not set(HELD_OUT) & set(workload.documents(SOURCE, len(SOURCE.passages)))
 
 
-def test_terms_are_those_that_each_text_has_by_itself() -> None:
+def test_terms_of_a_batch_equal_those_of_each_text() -> None:
     import scrubjay
 
     odd = ["TS-999 and sk-stg-0041", "", "Straße, e-mail a@b.com", "src/main.cpp:12"]

@@ -155,6 +155,6 @@ def test_files_that_are_not_the_model_are_refused(tmp_path: Path) -> None:
         offline_models.fetched_reranker(tmp_path)
 
 
-def test_no_sets_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_judged_sets_are_an_error_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert table.main(["--data", str(tmp_path)]) == 2
     assert "no judged sets" in capsys.readouterr().err

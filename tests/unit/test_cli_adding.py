@@ -68,7 +68,7 @@ def test_the_same_files_again_change_nothing(
         assert {record.id: record.version for record in index.list(LOCAL)} == before
 
 
-def test_what_changed_is_written_and_what_left_a_file_is_deleted(notes: Path, capsys: Any) -> None:
+def test_add_writes_changed_records_and_deletes_those_gone_from_a_file(notes: Path, capsys: Any) -> None:
     add(capsys, "notes")
     (notes / "keys.md").write_text("# Keys\n\nThe staging key is sk-stg-0042.\n")
     (notes / "x.csv").write_text("id,text,stars\na,oak table,4\nc,ash desk,3\n")
@@ -119,7 +119,7 @@ def test_a_name_that_is_not_utf_8_stops_nothing(notes: Path, capsys: Any) -> Non
     assert add(capsys, "notes", "--prune") == (0, 0, 5, 1)
 
 
-def test_what_one_user_adds_and_prunes_is_no_other_users(notes: Path, capsys: Any) -> None:
+def test_add_and_prune_leave_records_of_other_users(notes: Path, capsys: Any) -> None:
     for user in ("jane", "joe"):
         assert add(capsys, "notes", "--user", user) == (5, 0, 0, 0)
     (notes / "x.csv").unlink()
@@ -159,7 +159,7 @@ def test_vectors_that_a_file_has_are_kept_and_compared(notes: Path, capsys: Any)
     assert add(capsys, "v.jsonl") == (0, 1, 0, 0)
 
 
-def test_what_was_added_without_an_embedder_is_embedded_later(notes: Path, capsys: Any) -> None:
+def test_records_added_without_an_embedder_are_embedded_by_a_later_add(notes: Path, capsys: Any) -> None:
     assert add(capsys, "notes/x.csv", "--embedder", "none") == (2, 0, 0, 0)
     assert add(capsys, "notes/x.csv") == (0, 2, 0, 0)
     assert add(capsys, "notes/x.csv") == (0, 0, 2, 0)
@@ -174,7 +174,7 @@ def test_a_failed_first_run_leaves_no_index(notes: Path, capsys: Any) -> None:
     assert not Path("m.scrubjay").exists()
 
 
-def test_more_than_a_batch(notes: Path, capsys: Any) -> None:
+def test_add_updates_and_deletes_more_records_than_one_batch(notes: Path, capsys: Any) -> None:
     Path("many.csv").write_text("id,text\n" + "".join(f"{i},note number {i}\n" for i in range(2500)))
     assert add(capsys, "many.csv", "--embedder", "none") == (2500, 0, 0, 0)
     assert add(capsys, "many.csv", "--embedder", "none") == (0, 0, 2500, 0)
@@ -262,7 +262,9 @@ def test_reading_commands_change_nothing(notes: Path, capsys: Any) -> None:
 
 @pytest.mark.parametrize("arguments", [["add"], ["list"], ["get", "ID"], ["rm", "ID"], ["doctor"]])
 @pytest.mark.parametrize("what", ["text", "folder", "missing"])
-def test_what_is_no_index_is_said(tmp_path: Path, arguments: list[str], what: str, capsys: Any) -> None:
+def test_a_path_that_is_not_an_index_is_refused_with_a_message(
+    tmp_path: Path, arguments: list[str], what: str, capsys: Any
+) -> None:
     thing = tmp_path / "thing"
     if what == "text":
         thing.write_text("Dear diary")

@@ -85,7 +85,7 @@ def test_times_are_the_same_in_all_json(capsys: Any) -> None:
     assert {row["id"]: row["created_at"] for row in rows} == expected
 
 
-def test_a_time_that_is_none_is_named_by_file_and_row(capsys: Any) -> None:
+def test_an_invalid_time_is_named_by_file_and_row(capsys: Any) -> None:
     Path("t.csv").write_text("id,text,date\n1,oak,2026-01-01\n2,ash,notadate\n")
     Path("t.jsonl").write_text('{"text": "a"}\n{"text": "b", "created_at": []}\n')
     for command in ("add", "import"):
@@ -95,7 +95,7 @@ def test_a_time_that_is_none_is_named_by_file_and_row(capsys: Any) -> None:
         assert code == 2 and "t.jsonl:2: created_at: expected a datetime, an ISO 8601 str" in err
 
 
-def test_what_the_index_refuses_is_named_by_file_and_id(capsys: Any) -> None:
+def test_records_refused_by_the_index_are_named_by_file_and_id(capsys: Any) -> None:
     Path("t.jsonl").write_text('{"id": "ok", "text": "a"}\n{"id": "far", "text": "b", "score": 1e999}\n')
     code, _, err = asked(capsys, "add", "m.scrubjay", "t.jsonl")
     assert code == 2 and "t.jsonl: record 'far': metadata['score']: expected a finite number" in err
@@ -103,7 +103,7 @@ def test_what_the_index_refuses_is_named_by_file_and_id(capsys: Any) -> None:
     assert code == 2 and "\"record 'far': metadata['score']: expected a finite number" in err
 
 
-def test_what_is_passed_over_is_named_and_what_is_changed_is_noted(capsys: Any) -> None:
+def test_add_reports_skipped_rows_and_replaced_bytes(capsys: Any) -> None:
     rows = "".join(f"T-{i},{'' if i else 'x'}\n" for i in range(8))
     Path("t.csv").write_text(f"id,text\n{rows}")
     Path("lat.txt").write_bytes(b"caf\xe9 au lait")

@@ -109,7 +109,7 @@ def test_a_memory_that_begins_with_a_rule_embeds_its_first_fact(
 
 
 @pytest.mark.parametrize("command", [("search", "nothere.scrubjay", "oak"), ("stats", "nothere.scrubjay")])
-def test_what_is_missing_is_said_before_a_model_is_loaded(
+def test_a_missing_file_is_reported_before_a_model_is_loaded(
     here: Path, bare: None, capsys: Any, caplog: pytest.LogCaptureFixture, command: tuple[str, ...]
 ) -> None:
     code, _, said = run(capsys, *command)
@@ -163,7 +163,9 @@ def test_a_memory_goes_to_standard_output(here: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize("command", [["backup"], ["export", "--salvage"]])
-def test_what_needs_a_file_says_so(words: Path, command: list[str], capsys: Any) -> None:
+def test_commands_that_need_a_file_refuse_standard_output(
+    words: Path, command: list[str], capsys: Any
+) -> None:
     code, _, said = run(capsys, *command, "words.scrubjay", "-")
     assert code == 2 and "TARGET: expected the name of a file" in said and not Path("-").exists()
 

@@ -140,7 +140,7 @@ def test_an_index_is_not_copied_onto_itself(path: Path, tmp_path: Path, capsys: 
         assert state(tmp_path) == before
 
 
-def test_what_is_salvaged_replaces_with_force_and_never_what_is_read(
+def test_salvage_replaces_files_with_force_but_never_its_source(
     path: Path, tmp_path: Path, capsys: Any
 ) -> None:
     with Memory.open(path) as memory:
@@ -190,9 +190,7 @@ def test_an_index_in_use_is_not_replaced(
         assert used.get("m1", scope=JANE) is not None and used.admin.check().problems == []
 
 
-def test_what_fails_in_the_middle_leaves_nothing(
-    path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
+def test_a_failed_export_leaves_no_file(path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     def half(engine: Any, file: Any, *_: Any, **__: Any) -> int:
         file.write("half")
         file.flush()
@@ -208,7 +206,9 @@ def test_what_fails_in_the_middle_leaves_nothing(
     assert state(tmp_path) == before
 
 
-def test_a_missing_folder_and_a_folder_are_said(path: Path, notes: Path, tmp_path: Path, capsys: Any) -> None:
+def test_a_target_that_is_a_folder_or_lacks_one_is_refused(
+    path: Path, notes: Path, tmp_path: Path, capsys: Any
+) -> None:
     for target, words in ((tmp_path / "no" / "x.jsonl", "make the folder"), (notes, "this is a folder")):
         code, _, said = run(capsys, "export", path, target)
         assert code == 2 and str(target) in said and words in said
@@ -284,7 +284,7 @@ def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: P
         assert index.admin.check().problems == [] and index.count(Scope("local")) == 2
 
 
-def test_what_export_wrote_can_be_searched_and_imported(path: Path, tmp_path: Path, capsys: Any) -> None:
+def test_exported_files_can_be_searched_and_imported(path: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "out.jsonl"
     assert run(capsys, "export", path, out)[0] == 0
     code, said, _ = run(
@@ -326,7 +326,7 @@ def test_an_export_of_vectors_that_nobody_here_can_make(tmp_path: Path, capsys: 
         assert index.search(None, scope=JANE, vector=[1.0, 0.0])[0].id == "m1"
 
 
-def test_what_index_wrote_is_said_as_json(notes: Path, tmp_path: Path, capsys: Any) -> None:
+def test_index_reports_its_result_as_json(notes: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "o.scrubjay"
     code, said, _ = run(capsys, "index", notes, "--out", out, "--json", "--embedder", "none")
     assert code == 0 and json.loads(said) == {"memories": 1, "to": str(out)}
@@ -411,7 +411,7 @@ def test_every_command_that_reads_is_looked_at() -> None:
 
 @pytest.mark.parametrize("arguments", READERS + WRITERS, ids=names(READERS + WRITERS))
 @pytest.mark.parametrize("what", ["missing", "empty", "text", "other database", "folder"])
-def test_what_is_no_index_stays_as_it_is(
+def test_commands_leave_a_file_that_is_not_an_index_unchanged(
     tmp_path: Path, arguments: list[str], what: str, capsys: Any
 ) -> None:
     file = tmp_path / "thing"
@@ -480,7 +480,7 @@ def test_a_medium_that_is_read_only_can_be_read(path: Path, tmp_path: Path) -> N
     assert state(tmp_path) == before
 
 
-def test_memory_works_where_there_is_one(path: Path, capsys: Any) -> None:
+def test_memory_commands_work_on_a_file_with_a_memory(path: Path, capsys: Any) -> None:
     scope = ["--tenant", "acme", "--user", "jane", "--no-progress"]
     assert run(capsys, "memory", "add", path, "Jane prefers oak.", *scope)[0] == 0
     code, out, said = run(capsys, "memory", "recall", path, "oak", *scope)

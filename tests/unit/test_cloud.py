@@ -35,7 +35,7 @@ def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Blobs]:
         yield Cloud(urls[request.param])
 
 
-def test_what_is_put_is_there_is_listed_and_goes(blobs: Blobs) -> None:
+def test_blobs_are_stored_listed_and_deleted(blobs: Blobs) -> None:
     data = bytes(range(256)) * 5
     blobs.put("index/ab/abcd", data)
     blobs.put("index/ab/empty", b"")
@@ -108,7 +108,7 @@ def test_a_place_that_fails_is_an_os_error_in_time(
 @pytest.mark.parametrize(
     "url", ["ftp://host/path", "nonsense", "s3:/bucket", "", "s3://b/p?no_such_option=1"]
 )
-def test_an_address_that_is_none_is_a_clear_error_without_secrets(url: str) -> None:
+def test_an_invalid_address_is_an_error_without_secrets(url: str) -> None:
     with pytest.raises(ValueError, match="objects: expected"):
         blobs_of(Objects(url))
     with pytest.raises(ValueError, match="objects: expected") as raised:
@@ -125,7 +125,7 @@ def test_addresses_of_all_places_are_taken(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.parametrize("was_used", [True, False])
-def test_a_child_is_refused_at_once_what_would_never_be_answered(s3: FakeS3, was_used: bool) -> None:
+def test_a_forked_child_gets_an_error_instead_of_waiting_forever(s3: FakeS3, was_used: bool) -> None:
     """The library's threads belong to the parent."""
     if not was_used:
         program = _CHILD.format(url=s3.url())

@@ -136,7 +136,7 @@ def test_a_context_is_patched_and_embedded_anew(kind: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_pending_is_embedded_with_its_context(kind: str, tmp_path: Path) -> None:
+def test_pending_documents_are_embedded_with_their_context(kind: str, tmp_path: Path) -> None:
     texts = Texts()
     with opened(kind, tmp_path, embedder=texts.embedder) as index:
         index.upsert("b", "By ship.", scope=JANE)
@@ -244,7 +244,7 @@ def test_a_bad_context_is_an_error_and_writes_nothing(context: Any, error: type[
 
 
 @pytest.mark.parametrize("context", ["", " \n\u3000"])
-def test_a_context_without_words_is_none(context: str) -> None:
+def test_a_blank_context_is_stored_as_none(context: str) -> None:
     index = Index()
     index.upsert("a", "text", scope=JANE, context=context)
     record = index.get("a", scope=JANE)

@@ -37,7 +37,7 @@ def test_every_status_is_there(memory: Memory) -> None:
     assert memory.admin.check() == []
 
 
-def test_what_was_believed_then_is_not_what_is_known_now(memory: Memory) -> None:
+def test_known_at_and_as_of_give_different_facts(memory: Memory) -> None:
     milan, brno = "Before Lisbon Jane lived in Milan", "From 2018 to 2021 Jane lived in Brno, not in Milan"
     assert texts(memory, as_of="2020-01-01", known_at="2025-10-20") == {milan}
     assert texts(memory, as_of="2020-01-01") == {brno}

@@ -119,7 +119,7 @@ def test_short_texts_are_embedded_as_before(open_index: Open) -> None:
     assert hit.passage is None
 
 
-def test_what_is_written_comes_back_after_opening_again(open_index: Open) -> None:
+def test_passages_survive_reopening(open_index: Open) -> None:
     kind = open_index.kind  # type: ignore[attr-defined]
     toy = Toy()
     index = open_index(embedder=toy)
@@ -367,7 +367,7 @@ def test_bad_arguments_are_named(fields: dict[str, Any], error: str) -> None:
     assert len(index) == 0
 
 
-def test_what_an_embedder_says_of_its_texts() -> None:
+def test_embedders_declare_passage_and_whole_text_lengths() -> None:
     assert WordLlama().passage_chars == 700 and WordLlama(passage_chars=None).passage_chars is None
     short = Truncated(WordLlama(passage_chars=77, whole_chars=99), 64)
     assert (short.passage_chars, short.whole_chars) == (77, 99)

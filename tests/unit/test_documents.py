@@ -192,7 +192,7 @@ class TestScroll:
         rest = ids(index.scroll(scope=JANE, cursor=first.cursor, order_by=order_by))
         assert rest == ([4, 6, 7, 8, 9, 1, -1] if order_by is None else [4, 6, 7, 8, 9])
 
-    def test_what_stays_is_listed_once_beside_a_writer(self, index: Index) -> None:
+    def test_unchanged_documents_are_scrolled_once_beside_a_writer(self, index: Index) -> None:
         index.upsert_many(
             [{"id": n, "text": "text", "metadata": {"n": n % 7}} for n in range(200)], scope=JANE
         )
@@ -224,7 +224,7 @@ class TestScroll:
             stop.set()
             writer.join()
 
-    def test_what_has_expired_is_left_out(self, index: Index) -> None:
+    def test_scroll_leaves_out_expired_documents(self, index: Index) -> None:
         index.upsert(1, "short", scope=JANE, ttl=timedelta(microseconds=1))
         index.upsert(2, "long", scope=JANE, ttl=60)
         assert ids(index.scroll(scope=JANE)) == ids(index.scroll(scope=JANE, order_by="n")) == [2]
@@ -563,7 +563,7 @@ class TestVersions:
         assert index.admin.stats()["dim"] is None
         index.upsert(1, "text", scope=JANE, vector=[1.0, 2.0, 3.0], version=0)
 
-    def test_what_has_expired_is_absent(self, index: Index) -> None:
+    def test_an_expired_document_counts_as_absent_for_version_0(self, index: Index) -> None:
         index.upsert("m", "text", scope=JANE, ttl=timedelta(microseconds=1))
         index.upsert("m", "text", scope=JANE, version=0)
 
@@ -646,7 +646,7 @@ class TestVersions:
 
 
 class TestDeleteByFilter:
-    def test_what_the_filter_admits_of_the_exact_scope_goes(self, index: Index) -> None:
+    def test_deletion_by_filter_deletes_matches_of_the_exact_scope_only(self, index: Index) -> None:
         for number in range(10):
             for scope in (ACME, JANE):
                 index.upsert(number, f"text {number}", scope=scope, metadata={"odd": number % 2 == 1})
@@ -665,7 +665,7 @@ class TestDeleteByFilter:
             ]
             assert index.admin.check().clean
 
-    def test_feedback_goes_with_it(self, index: Index) -> None:
+    def test_deletion_by_filter_deletes_the_feedback(self, index: Index) -> None:
         for id in ("a", "b"):
             index.upsert(id, "text", scope=JANE, metadata={"id": id})
             index.feedback(id, query="which?", scope=JANE)
@@ -684,7 +684,7 @@ class TestDeleteByFilter:
             index.delete_many(filter={"a": 1}, scope="acme")  # type: ignore[arg-type]
         assert len(index) == 1
 
-    def test_only_what_is_admitted_goes_beside_a_writer(self, index: Index) -> None:
+    def test_deletion_by_filter_spares_documents_that_stop_matching(self, index: Index) -> None:
         """A memory that stops matching the filter in time stays."""
         stop = threading.Event()
 

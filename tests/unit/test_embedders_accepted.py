@@ -143,7 +143,7 @@ def test_a_client_of_openai() -> None:
         OpenAIClient(client, "m", batch_size=0)
 
 
-def test_what_is_no_embedder_is_said() -> None:
+def test_invalid_embedders_are_refused_with_a_reason() -> None:
     with pytest.raises(ValueError, match="a function with a name"):
         Index(lambda texts: letters(texts))
     with pytest.raises(ValueError, match=r"to return \(n, dim\) numbers"):

@@ -173,7 +173,7 @@ def test_a_timeout_is_an_error(server: Server) -> None:
         make(server, timeout_s=0.05, retries=1).embed_query("a")
 
 
-def test_nobody_there_is_an_error(server: Server) -> None:
+def test_a_refused_connection_is_an_embedder_error(server: Server) -> None:
     with pytest.raises(EmbedderError, match="after 1 attempts"):
         OpenAICompatible("tiny", base_url="http://127.0.0.1:9/v1", retries=0).embed_query("a")
 

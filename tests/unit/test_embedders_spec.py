@@ -41,7 +41,7 @@ def test_texts_go_to_the_address_that_is_named(spec: str, name: str, url: str) -
 @pytest.mark.parametrize(
     "address", ["ftp://h", "file:///etc", "https//h", "h:port/v1", "", "http://", "u:p@h", "a b"]
 )
-def test_what_is_no_address_is_an_error(kind: str, address: str) -> None:
+def test_an_invalid_address_is_refused(kind: str, address: str) -> None:
     with pytest.raises(ValueError, match=r"expected http:// or https:// .*"):
         from_spec(f"{kind}:nomic@{address}")
 

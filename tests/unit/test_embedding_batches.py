@@ -111,7 +111,7 @@ def failing(*numbers: int, late: int = -1) -> Callable[[int], None]:
 
 
 @pytest.mark.parametrize("numbers", [(0,), (3,), (7,), (2, 3), (0, 1, 2)])
-def test_a_failure_leaves_what_it_leaves_one_after_the_other(numbers: tuple[int, ...]) -> None:
+def test_failures_in_parallel_batches_equal_those_one_after_the_other(numbers: tuple[int, ...]) -> None:
     # The first batch is the last to fail.
     late = Counting(before=failing(*numbers, late=numbers[0]))
     assert written(late) == written(Counting(1, before=failing(*numbers)))
@@ -132,7 +132,7 @@ def test_the_policy_raise_names_the_first_failure(numbers: tuple[int, ...]) -> N
     assert f"from position {numbers[0] * BATCH}," in said[0]
 
 
-def test_what_is_no_vector_is_an_error() -> None:
+def test_a_batch_of_a_wrong_shape_is_an_error_and_writes_nothing() -> None:
     embedder = Counting()
     embedder.embed_documents = lambda texts: np.zeros((1, 3), np.float32)  # type: ignore[method-assign]
     index = Index(embedder)
@@ -164,7 +164,7 @@ def test_a_failed_embedder_gets_one_batch_until_it_answers() -> None:
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("where", ["caller", "helper"])
-def test_what_ends_the_call_ends_its_threads(stop: type[BaseException], where: str) -> None:
+def test_an_interrupted_call_ends_its_embedding_threads(stop: type[BaseException], where: str) -> None:
     caller = threading.current_thread()
     both = threading.Barrier(2)
 

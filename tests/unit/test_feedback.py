@@ -62,7 +62,7 @@ def test_a_hit_an_id_and_who_asked(index: Index) -> None:
     assert [note.document_scope for note in index.admin.feedbacks()] == [ACME, JANE, retrieved.scope]
 
 
-def test_only_what_the_asker_sees(index: Index) -> None:
+def test_feedback_is_taken_only_on_visible_documents(index: Index) -> None:
     assert not index.feedback("his", query="x", scope=JANE)
     assert not index.feedback("mine", query="x", scope=ACME)
     assert not index.feedback("ours", query="x", scope=Scope("globex"))
@@ -137,7 +137,7 @@ def test_a_replaced_memory_keeps_them(index: Index) -> None:
         ),
     ],
 )
-def test_erasure_takes_what_was_asked_and_what_was_judged(
+def test_erasing_a_scope_deletes_its_feedback_and_that_on_its_documents(
     index: Index, scope: Scope, exact: bool, left: list[tuple[str, Scope]]
 ) -> None:
     for id, asker in (("mine", JANE), ("ours", JANE), ("ours", JOE), ("his", JOE), ("ours", ACME)):

@@ -82,7 +82,7 @@ def test_a_file_behind_a_link_is_made_private(folder: Path) -> None:
     assert (folder / "link").is_symlink()
 
 
-def test_what_replaces_a_file_has_its_mode(folder: Path) -> None:
+def test_a_replaced_file_keeps_its_mode(folder: Path) -> None:
     with Index.open(folder / "x") as index:
         index.upsert("m1", "oak", scope=JANE)
         for name, write in (("backup", index.admin.backup), ("export", index.admin.export)):
@@ -203,7 +203,7 @@ def test_a_block_that_raises_leaves_nothing(folder: Path) -> None:
     assert list(modes(folder)) == ["there"] and (folder / "there").read_text() == "whole"
 
 
-def test_what_killed_processes_left_is_removed_a_day_later(folder: Path) -> None:
+def test_partial_files_of_killed_processes_are_removed_after_a_day(folder: Path) -> None:
     def leave(name: str, hours: float) -> None:
         (folder / name).write_text("half")
         os.utime(folder / name, (time.time() - 3600 * hours,) * 2)
@@ -228,7 +228,7 @@ def test_what_killed_processes_left_is_removed_a_day_later(folder: Path) -> None
     assert ".copy.scrubjay.abcdefgh.partial" not in left()
 
 
-def test_what_is_no_file_is_written_to_and_stays(folder: Path) -> None:
+def test_whole_file_writes_to_a_pipe_and_keeps_it(folder: Path) -> None:
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []

@@ -117,7 +117,7 @@ def test_the_function_sees_what_the_scope_sees_and_the_rest_admits(index: Index)
     assert all(record.text and record.vector is None for record in seen)
 
 
-def test_what_the_function_raises_is_raised(index: Index) -> None:
+def test_errors_of_the_filter_function_are_raised(index: Index) -> None:
     def fails(record: Record) -> bool:
         raise LookupError(record.id)
 
@@ -155,7 +155,7 @@ def test_a_recall_takes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"$where": 3}, {"$where": None}, {"n": 1, "$where": "n > 1"}])
-def test_what_is_no_function_is_named(index: Index, wrong: Any) -> None:
+def test_a_filter_that_is_not_a_function_is_refused(index: Index, wrong: Any) -> None:
     for call in (index.count, index.list):
         with pytest.raises(TypeError, match=r"\$where: expected a function of a record"):
             call(JANE, filter=wrong)  # type: ignore[operator]

@@ -108,7 +108,7 @@ def test_times() -> None:
     assert found(index, {"seen": {"$gt": 5}}) == []
 
 
-def test_what_explains_a_filtered_result() -> None:
+def test_explain_reports_how_a_filter_was_applied() -> None:
     engine = Engine(dim=2)
     n = 500
     engine.upsert_many(
@@ -306,7 +306,7 @@ def test_a_date_is_its_midnight_in_utc() -> None:
         )
 
 
-def test_what_of_a_list_is_found_is_said_where_something_else_is_asked() -> None:
+def test_contains_refuses_a_number_and_says_that_texts_match() -> None:
     with pytest.raises(
         TypeError, match=r"nums\.\$contains: expected a str, got int 2; of a list its texts are found"
     ):

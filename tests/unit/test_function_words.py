@@ -70,7 +70,7 @@ def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[st
         ("how many-sided cars", "The car is new.", "There were many.", True),
     ],
 )
-def test_what_asks_together_with_a_function_word_weighs_little(
+def test_question_phrases_with_a_function_word_weigh_little(
     kit: Kit, query: str, frequent: str, rare: str, is_content: bool
 ) -> None:
     """With equal weights the rarer word would be first."""

@@ -180,7 +180,7 @@ def test_a_hit_of_a_part_of_a_character() -> None:
     assert engine.search("pump", scope=acme).texts == ["pump \ufffd\ufffd"]
 
 
-def test_a_hit_that_was_never_made_has_nothing() -> None:
+def test_attributes_of_an_uninitialised_hit_raise_attribute_error() -> None:
     for make in (HitView, Hit):
         for name in ("id", "score"):
             with pytest.raises(AttributeError, match=name):

@@ -117,7 +117,7 @@ def test_more_identifiers_before_more_words() -> None:
     assert found.scores[0] > found.scores[1] > found.scores[2]
 
 
-def test_identifiers_of_which_none_is_rare() -> None:
+def test_two_common_identifiers_are_rare_together() -> None:
     """Together they are."""
     engine = _native.Engine()
     filler(engine, "OPS-12 about db-07", *["OPS-12 again restart"] * 8, *["db-07 was patched restart"] * 8)

@@ -42,7 +42,7 @@ def keys(records: list[Record]) -> list[tuple[Scope, str | int]]:
     return [(record.scope, record.id) for record in records]
 
 
-def test_what_is_listed_is_what_a_search_sees(index: Index) -> None:
+def test_list_returns_the_documents_visible_to_a_search(index: Index) -> None:
     for number, scope in enumerate(SCOPES):
         index.upsert(number, "the same words", scope=scope, metadata={"n": number}, created_at=number)
     for scope in SCOPES:

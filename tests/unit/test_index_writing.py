@@ -26,7 +26,7 @@ def abc() -> Function:
     return Function(letters, dim=3, name="abc")
 
 
-def test_what_was_written_comes_back() -> None:
+def test_get_returns_every_field_as_written() -> None:
     index = Index(dtype="f32")
     at = datetime(2026, 3, 1, 9, 30, 15, 123456, tzinfo=timezone(timedelta(hours=1)))
     metadata = {"category": "keys", "nested": {"list": [1, 2.5, None, True]}, "ünïcode": "\U0001f426"}

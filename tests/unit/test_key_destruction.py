@@ -116,7 +116,7 @@ def test_a_memory_that_is_forgotten_destroys_the_key(path: Path, vault: Vault) -
         assert memory.list(JANE) == []
 
 
-def test_what_fails_is_told_and_done_by_erasing_again(path: Path, vault: Vault) -> None:
+def test_a_failed_key_destruction_raises_and_is_repeated_by_erase(path: Path, vault: Vault) -> None:
     with Index.open(path, keys=vault) as index:
         fill(index)
         vault.is_down = True
@@ -148,7 +148,7 @@ def test_a_memory_whose_key_could_not_be_destroyed_is_forgotten_all_the_same(
         assert vault.destroyed == ["acme"]
 
 
-def test_nobody_is_told_of_an_erasure_that_was_not_committed(
+def test_an_uncommitted_erasure_destroys_no_key(
     path: Path, vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:

@@ -254,7 +254,7 @@ def test_a_pair_in_a_ranking_names_exactly_one(kit: Kit) -> None:
     assert ranked(engine, kit, ["m", (kit.Scope(*AGENTS), "m"), (kit.Scope(*AGENTS), "n")]) == [OWN, AGENTS]
 
 
-def test_what_is_not_visible_is_passed_over_in_a_ranking(kit: Kit) -> None:
+def test_invisible_documents_in_a_ranking_are_skipped(kit: Kit) -> None:
     engine = written(kit)
     pairs: list[Any] = [(kit.Scope(*home), "m") for home in (FOREIGN, OWN, AGENTS, USERS, SHARED)]
     assert ranked(engine, kit, pairs, USERS) == [USERS, SHARED]
@@ -611,7 +611,7 @@ def test_an_erased_scope_takes_only_its_own(index: Index) -> None:
     assert len(index) == 1
 
 
-def test_what_expires_takes_no_namesake_along(kit: Kit, tmp_path: Path) -> None:
+def test_expiry_leaves_documents_of_the_same_id_in_other_scopes(kit: Kit, tmp_path: Path) -> None:
     if not kit.is_native:
         pytest.skip("of the index")
     for made in (Index(), Index.open(tmp_path / "a.scrubjay", durability="normal")):

@@ -117,7 +117,7 @@ def test_a_second_init_changes_nothing_while_others_search() -> None:
 
 
 @pytest.mark.parametrize("scope", [None, "acme", 3, Scope])
-def test_what_is_no_scope_is_refused_by_name(scope: Any) -> None:
+def test_an_invalid_scope_is_refused_by_name(scope: Any) -> None:
     with pytest.raises(TypeError, match=r"scope: expected a scrubjay\.Scope"):
         filled().search("oak", scope=scope)
 

@@ -143,7 +143,7 @@ def test_unfinished_copies_go_after_an_hour(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, "missing"])
-def test_what_is_not_what_was_put_is_lost_and_counted(fault: str) -> None:
+def test_a_damaged_object_is_treated_as_lost_and_counted(fault: str) -> None:
     blobs = FaultyBlobs()
     objects = store(blobs)
     digest = objects.put(DATA)
@@ -203,7 +203,7 @@ def test_a_place_that_does_not_answer_is_left_alone_for_a_while(monkeypatch: pyt
     assert blobs.kept == {}
 
 
-def test_what_is_owed_is_not_removed_once_a_row_names_it_again() -> None:
+def test_a_pending_removal_is_dropped_once_a_row_names_the_object() -> None:
     blobs = FaultyBlobs()
     objects = store(blobs)
     digest = objects.put(DATA)
@@ -249,7 +249,7 @@ def test_a_name_that_is_no_index_leads_nowhere(index: str) -> None:
 # ---------------------------------------------------------------------- options
 
 
-def test_options_that_are_none_are_clear_errors(tmp_path: Path) -> None:
+def test_invalid_object_store_options_are_refused_by_name(tmp_path: Path) -> None:
     wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
         ({"place": 3}, TypeError, "objects"),
         ({"place": ""}, ValueError, "objects"),

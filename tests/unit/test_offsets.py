@@ -94,7 +94,7 @@ def test_any_page_is_a_slice_of_the_listing(
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-def test_places_that_nothing_is_known_of_are_slices_too(documents: Documents, order: dict[str, Any]) -> None:
+def test_pages_at_unremembered_offsets_are_slices_too(documents: Documents, order: dict[str, Any]) -> None:
     fill(documents, 300)
     whole = ids(list(documents.every(scope=JANE, filter=SOME, **order)))
     for offset in (290, 17, 293, 294, 295, 5000):
@@ -151,7 +151,9 @@ def test_two_listings_of_one_collection_do_not_know_of_each_other(documents: Doc
     assert ids(documents.page(scope=JANE, offset=5, limit=2, descending=True)) == ["m14", "m13"]
 
 
-def test_what_is_remembered_is_forgotten(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_offsets_are_dropped_after_writes_and_with_age(
+    documents: Documents, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(documents, 20)
     now = 1000.0
     monkeypatch.setattr(offsets.time, "monotonic", lambda: now)
@@ -162,7 +164,7 @@ def test_what_is_remembered_is_forgotten(documents: Documents, monkeypatch: pyte
     assert ids(documents.page(scope=JANE, offset=5, limit=1, descending=True)) == ["m19"]
 
 
-def test_no_more_is_remembered_than_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_offsets_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offsets, "_MOST_LISTINGS", 3)
     monkeypatch.setattr(offsets, "_MOST_ENDS", 5)
     monkeypatch.setattr(offsets, "_MOST_KEYS", 250)
@@ -331,7 +333,7 @@ def test_pages_of_a_question_have_each_memory_once(kind: str, tmp_path: Path) ->
     documents.close()
 
 
-def test_what_was_written_meanwhile_repeats_nothing(documents: Documents) -> None:
+def test_pages_of_a_search_repeat_no_hit_beside_writes(documents: Documents) -> None:
     fill(documents, 300)
     asked: dict[str, Any] = {"scope": JANE, "k": 40}
     found: list[Any] = []

@@ -31,7 +31,7 @@ def found_by_another_thread(index: Index) -> set[Any]:
 
 
 @pytest.mark.parametrize("step", ["announce", "apply"])
-def test_a_write_that_is_under_way_hides_none_of_others(
+def test_a_write_in_progress_hides_no_write_of_another_process(
     place: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`announce` runs just before the commit, `apply` just after it. The scope's version there is that of the write in

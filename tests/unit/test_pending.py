@@ -69,7 +69,7 @@ def wait_for(what: object) -> None:
         time.sleep(0.005)
 
 
-def test_what_is_written_while_the_embedder_is_away_is_found_by_words_and_embedded_later(
+def test_documents_written_during_an_outage_are_found_by_words_and_embedded_later(
     index: Index,
 ) -> None:
     index.upsert("m1", "Takes the night train.", scope=JANE)
@@ -140,7 +140,7 @@ def test_a_text_that_is_refused_does_not_hold_up_the_others(index: Index) -> Non
     assert n_pending(index) == 0
 
 
-def test_what_is_written_meanwhile_stays_as_it_is(index: Index) -> None:
+def test_backfill_keeps_documents_changed_while_it_embeds(index: Index) -> None:
     flaky(index).is_up = False
     for id in ("same", "patched", "vector", "taken", "replaced", "deleted"):
         index.upsert(id, "oak", scope=JANE)
@@ -192,7 +192,7 @@ def test_a_function_that_answers_no_vectors_is_an_error_as_well(bad: object) -> 
     assert len(index) == 0
 
 
-def test_the_policy_raise_and_a_policy_that_there_is_not(tmp_path: Path) -> None:
+def test_on_embedder_error_raise_writes_nothing_and_unknown_policies_are_refused(tmp_path: Path) -> None:
     for index in (
         Index(Flaky(), on_embedder_error="raise"),
         Index.open(tmp_path / "memories.scrubjay", Flaky(), on_embedder_error="raise"),
@@ -295,7 +295,7 @@ def test_a_collection_and_its_drop(tmp_path: Path) -> None:
         assert n_pending(side) == 0
 
 
-def test_expired_ones_are_left_alone(index: Index) -> None:
+def test_backfill_skips_expired_documents(index: Index) -> None:
     flaky(index).is_up = False
     index.upsert("m1", "oak", scope=JANE, ttl=-1.0)
     index.upsert("m2", "oak", scope=JANE)
@@ -386,7 +386,7 @@ def test_the_seam_of_layers_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         wait_for(lambda: n_pending(index) == 0)
 
 
-def test_metadata_that_looks_like_the_mark_is_none(index: Index) -> None:
+def test_metadata_that_resembles_the_pending_mark_is_not_one(index: Index) -> None:
     index.upsert("m1", "oak", scope=JANE, metadata={"pending": True, "text": '"pending":true'})
     record = index.get("m1", scope=JANE)
     assert record is not None and not record.pending and n_pending(index) == 0

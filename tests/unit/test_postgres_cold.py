@@ -174,7 +174,7 @@ def test_the_first_write_brings_the_rows_back(frozen: str, blobs: FaultyBlobs, h
         assert cold_scopes(frozen) == 2
 
 
-def test_what_was_read_comes_back_in_the_background(frozen: str, blobs: FaultyBlobs) -> None:
+def test_a_frozen_scope_that_is_read_is_restored_in_the_background(frozen: str, blobs: FaultyBlobs) -> None:
     with opened(frozen, blobs) as index:
         index.get("m3", scope=JANE)
         index.list(scope=ACME, limit=1000)
@@ -187,7 +187,7 @@ def test_what_was_read_comes_back_in_the_background(frozen: str, blobs: FaultyBl
         assert index.admin.check().problems == []
 
 
-def test_what_is_in_memory_stays_current(url: str, blobs: FaultyBlobs) -> None:
+def test_a_resident_scope_stays_current_after_freezing(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index, opened(url, blobs) as other:
         fill(index, JOE)
         expected = answers(index, JOE)
@@ -243,7 +243,9 @@ def test_only_what_was_not_used_for_so_many_days(url: str, blobs: FaultyBlobs) -
         assert asked(url, "SELECT count(*) FROM sj_scope WHERE used = %s", today()) == [(2,)]
 
 
-def test_what_is_pending_or_changed_meanwhile_is_not_frozen(url: str, blobs: FaultyBlobs) -> None:
+def test_scopes_with_pending_documents_or_concurrent_changes_are_not_frozen(
+    url: str, blobs: FaultyBlobs
+) -> None:
     failing = True
 
     def embed(texts: list[str]) -> Any:

@@ -141,7 +141,7 @@ class TestExchange:
         for _ in range(12):  # with its text, prepared along with it, prepared
             assert connection.exchange([(query, parameters, True)]) == [expected]
 
-    def test_what_is_not_wanted_and_has_no_rows(self, connection: Any) -> None:
+    def test_exchange_returns_rows_of_the_wanted_statements_only(self, connection: Any) -> None:
         found = connection.exchange(
             [
                 ("SELECT 1", (), False),
@@ -179,7 +179,9 @@ class TestExchange:
     @pytest.mark.parametrize(
         ("query", "parameters"), [("SELECT %s", ()), ("SELECT 1", (1,)), ("SELECT %x", (1,))]
     )
-    def test_what_is_no_statement(self, connection: Any, query: str, parameters: Any) -> None:
+    def test_invalid_statements_are_refused_and_the_connection_goes_on(
+        self, connection: Any, query: str, parameters: Any
+    ) -> None:
         with pytest.raises(psycopg.ProgrammingError, match="expected"):
             connection.exchange([("SELECT 1", (), True), (query, parameters, True)])
         assert connection.exchange([("SELECT 1", (), True)]) == [[(1,)]]
@@ -205,7 +207,9 @@ class TestExchange:
             ),
         ],
     )
-    def test_what_has_psycopg_give_up_what_is_prepared(self, connection: Any, statement: str) -> None:
+    def test_statements_work_after_psycopg_discards_prepared_ones(
+        self, connection: Any, statement: str
+    ) -> None:
         for _ in range(3):
             for _ in range(8):  # both prepare it
                 assert connection.execute("SELECT 1 + %s", (1,)).fetchall() == [(2,)]

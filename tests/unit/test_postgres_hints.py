@@ -99,7 +99,7 @@ def finds(index: Index, ids: set[Any]) -> bool:
     return found(index) == ids
 
 
-def test_what_another_wrote_is_found_long_before_the_next_poll(either_pair: tuple[Index, Index]) -> None:
+def test_hints_show_writes_of_another_process_before_the_next_poll(either_pair: tuple[Index, Index]) -> None:
     writer, reader = either_pair
     assert found(reader) == set()
     for i in range(5):
@@ -121,7 +121,7 @@ def test_a_collection_hears_of_what_is_its_own(either_pair: tuple[Index, Index])
     until(lambda: found(notes[1]) == set())
 
 
-def test_nobody_asks_because_of_a_scope_that_is_not_in_memory(either_pair: tuple[Index, Index]) -> None:
+def test_hints_of_scopes_that_are_not_resident_cause_no_poll(either_pair: tuple[Index, Index]) -> None:
     writer, reader = either_pair
     found(reader)
     before = feed_of(reader).fresh_at
@@ -137,7 +137,9 @@ def test_nobody_asks_because_of_a_scope_that_is_not_in_memory(either_pair: tuple
     assert feed_of(reader).fresh_at == after
 
 
-def test_a_hint_names_nobody_and_comes_after_the_commit(either_pair: tuple[Index, Index], url: str) -> None:
+def test_a_hint_carries_no_names_and_is_sent_after_the_commit(
+    either_pair: tuple[Index, Index], url: str
+) -> None:
     writer, _ = either_pair
     channel = feed_of(writer).hints.channel(hints.ALL)
     with psycopg.connect(url, autocommit=True) as connection:
@@ -304,7 +306,7 @@ def test_an_index_that_is_closed_or_forgotten_leaves_nothing_behind(url: str) ->
 
 
 @pytest.mark.parametrize("open_one", [Index.open, Memory.open])
-def test_what_is_dropped_without_close_ends_its_thread(open_one: Callable[[str], Any]) -> None:
+def test_an_index_dropped_without_close_ends_its_thread(open_one: Callable[[str], Any]) -> None:
     before = {thread for thread in threading.enumerate() if thread.name == "scrubjay-feed"}
     opened = open_one(new_url())
     threads = {thread for thread in threading.enumerate() if thread.name == "scrubjay-feed"} - before

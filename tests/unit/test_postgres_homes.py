@@ -131,7 +131,7 @@ class TestOpening:
         )
         assert collations == [(1,)]  # or they cannot be colocated
 
-    def test_what_is_no_number_of_homes(self, url: str, tmp_path: Path) -> None:
+    def test_an_invalid_number_of_homes_is_refused(self, url: str, tmp_path: Path) -> None:
         for bad, error in ((-1, ValueError), (4097, ValueError), (True, TypeError), ("8", TypeError)):
             with pytest.raises(error, match="user_homes: expected"):
                 Index.open(url, user_homes=bad)  # type: ignore[arg-type]
@@ -573,7 +573,7 @@ def verbs_alike(index: Index) -> None:
 
 
 class TestHolds:
-    def test_a_hold_waits_for_who_writes_to_a_user_and_is_seen_by_who_comes_later(self, url: str) -> None:
+    def test_a_hold_waits_for_current_writers_and_binds_later_ones(self, url: str) -> None:
         scope = Scope("acme", user=USERS[0])
         with Memory.open(url, user_homes=4, max_stale=0, busy_timeout=0.05) as memory:
             index = memory.index

@@ -153,7 +153,7 @@ TAMPERING = {
 
 @pytest.mark.parametrize("images", [False, True], ids=["rows", "images"])
 @pytest.mark.parametrize("how", TAMPERING)
-def test_what_somebody_at_the_server_changes_is_noticed(filled: str, how: str, images: bool) -> None:
+def test_rows_changed_at_the_server_are_reported_as_damage(filled: str, how: str, images: bool) -> None:
     for table in ("document", "scope"):
         asked(
             filled,

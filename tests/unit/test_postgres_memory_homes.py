@@ -262,7 +262,7 @@ def test_no_two_homes_of_a_tenant_give_a_row_the_same_number(memory: Memory, url
 
 
 class TestFeed:
-    def test_own_changes_are_in_it_at_once(self, url: str) -> None:
+    def test_the_feed_shows_own_changes_at_once(self, url: str) -> None:
         """Numbers of a home are a subset of all numbers, so a change may have one that is ahead of the server's
         clock."""
         with opened(url, user_homes=4096) as memory:
@@ -572,7 +572,7 @@ class TestMoving:
             assert memory.admin.check() == []
         assert asked(url, "SELECT format FROM sj_memory_schema") == [(4,)]
 
-    def test_a_process_that_dies_leaves_some_for_the_next_one(
+    def test_the_next_process_finishes_an_interrupted_move_of_rows(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = self.older(url)

@@ -235,7 +235,9 @@ def test_an_erasure_removes_objects_and_copies_at_once(
         assert any("other machines" in where for where in report.not_covered)
 
 
-def test_what_could_not_be_removed_is_found_and_removed_later(filled: str, blobs: FaultyBlobs) -> None:
+def test_objects_that_could_not_be_deleted_are_reported_and_deleted_later(
+    filled: str, blobs: FaultyBlobs
+) -> None:
     with opened(filled, blobs) as index:
         blobs.refuses = {"delete"}
         index.erase(JANE)
@@ -383,7 +385,7 @@ def test_an_erasure_while_an_object_is_on_its_way_wins(url: str, blobs: FaultyBl
         assert blobs.kept == {} and other.admin.verify_erased([SECRET]).clean
 
 
-def test_two_that_write_one_image_leave_one_object(filled: str, blobs: FaultyBlobs) -> None:
+def test_two_writers_of_the_same_image_leave_one_object(filled: str, blobs: FaultyBlobs) -> None:
     blobs.damage("missing")
     with opened(filled, blobs) as one, opened(filled, blobs) as two:
         for index in (one, two):
@@ -477,7 +479,9 @@ def test_forget_removes_the_objects_of_a_memory(url: str, blobs: FaultyBlobs) ->
         assert blobs.kept == {}
 
 
-def test_the_pause_between_cares_is_kept(monkeypatch: pytest.MonkeyPatch, blobs: FaultyBlobs) -> None:
+def test_maintenance_of_objects_keeps_its_interval(
+    monkeypatch: pytest.MonkeyPatch, blobs: FaultyBlobs
+) -> None:
     now = [0.0]
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
     objects = module.ObjectStore(Objects(blobs), "0f" * 16, blobs)

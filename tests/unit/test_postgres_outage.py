@@ -47,7 +47,7 @@ def until(holds: Any, seconds: float = 20) -> None:
 
 
 class TestAway:
-    def test_what_is_in_memory_is_searched_and_says_that_it_may_be_old(
+    def test_during_an_outage_resident_scopes_answer_and_are_marked_stale(
         self, server: Cluster, url: str
     ) -> None:
         with Index.open(url, max_stale=0.3) as index, Index.open(url) as other:
@@ -150,7 +150,7 @@ class TestAway:
         ('role "app" does not exist', StoreError),
     ],
 )
-def test_what_the_server_says_to_who_connects(said: str, kind: type[StoreError]) -> None:
+def test_connection_errors_of_the_server_have_typed_errors(said: str, kind: type[StoreError]) -> None:
     psycopg = pytest.importorskip("psycopg")
     from scrubjay.store.postgres.errors import meaning
 
@@ -171,7 +171,7 @@ class TestStamps:
             found = reader.search("oak", scope=JANE, after=writer.admin.stamp(JANE), k=100)
             assert 3 not in found.ids
 
-    def test_in_a_file_and_in_memory(self, tmp_path: Path) -> None:
+    def test_stamps_and_freshness_work_in_a_file_and_in_memory(self, tmp_path: Path) -> None:
         with Index.open(tmp_path / "m.scrubjay") as file, Index() as local:
             for index in (file, local):
                 index.upsert(1, "oak", scope=JANE)
@@ -206,7 +206,7 @@ class TestFreshness:
         monkeypatch.setattr(type(engine), "search", lambda self, *a, **o: then(*a, **o))
         return engine.store._feed
 
-    def test_what_was_heard_after_the_look_is_not_claimed(
+    def test_freshness_does_not_cover_hints_heard_after_the_poll(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with Index.open(url, max_stale=60) as index, Index.open(url) as other:
@@ -389,7 +389,7 @@ def _writes(index: Index, id: int) -> bool:
     return True
 
 
-def test_what_failed_together_is_not_taken_for_prepared(url: str) -> None:
+def test_statements_of_a_failed_batch_are_not_taken_for_prepared(url: str) -> None:
     """After a failing statement nothing is prepared; the connection is usable, and the same statement works."""
     from psycopg.errors import DivisionByZero
 

@@ -182,7 +182,7 @@ def test_one_lock_has_one_holder_and_its_file_goes_with_it(tmp_path: Path) -> No
     places[1].unlock(again)
 
 
-def test_what_was_left_behind_is_swept(tmp_path: Path) -> None:
+def test_unused_rendezvous_files_are_swept(tmp_path: Path) -> None:
     old, used, new = (Rendezvous([name], [tmp_path / "p"]) for name in ("old", "used", "new"))
     lasting = used.lock()
     for place in (old, used, new):
@@ -200,7 +200,7 @@ def test_what_was_left_behind_is_swept(tmp_path: Path) -> None:
     os.close(lasting)
 
 
-def test_leaders_and_followers_end_nonsense(tmp_path: Path) -> None:
+def test_leaders_and_followers_close_malformed_connections(tmp_path: Path) -> None:
     import socket
 
     address = str(tmp_path / "s")
@@ -240,7 +240,7 @@ def led(folder: Path, n: int) -> Iterator[tuple[Leader, list[Follower]]]:
             one.close()
 
 
-def test_only_those_are_woken_that_want_what_was_written(tmp_path: Path) -> None:
+def test_a_leader_wakes_only_followers_of_the_written_scopes(tmp_path: Path) -> None:
     with led(tmp_path, 4) as (leader, (writer, one, many, other)):
         writer.say(frozenset({7}), [])
         one.say(frozenset({7, 9}), [])

@@ -155,7 +155,7 @@ def test_the_store_tests_pass_with_keys(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- a key that is destroyed
 
 
-def test_whose_key_was_destroyed_is_as_if_erased(
+def test_a_destroyed_key_hides_its_tenant_like_an_erasure(
     path: Path, provider: Provider, tmp_path: Path, store: str
 ) -> None:
     with reopened(path, provider) as index:
