@@ -62,13 +62,13 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/unit/test_embedders_static.py::test_the_package_has_a_table_of_its_own",
     ),
     "memory": (
-        "tests/memory/test_gate.py::test_what_a_user_or_agent_says_is_active_at_once[file-",
-        "tests/memory/test_gate.py::test_what_is_promoted_supersedes_what_it_contradicts[file]",
+        "tests/memory/test_gate.py::test_proposals_of_a_user_or_agent_are_active_at_once[file-",
+        "tests/memory/test_gate.py::test_a_promoted_fact_supersedes_those_it_contradicts[file]",
         "tests/memory/test_gate.py::test_unfit_candidates_are_rejected_and_recorded[file-candidate1-",
         "tests/memory/test_gate.py::test_several_proposals_are_one_write[file]",
         "tests/memory/test_gate.py::test_an_embedder_or_judge_that_fails_leaves_nothing[file]",
         "tests/memory/test_records.py::test_a_record_comes_back_as_it_was_given[file]",
-        "tests/memory/test_records.py::test_what_a_scope_sees_and_what_it_may_change[file]",
+        "tests/memory/test_records.py::test_a_scope_sees_shared_records_and_changes_only_its_own[file]",
     ),
     "the command line": (
         "tests/unit/test_cli_adding.py::test_list_get_and_rm",

@@ -331,7 +331,7 @@ def test_forgetting_a_user_leaves_the_others(memory: Memory) -> None:
     assert ["secret is" in told(one, "sk-stg-0041?") for one in providers] == [False, True, True]
 
 
-def test_a_deleted_note_is_not_told(memory: Memory) -> None:
+def test_a_deleted_note_is_not_in_the_context(memory: Memory) -> None:
     provider = ScrubjayContextProvider(memory, scope=JANE)
     run(provider, "The secret is sk-stg-0041.", model=Model("I see."))
     assert memory.index.delete_many(filter={"session_id": "s1", "speaker": "user"}, scope=JANE) == 1

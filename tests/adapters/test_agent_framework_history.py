@@ -237,7 +237,7 @@ def test_a_scope_without_user_is_apart_from_every_user() -> None:
     assert (texts(nobody), texts(jane)) == (["of nobody"], [])
 
 
-def test_a_function_of_the_session_says_whose_it_is() -> None:
+def test_a_scope_function_maps_sessions_to_users() -> None:
     index = Index()
     history = ScrubjayHistoryProvider(index, scope=lambda id: Scope("acme", user=id.partition(":")[0]))
     save(history, said("of jane"), "jane:1")

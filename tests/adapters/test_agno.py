@@ -317,7 +317,7 @@ def test_invalid_filters_are_refused(db: ScrubjayDb) -> None:
             db.search("note", filters=filter)
 
 
-def test_owners_and_what_each_verb_reaches(db: ScrubjayDb) -> None:
+def test_each_verb_reaches_the_documents_of_its_owner_only(db: ScrubjayDb) -> None:
     for owner in ("jane", "joe", None):
         db.insert(
             "h", [chunk(f"of {owner}", "d1", name="n", content_id="c", meta_data={"k": 1})], user_id=owner

@@ -306,7 +306,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/%", "/_", "/a/", "a//b", "", "/nothing", "/a/b/c/d", "/*"])
-def test_a_path_is_itself_and_what_lies_below(storage: ScrubjayStorage, path: str) -> None:
+def test_a_path_selects_its_own_records_and_those_below(storage: ScrubjayStorage, path: str) -> None:
     storage.save([record(one, f"secret {n}", [1.0, n / 100], scope=one) for n, one in enumerate(PATHS)])
     prefix = "/" + "/".join(part for part in path.split("/") if part)
     inside = {one for one in PATHS if prefix == "/" or one == prefix or one.startswith(prefix + "/")}

@@ -78,7 +78,7 @@ def start(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 # ------------------------------------------------------------------ turns
 
 
-def test_what_was_said_is_recalled_in_the_next_session(start: Callable[..., Agent]) -> None:
+def test_turns_are_recalled_in_the_next_session(start: Callable[..., Agent]) -> None:
     agent = start()
     assert agent.turn("The staging key prefix is sk-stg-0041.") == ""
     assert agent.turn("What is sk-stg-0041?") == ""  # this session is part of the conversation
@@ -97,7 +97,7 @@ def test_a_question_is_not_recalled_in_place_of_the_answer(start: Callable[..., 
     assert kept[0] == "What is sk-stg-0041?"  # the trace has it
 
 
-def test_the_next_process_recalls_what_was_said(start: Callable[..., Agent]) -> None:
+def test_turns_are_recalled_in_the_next_process(start: Callable[..., Agent]) -> None:
     first = start()
     first.turn("The staging key prefix is sk-stg-0041.")
     first.manager.shutdown_all()

@@ -453,7 +453,7 @@ def test_items_expire_and_reading_keeps_them(where: Path | None, later: Later) -
         assert store.list_namespaces() == []
 
 
-def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> None:
+def test_a_refresh_does_not_restore_an_overwritten_item(tmp_path: Path) -> None:
     """A value that was read before another write must not be restored."""
     with ScrubjayStore(tmp_path / "a", ttl={"default_ttl": 60.0}) as store:
         store.put(JANE, "m1", {"v": 0})
@@ -477,7 +477,7 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
         assert store.get(JANE, "m1").value == {"v": 39}
 
 
-def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None, later: Later) -> None:
+def test_a_refresh_skips_items_written_since(where: Path | None, later: Later) -> None:
     """As if another process wrote between a read and its refresh."""
     with ScrubjayStore(where) as store:
         for key in ("without", "shorter", "gone"):
@@ -545,7 +545,7 @@ def test_the_sweeper_starts_and_stops(tmp_path: Path) -> None:
             store.start_ttl_sweeper(0)
 
 
-def test_what_was_put_is_there_another_day(tmp_path: Path) -> None:
+def test_items_survive_reopening(tmp_path: Path) -> None:
     with ScrubjayStore.from_conn_string(tmp_path / "a") as store:
         store.setup()
         store.put(JANE, "m1", {"text": "The staging key"})

@@ -303,7 +303,7 @@ def test_nodes_without_a_direction_are_found_by_their_words(store: ScrubjayVecto
     assert set(ask(store, query_embedding=[1.0, 0.0], query_str="tea", mode=MODE.HYBRID)) == {"a", "b"}
 
 
-def test_an_index_with_an_embedder_embeds_what_has_no_vector() -> None:
+def test_an_index_with_an_embedder_embeds_nodes_without_a_vector() -> None:
     index = Index(embedder=scrubjay.embedders.default())
     store = ScrubjayVectorStore(index=index)
     store.add(

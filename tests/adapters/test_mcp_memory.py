@@ -398,7 +398,7 @@ def test_many_threads_set_the_first_preferences_at_once(tmp_path: Path) -> None:
         assert known == sorted([*(f"own {n}" for n in range(16)), "shared"])
 
 
-def test_an_encrypted_tenant_without_its_key_is_told_so_and_shows_nothing(tmp_path: Path) -> None:
+def test_an_encrypted_tenant_without_its_key_gets_an_error_and_no_data(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
     path, keys = tmp_path / "memories.scrubjay", {"acme": b"k" * 32}
     with Index.open(path, keys=keys.get) as index:

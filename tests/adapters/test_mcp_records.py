@@ -47,7 +47,7 @@ def found(server: MemoryServer, query: str, **arguments: Any) -> list[tuple[str,
     return [(one["kind"], one["text"]) for one in answer["memories"]]
 
 
-def test_what_a_client_remembers_is_what_python_sees(index: Index, server: MemoryServer) -> None:
+def test_records_written_by_a_client_are_visible_in_python(index: Index, server: MemoryServer) -> None:
     made = server.call(
         "remember", {"content": "Jane lives in Berlin", "subject": "Jane", "predicate": "lives in"}
     )

@@ -118,7 +118,7 @@ def test_preferences_of_another_time(index: Index, server: MemoryServer) -> None
     assert ask(server, "get_policies_and_preferences", known_at="2023-01-01")["preferences"] == []
 
 
-def test_changes_are_told_once_and_of_this_scope(index: Index, server: MemoryServer) -> None:
+def test_changes_of_this_scope_are_reported_once(index: Index, server: MemoryServer) -> None:
     assert ask(server, "list_changes") == {"changes": [], "cursor": 0}
     first = move(server, "Berlin", "2024-01-01")
     with Memory(index) as memory:

@@ -138,7 +138,9 @@ def time_of(value: Any) -> datetime | None:
 
 
 @given(st.lists(payloads_of_mem0(), max_size=8), trees(conditions()))
-def test_a_filter_admits_what_it_says(written: list[dict[str, Any]], filters: dict[str, Any]) -> None:
+def test_a_filter_admits_the_documents_that_match(
+    written: list[dict[str, Any]], filters: dict[str, Any]
+) -> None:
     store = ScrubjayVectorStore()
     ids = [str(number) for number in range(len(written))]
     store.insert([[1.0, 0.5]] * len(written), written, ids)

@@ -67,7 +67,7 @@ def test_the_stock_store_loses_it_even_with_keyword_search(
     assert texts(stock.search(QUESTION, filters={"user_id": "jane"})) == []
 
 
-def test_words_that_everybody_uses_survive_no_gate(tmp_path: Path) -> None:
+def test_common_words_do_not_pass_mem0s_gate(tmp_path: Path) -> None:
     ours = memory("scrubjay", tmp_path)
     tell(ours, *(f"tea number {number} and the kettle" for number in range(20)), user_id="jane")
     assert texts(ours.search("who has the train", filters={"user_id": "jane"})) == []
@@ -111,7 +111,7 @@ def test_updates_and_deletions_reach_the_store_and_its_history(tmp_path: Path) -
     assert [event["event"] for event in ours.history(one)] == ["ADD", "UPDATE"]
 
 
-def test_nobody_elses_memories_change_a_score(tmp_path: Path) -> None:
+def test_memories_of_other_users_change_no_score(tmp_path: Path) -> None:
     ours = memory("scrubjay", tmp_path)
     tell(ours, KEY, "tea at five", user_id="jane")
     before = ours.search(QUESTION, filters={"user_id": "jane"}, explain=True)

@@ -241,7 +241,7 @@ def test_a_link_shows_the_same_to_a_colleague(page: Any, running: Any, service: 
         assert texts(other, "fused") == shown
 
 
-def test_a_dialog_goes_with_what_it_asked_about(page: Any, service: Serving) -> None:
+def test_a_dialog_closes_when_its_page_is_left(page: Any, service: Serving) -> None:
     page.goto(service.url + JANE)
     page.click("text=What would another see?")
     expect(page.locator("dialog")).to_be_visible()

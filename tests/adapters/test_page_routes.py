@@ -44,7 +44,7 @@ def index() -> Index:
     return index
 
 
-def test_scopes_are_told_with_what_they_have_and_see(index: Index) -> None:
+def test_scopes_are_listed_with_own_and_visible_counts(index: Index) -> None:
     client = client_of(create_app(index))
     given = client.get("/v1/scopes").json()
     page_models.Scopes.model_validate(given, strict=True)
@@ -75,7 +75,7 @@ def test_scopes_are_told_with_what_they_have_and_see(index: Index) -> None:
     assert client.get("/v1/scopes", params={"limit": 0}).status_code == 422
 
 
-def test_scopes_of_the_typed_memory_alone_are_told(tmp_path: Path) -> None:
+def test_scopes_with_typed_memory_only_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "m.scrubjay"
     with Index.open(path) as index:
         index.upsert("m", "Joe skates", scope=JOE)
@@ -94,7 +94,7 @@ def test_scopes_of_the_typed_memory_alone_are_told(tmp_path: Path) -> None:
         assert [one["user"] for one in hers] == ["jane"]
 
 
-def test_a_token_is_told_of_its_own_scopes_only(index: Index, tmp_path: Path) -> None:
+def test_a_token_lists_its_own_scopes_only(index: Index, tmp_path: Path) -> None:
     path = tmp_path / "tokens.json"
     tenant = add_token(path, Grant("app", "acme", can=("read",)))
     jane = add_token(path, Grant("jane", "acme", "jane", can=("read",)))

@@ -78,7 +78,7 @@ def test_a_query_through_an_adapter_is_the_query(
         assert sorted(found) == sorted(map(str, expected))
 
 
-def test_the_queries_are_told_apart(index: Index) -> None:
+def test_sample_queries_give_different_answers(index: Index) -> None:
     found = [
         [hit.id for hit in index.collection("notes").search(TEXT, scope=JANE, query=one)] for one in QUERIES
     ]

@@ -412,7 +412,7 @@ def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:
 # ---------------------------------------------------------------------- scopes
 
 
-def test_nobody_sees_or_notices_anothers_memories(index: Index, callers: dict[str, Caller]) -> None:
+def test_no_answer_reveals_memories_of_another_scope(index: Index, callers: dict[str, Caller]) -> None:
     jane, joe, globex = callers["jane"], callers["joe"], callers["globex"]
     joe.good("PUT", "/v1/memories/m1", {"text": SECRET})
     globex.good("PUT", "/v1/memories/m1", {"text": SECRET})
@@ -514,7 +514,7 @@ def test_permissions_are_needed(callers: dict[str, Caller]) -> None:
     }  # fmt: skip
 
 
-def test_erasing_takes_the_scope_and_nothing_beside_it(index: Index, callers: dict[str, Caller]) -> None:
+def test_erasing_deletes_the_scope_and_no_other(index: Index, callers: dict[str, Caller]) -> None:
     acme = callers["acme"]
     for scope in ({}, {"user": "jane"}, {"user": "joe"}, {"user": "jane", "agent": "bot"}):
         acme.good("PUT", "/v1/memories/m1", {"text": "train", "scope": scope})
@@ -750,7 +750,7 @@ def test_errors_of_the_store_tell_callers_nothing_of_it(index: Index, tmp_path: 
     assert caller.ask("GET", "/metrics").status_code == 200
 
 
-def test_a_mistake_of_our_own_is_logged_and_not_told(monkeypatch: Any, caplog: Any) -> None:
+def test_internal_errors_are_logged_and_hidden_from_callers(monkeypatch: Any, caplog: Any) -> None:
     class Broken(Index):
         def search(self, *arguments: Any, **options: Any) -> Any:
             raise RuntimeError("secret detail")

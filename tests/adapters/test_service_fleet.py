@@ -39,7 +39,7 @@ def server() -> Iterator[Cluster]:
     made.remove()
 
 
-def test_metrics_say_what_became_of_large_images(server: Cluster, tmp_path: Path) -> None:
+def test_metrics_count_reads_uploads_and_losses_of_image_objects(server: Cluster, tmp_path: Path) -> None:
     url, objects = new_url(server.url), Objects(tmp_path.as_uri(), least_bytes=100)
     with Index.open(url, objects=objects) as index:
         index.upsert_many([{"id": i, "text": f"oak {i}"} for i in range(50)], scope=ACME)

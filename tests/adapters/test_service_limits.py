@@ -129,7 +129,7 @@ def test_a_name_that_is_turned_to_this_machine_does_not_get_in(host: str) -> Non
         assert caller.get("/v1/whoami", headers={"host": good}).status_code == 200
 
 
-def test_every_answer_forbids_the_browser_what_it_can() -> None:
+def test_every_answer_has_restrictive_security_headers() -> None:
     caller = client(max_body_bytes=10)
     for path in ("/", "/page.js", "/v1/whoami", "/v1/none", "/openapi.json"):
         answer = caller.get(path)
@@ -183,7 +183,7 @@ def test_a_body_that_does_not_come_or_does_not_end_is_not_waited_for_or_guessed(
     assert len(index) == 1
 
 
-def test_too_many_at_once_are_told_to_come_again() -> None:
+def test_too_many_concurrent_requests_get_503_with_retry_after() -> None:
     may_end = threading.Event()
 
     class Slow(Index):

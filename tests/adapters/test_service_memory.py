@@ -336,7 +336,7 @@ def test_tokens_bind_scope_and_rights(index: Index, tmp_path: Path) -> None:
     assert theirs.good("POST", "/forget", {"scope": J})["counts"]["fact"] == 1
 
 
-def test_what_is_wrong_is_named_and_changes_nothing(index: Index, caller: Caller) -> None:
+def test_invalid_requests_are_named_and_change_nothing(index: Index, caller: Caller) -> None:
     with Memory(index):
         pass
     for path, body, named in (
@@ -522,7 +522,7 @@ def _events(answer: Any) -> list[dict[str, str]]:
     return found
 
 
-def test_changes_are_told_after_a_cursor_and_streamed(caller: Caller) -> None:
+def test_changes_are_listed_after_a_cursor_and_streamed(caller: Caller) -> None:
     first = caller.propose(OSLO)[0]["id"]
     told = caller.post("/changes")
     assert [(one["what"], one["record"]) for one in told["changes"]] == [("proposed", first)]
@@ -548,7 +548,7 @@ def test_changes_are_told_after_a_cursor_and_streamed(caller: Caller) -> None:
     assert "since: expected a cursor" in caller.bad(422, "GET", where + f"&since={10**17}")
 
 
-def test_a_stream_tells_what_happens_while_it_is_open(tmp_path: Path) -> None:
+def test_a_stream_reports_changes_while_it_is_open(tmp_path: Path) -> None:
     with Serving(tmp_path / "m.scrubjay", "--embedder", "none") as service:
         service.ask("POST", "/v1/memory/propose", {"scope": J, "candidates": [OSLO], "source": "r"})
         connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
@@ -603,7 +603,7 @@ def test_an_export_is_a_file_that_python_reads(index: Index, caller: Caller, tmp
     caller.bad(422, "GET", "/export")
 
 
-def test_what_is_under_a_legal_hold_is_not_forgotten(index: Index, caller: Caller) -> None:
+def test_records_under_a_legal_hold_are_not_forgotten(index: Index, caller: Caller) -> None:
     caller.propose(OSLO)
     with Memory(index) as memory:
         memory.admin.hold(JANE, reason="case 17", by="legal")

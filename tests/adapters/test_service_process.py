@@ -105,7 +105,7 @@ def test_only_this_machine_is_served_without_tokens(path: Path, capsys: Any, mon
         serve(Index(), host="0.0.0.0")
 
 
-def test_an_address_that_is_taken_is_said(path: Path, capsys: Any) -> None:
+def test_an_address_in_use_is_reported(path: Path, capsys: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert cli.main(["serve", str(path), "--embedder", "none", "--port", str(port)]) == 2

@@ -46,7 +46,7 @@ class ToolTests:
         with Memory.open(tmp_path / "agent.scrubjay", default()) as memory:
             yield memory
 
-    def test_what_one_run_remembers_the_next_recalls_and_forgets(self, memory: Memory) -> None:
+    def test_memories_of_one_run_are_recalled_and_forgotten_in_the_next(self, memory: Memory) -> None:
         (said,) = self.run(memory, JANE, [("remember", {"content": KEY})], run="chat-1")
         assert said == f"Remembered [{id_in(said)}]."
         again, found = self.run(

@@ -20,7 +20,7 @@ def test_every_table_with_figures_is_known() -> None:
     assert all(claim.measured is None and claim.stated for claim in claims({}))
 
 
-def test_every_sentence_stands_in_its_file() -> None:
+def test_every_claimed_sentence_is_in_its_file() -> None:
     for file, words, _, _ in SENTENCES:
         assert words in " ".join((ROOT / file).read_text(encoding="utf-8").split()), words
 

@@ -31,7 +31,7 @@ def tiny_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("tiny_blocks")
 class TestInBlocksOfThreeBytes:
     @given(OBJECTS, st.sampled_from([None, 1]))
-    def test_an_array_is_what_json_makes_of_it(
+    def test_streamed_arrays_equal_those_of_json_loads(
         self, tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], indent: int | None
     ) -> None:
         path = tmp_path_factory.mktemp("array") / "a.json"

@@ -52,7 +52,7 @@ exit 0
 """
 
 
-def test_the_tally_goes_on_and_a_finding_is_kept(tmp_path: Path) -> None:
+def test_the_tally_continues_and_findings_are_saved(tmp_path: Path) -> None:
     build, state = tmp_path / "build", tmp_path / "state"
     build.mkdir()
     program = build / "fuzz_text_utf8"

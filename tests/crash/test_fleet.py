@@ -145,7 +145,7 @@ def test_a_value_never_written_or_written_later_is_reported() -> None:
     assert told(calls, seen({ONE: "long ago"}, since=None)) == []
 
 
-def test_what_was_erased_stays_erased() -> None:
+def test_an_erased_value_that_reappears_is_reported() -> None:
     erased = Call("a", 2, "erase", 3, 4, {}, frozenset([PLACE]))
     calls = [upsert("a", 1, 2, {ONE: "x"}), erased]
     assert told(calls, seen({})) == []

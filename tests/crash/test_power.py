@@ -15,7 +15,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs 
 
 
 @needs_strace
-def test_what_was_acknowledged_survives_a_loss_of_power() -> None:
+def test_acknowledged_writes_survive_a_loss_of_power() -> None:
     tally = main(1, 7, 12)
     assert tally.failures == []
     assert tally.cuts == 12 and tally.acknowledged == 120 and tally.compactions > 0 and tally.unsynced > 0

@@ -204,14 +204,14 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.rows:belongs_to",
         "if row.tenant != scope.tenant or row.user != user:",
         "if row.tenant != scope.tenant:",
-        f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
+        f"{RECORDS}::test_a_scope_sees_shared_records_and_changes_only_its_own",
     ),
     "belongs_to_agent": Mutant(
         "what an agent shares with all users is not one user's to change",
         _M + "model.rows:belongs_to",
         'return row.agent == agent or (user != "" and row.agent == "")',
         'return row.agent == agent or row.agent == ""',
-        f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
+        f"{RECORDS}::test_a_scope_sees_shared_records_and_changes_only_its_own",
     ),
     "preference_of_agent": Mutant(
         "a preference is a user's or a tenant's, not an agent's",
@@ -275,14 +275,14 @@ MUTANTS: dict[str, Mutant] = {
         _M + "gate.facts:Facts._living",
         "AND (topic IN ({marks}) OR length(topic) = 0 OR length(?) = 0)",
         "AND (1 OR topic IN ({marks}) OR length(?) = 0)",
-        f"{GATE}::test_the_same_words_about_somebody_else_are_another_fact",
+        f"{GATE}::test_equal_texts_about_another_subject_are_another_fact",
     ),
     "expired_is_free": Mutant(
         "what has expired can be learnt anew",
         _M + "gate.facts:Facts._living",
         "if row.expires_at is not None and row.expires_at <= change.now:",
         "if False:",
-        f"{GATE}::test_what_has_expired_can_be_learnt_anew",
+        f"{GATE}::test_an_expired_fact_can_be_proposed_again",
     ),
     "restated": Mutant(
         "what is said again lasts as long as it was said to",
@@ -324,7 +324,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "gate.preferences:write_preference",
         'if candidate.source == "inferred" and held.source != "inferred":',
         "if False:",
-        f"{GATE}::test_what_was_inferred_never_replaces_what_was_said",
+        f"{GATE}::test_inferred_preferences_never_replace_stated_ones",
     ),
     "one_transaction": Mutant(
         "several proposals are one transaction",
@@ -654,7 +654,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "model.details:as_known",
         "for name in _IN_DETAIL:",
         "detail.pop('sensitivity', None)\n        for name in _IN_DETAIL:",
-        f"{BELIEVED}::test_the_class_of_a_fact_withholds_it_whatever_was_known",
+        f"{BELIEVED}::test_without_withholds_a_fact_by_its_current_class_at_any_known_at",
     ),
     # ------------------------------------------------------------------ two axes of time
     "time_of_source": Mutant(
@@ -846,7 +846,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.rules:Rules.known",
         "if version is not None and cached.version == version:",
         "if True:",
-        f"{KNOWN}::test_every_change_is_seen_at_once_by_everybody",
+        f"{KNOWN}::test_every_opener_sees_a_change_at_once",
     ),
     "never_ranked": Mutant(
         "policies and preferences are never ranked",
@@ -968,7 +968,7 @@ MUTANTS: dict[str, Mutant] = {
         "scrubjay.store.rows.holds:check_held",
         "within and name",
         "False and name",
-        f"{HOLDS}::test_a_hold_reaches_what_is_within_it_and_around",
+        f"{HOLDS}::test_a_hold_refuses_forgetting_scopes_that_overlap_it",
     ),
     "hold_delete": Mutant(
         "nor deleted",
@@ -989,14 +989,14 @@ MUTANTS: dict[str, Mutant] = {
         "scrubjay.store.rows.holds:is_held",
         "return any(",
         "return False and any(",
-        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+        f"{HOLDS}::test_a_sweep_skips_records_under_a_hold",
     ),
     "hold_traces": Mutant(
         "traces included",
         _M + "ledger.trace:sweep_traces",
         "WHERE {held})",
         "WHERE 0)",
-        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+        f"{HOLDS}::test_a_sweep_skips_records_under_a_hold",
     ),
     # ------------------------------------------------------------------ files
     "import_scope": Mutant(
@@ -1075,7 +1075,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "lifecycle.erasure:_erase_rows",
         "source_run = 'forgotten' WHERE",
         "source_run = source_run WHERE",
-        f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
+        f"{FORGET}::test_tenant_facts_survive_a_forgotten_user_if_others_said_them",
     ),
     "forget_one_transaction": Mutant(
         "forgetting is one transaction",
@@ -1223,7 +1223,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.rules:Rules.known",
         "not self._context.is_readable(Scope(scope.tenant))",
         "False",
-        f"{SEALING}::test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept",
+        f"{SEALING}::test_destroying_a_key_clears_the_caches_of_an_open_memory",
     ),
     "user_cells": Mutant(
         "what is said of a user is sealed with the user's key",
@@ -1470,7 +1470,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "lifecycle.erasure:_gather",
         "AND o.user <> ?)",
         "AND o.user = ?)",
-        f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
+        f"{FORGET}::test_tenant_facts_survive_a_forgotten_user_if_others_said_them",
     ),
     # ------------------------------------------------------------------ content of prompts
     "floor": Mutant(

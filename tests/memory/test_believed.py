@@ -344,7 +344,7 @@ def test_a_users_copy_of_a_promoted_fact_is_not_a_separate_belief_afterwards(
         assert {one.id for one in memory.list(JANE, known_at=day(known_at))} == ids
 
 
-def test_the_class_of_a_fact_withholds_it_whatever_was_known(memory: Memory, clock: Clock) -> None:
+def test_without_withholds_a_fact_by_its_current_class_at_any_known_at(memory: Memory, clock: Clock) -> None:
     id = say(memory, confidence=0.8)
     clock.pass_days(1)
     assert say(memory, sensitivity="personal", confidence=0.9) == id

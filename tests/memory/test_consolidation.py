@@ -157,7 +157,7 @@ def test_a_merger_of_ones_own_and_summaries_of_episodes(memory: Memory) -> None:
         ),
     ],
 )
-def test_nonsense_is_refused_and_nothing_written(
+def test_invalid_arguments_are_refused_and_nothing_is_written(
     memory: Memory, arguments: Any, error: Any, said: str
 ) -> None:
     for text in COFFEE:

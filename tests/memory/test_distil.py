@@ -137,7 +137,7 @@ def test_retracting_a_distilled_turn_revokes_its_facts(memory: Memory) -> None:
     assert contents(memory) == ["Said elsewhere."] and memory.known(JANE).preferences == ()
 
 
-def test_a_retraction_ends_what_earlier_runs_left(memory: Memory) -> None:
+def test_a_retraction_ends_facts_of_earlier_runs(memory: Memory) -> None:
     memory.session(JANE, "r1").user("She sails. I live in Bergen.")
     memory.distil("r1", Scripted(SCRIPT), scope=JANE)
     memory.session(JANE, "r2").user("I no longer sail.")

@@ -47,7 +47,7 @@ def whats(memory: Memory, since: int = 0, scope: Scope = JANE, **options: Any) -
     return [(event.what, event.record) for event in memory.feed.changes(since, scope=scope, **options)]
 
 
-def test_a_change_is_told_with_what_belongs_to_it(memory: Memory, clock: Clock, store: str) -> None:
+def test_a_change_carries_its_record_and_details(memory: Memory, clock: Clock, store: str) -> None:
     oslo = lives(memory, "Oslo").id
     rome = lives(memory, "Rome").id
     memory.revoke(rome or "", reason="a joke", scope=JANE, by="jane")

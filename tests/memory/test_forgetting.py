@@ -175,7 +175,7 @@ def test_forget_with_incomplete_arguments_is_refused(
     assert texts(memory, "fact", JANE) == ["fact zanzibar two"] and memory.admin.deletions("acme") == []
 
 
-def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
+def test_tenant_facts_survive_a_forgotten_user_if_others_said_them(memory: Memory) -> None:
     def said(what: str, *who: tuple[Scope, str]) -> str:
         id = ""
         for scope, run in who:
@@ -335,7 +335,7 @@ def test_facts_with_feedback_do_not_fade(memory: Memory, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("how", ["used", "said again", "updated"])
-def test_what_has_faded_can_come_back(memory: Memory, clock: Clock, how: str) -> None:
+def test_a_faded_fact_can_be_restored(memory: Memory, clock: Clock, how: str) -> None:
     weak = memory.propose(FactCandidate("tea: weak", confidence=0.7), scope=JANE, source="r").id or ""
     memory.propose(FactCandidate("tea: sure", confidence=1.0), scope=JANE, source="r")
     assert aged(memory, clock, 300).faded == 1

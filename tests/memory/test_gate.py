@@ -52,14 +52,14 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 @pytest.mark.parametrize("scope", [JANE, CODER, Scope("acme", user="jane", agent="coder")])
-def test_what_a_user_or_agent_says_is_active_at_once(memory: Memory, scope: Scope) -> None:
+def test_proposals_of_a_user_or_agent_are_active_at_once(memory: Memory, scope: Scope) -> None:
     fact = memory.propose("The door code is 4711", scope=scope, source="r1")
     episode = memory.propose(EpisodeCandidate("Opened the door", "success"), scope=scope, source="r1")
     assert (fact.status, fact.active, episode.status, episode.active) == ("written", True, "written", True)
     assert texts(memory, "door", scope) == ["Opened the door", "The door code is 4711"]
 
 
-def test_a_policy_is_provisional_until_somebody_confirms_it(memory: Memory) -> None:
+def test_a_policy_is_provisional_until_confirmed(memory: Memory) -> None:
     outcome = memory.propose(PolicyCandidate("refunds", "Never."), scope=JANE, source="r1")
     assert outcome.status == "written" and not outcome.active and "confirm" in outcome.reason
     assert memory.known(JANE).policies == ()
@@ -266,7 +266,7 @@ def test_a_tenants_fact_that_is_confirmed_counts_for_all(memory: Memory) -> None
         memory.confirm(fact.id or "", by=" ", scope=ACME)
 
 
-def test_what_is_promoted_supersedes_what_it_contradicts(memory: Memory) -> None:
+def test_a_promoted_fact_supersedes_those_it_contradicts(memory: Memory) -> None:
     first = memory.propose(SHIPS, scope=ACME, source="r1")
     memory.confirm(first.id or "", by="boss", scope=ACME)
     mondays = FactCandidate("Acme ships on Mondays", "acme", "Ships on")
@@ -423,7 +423,7 @@ def test_equal_texts_are_deduplicated_within_a_scope(memory: Memory) -> None:
     assert row_count(memory, "memory_fact") == 3
 
 
-def test_the_same_words_about_somebody_else_are_another_fact(memory: Memory) -> None:
+def test_equal_texts_about_another_subject_are_another_fact(memory: Memory) -> None:
     one = memory.propose(FactCandidate("Lives in Oslo", "Jane", "city"), scope=JANE, source="r1")
     two = memory.propose(FactCandidate("Lives in Oslo", "Ann", "city"), scope=JANE, source="r1")
     assert (one.status, two.status) == ("written", "written")
@@ -446,7 +446,7 @@ def test_restating_raises_confidence_and_extends_the_ttl(memory: Memory, clock: 
     assert [event.what for event in memory.why(first.id or "", scope=JANE).events] == ["written", "restated"]  # type: ignore[union-attr]
 
 
-def test_what_has_expired_can_be_learnt_anew(memory: Memory, clock: Clock) -> None:
+def test_an_expired_fact_can_be_proposed_again(memory: Memory, clock: Clock) -> None:
     first = lives(memory, "Oslo", ttl=10)
     trip = memory.propose(EpisodeCandidate("Went home", "success", ttl=10), scope=JANE, source="r1")
     tone = memory.prefer("tone", "brief", scope=JANE, ttl=10)
@@ -463,7 +463,7 @@ def test_what_has_expired_can_be_learnt_anew(memory: Memory, clock: Clock) -> No
     assert len(memory.list(JANE)) == 3 and len(memory.recall("Oslo home", JANE)) == 2
 
 
-def test_episodes_are_told_once(memory: Memory) -> None:
+def test_equal_episodes_are_deduplicated(memory: Memory) -> None:
     one = memory.propose(EpisodeCandidate("Booked a train", "success"), scope=JANE, source="r1")
     two = memory.propose(EpisodeCandidate("booked a train.", "failure"), scope=JANE, source="r2")
     assert (two.status, two.id) == ("deduplicated", one.id)
@@ -486,7 +486,7 @@ def test_a_preference_is_replaced_by_its_key(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("stated", ["user_stated", "admin_set"])
-def test_what_was_inferred_never_replaces_what_was_said(memory: Memory, stated: str) -> None:
+def test_inferred_preferences_never_replace_stated_ones(memory: Memory, stated: str) -> None:
     memory.prefer("tone", "brief", scope=JANE, source="inferred")
     memory.prefer("tone", "briefer", scope=JANE, source="inferred")
     assert memory.prefer("tone", "long", scope=JANE, source=stated).status == "superseded"

@@ -66,7 +66,7 @@ def test_no_verb_destroys_records_under_a_hold(memory: Memory, how: str, store: 
         (JANES_CODER, JOE, False), (JANES_CODER, Scope("acme", user="jane", agent="other"), False),
     ],
 )  # fmt: skip
-def test_a_hold_reaches_what_is_within_it_and_around(
+def test_a_hold_refuses_forgetting_scopes_that_overlap_it(
     memory: Memory, held: Scope, forgotten: Scope, is_refused: bool
 ) -> None:
     memory.admin.hold(held, reason="x", by="legal")
@@ -77,7 +77,7 @@ def test_a_hold_reaches_what_is_within_it_and_around(
         memory.forget(forgotten)
 
 
-def test_a_sweep_leaves_what_is_held(memory: Memory, clock: Clock) -> None:
+def test_a_sweep_skips_records_under_a_hold(memory: Memory, clock: Clock) -> None:
     for scope in (JANE, JOE):
         lives(memory, "Oslo", scope, ttl=10)
         memory.propose(EpisodeCandidate("Went home", "success", ttl=10), scope=scope, source="r")
@@ -122,7 +122,7 @@ def test_an_expired_record_under_a_hold_is_replaced_but_kept(
     assert kept is not None and kept.status == "revoked" and memory.admin.check() == []
 
 
-def test_holds_are_listed_and_told(memory: Memory, tmp_path: Path) -> None:
+def test_holds_are_listed_and_in_the_feed(memory: Memory, tmp_path: Path) -> None:
     seen: list[Any] = []
     memory.admin.on_change(seen.append)
     memory.admin.hold(JANE, reason="old", by="legal", name="17")

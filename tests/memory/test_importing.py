@@ -244,7 +244,7 @@ def test_an_object_of_another_kind_is_refused(memory: Memory, tmp_path: Path, ki
         taken(memory, tmp_path, dump, kind)
 
 
-def test_what_the_gate_refused_is_counted(memory: Memory, tmp_path: Path) -> None:
+def test_records_rejected_by_the_gate_are_counted(memory: Memory, tmp_path: Path) -> None:
     done = taken(memory, tmp_path, {"results": [{"id": "1", "memory": "x" * 70_000}]}, "mem0")
     assert done.written == 0 and list(done.refused.values()) == [1] and done.left_out == {}
 

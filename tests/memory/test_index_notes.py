@@ -244,7 +244,7 @@ def test_a_scope_without_notes_is_searched_once(path: Path) -> None:
         assert (facts.n, notes.n) == (3, 2)
 
 
-def test_the_first_note_of_a_scope_is_seen_whoever_writes_it(path: Path) -> None:
+def test_the_first_note_of_a_scope_is_recalled_from_any_writer(path: Path) -> None:
     """The absence of notes is cached until something other than traces is written."""
     with open_memory(path) as memory:
         lives(memory, "Oslo")

@@ -79,7 +79,7 @@ def test_a_cached_record_shows_every_change_at_once(memory: Memory, what: str) -
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_what_another_process_changes_is_seen(path: Path, clock: Clock, what: str) -> None:
+def test_changes_of_another_process_invalidate_cached_records(path: Path, clock: Clock, what: str) -> None:
     with open_memory(path, clock, max_stale=0) if _is_database(path) else open_memory(path, clock) as memory:
         id = lives(memory, "Oslo").id or ""
         hit = memory.recall("Jane lives in Oslo", JANE)[0]
@@ -235,7 +235,7 @@ def test_encrypted_records_are_not_cached(path: Path, store: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_does_not_read_by_what_its_parent_kept(memory: Memory) -> None:
+def test_a_forked_child_does_not_use_its_parents_cache(memory: Memory) -> None:
     lives(memory, "Oslo")
     hit = memory.recall("Jane lives in Oslo", JANE)[0]
     assert hit.record is not None

@@ -120,7 +120,7 @@ def test_a_preference_ends(memory: Memory, clock: Clock) -> None:
     assert wishes(memory) == ["Oslo"]
 
 
-def test_every_change_is_seen_at_once_by_everybody(tmp_path: Path, clock: Clock) -> None:
+def test_every_opener_sees_a_change_at_once(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "m.scrubjay"
     with open_memory(path, clock) as one, open_memory(path, clock) as two:
         for memory in (one, two):

@@ -72,7 +72,7 @@ def test_pages_are_the_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         assert ids(active + more) == ids(expected) and end is None
 
 
-def test_what_is_deleted_or_written_moves_no_page(tmp_path: Path) -> None:
+def test_deletions_and_writes_between_pages_shift_no_record(tmp_path: Path) -> None:
     clock = Clock()
     with Memory.open(tmp_path / "m.scrubjay", clock=clock) as memory:
         for n in range(6):

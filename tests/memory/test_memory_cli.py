@@ -123,7 +123,7 @@ def test_forget_asks_before_it_erases_and_proves_it(run, tmp_path: Path) -> None
     assert "--agent" in run("forget", "--yes", *JANE, "--agent", "a", code=2)
 
 
-def test_sweep_says_what_went(run) -> None:
+def test_sweep_reports_the_deleted_records(run) -> None:
     run("add", "Jane sails.", *JANE)
     assert run("sweep", *JANE, "--json") == {"expired": 0, "let_go": 0, "faded": 0, "traces": 0}
     assert "expired" in run("sweep", *JANE)
@@ -224,7 +224,7 @@ def test_the_text_may_stand_behind_options(run) -> None:
     assert "unrecognized arguments: b" in run("list", *JANE, "b", code=2)
 
 
-def test_what_is_decided_of_records_and_scopes(run) -> None:
+def test_commands_confirm_revoke_hold_and_delete(run) -> None:
     rule = run("add", "acme closes", "--subject", "acme", "--tenant", "acme", "--json")
     assert not rule["active"]
     assert "confirmed by boss" in run("confirm", rule["id"], "--by", "boss", "--tenant", "acme")

@@ -122,7 +122,9 @@ READS: list[tuple[str, Callable[[Memory], Any]]] = [
 
 
 @pytest.mark.parametrize(("statement", "read"), READS)
-def test_damage_is_named_by_what_reads_it(path: Path, statement: str, read: Callable[[Memory], Any]) -> None:
+def test_reading_a_damaged_record_raises_corrupt_index_error(
+    path: Path, statement: str, read: Callable[[Memory], Any]
+) -> None:
     forge(path, statement)
     with open_memory(path) as memory, pytest.raises(CorruptIndexError):
         read(memory)

@@ -233,7 +233,7 @@ def pass_with_keys(store: str, names: list[str]) -> None:
     assert " passed" in done.stdout
 
 
-def test_what_was_written_is_read_back_by_another_opener(path: Path, provider: Provider) -> None:
+def test_sealed_records_are_readable_by_another_opener(path: Path, provider: Provider) -> None:
     with open_memory(path, keys=provider) as memory:
         oslo = lives(memory, "Oslo", evidence="she said so", metadata={"n": 1})
         gone = memory.propose("Jane has a boat", scope=JANE, source="r")
@@ -655,7 +655,7 @@ def test_a_destroyed_key_hides_its_tenant_like_an_erasure(path: Path, provider: 
         assert lives(memory, "Oslo").status == "written"
 
 
-def test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept(
+def test_destroying_a_key_clears_the_caches_of_an_open_memory(
     path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrubjay.store.keys.encryption.KEY_SECONDS", 0.0)

@@ -175,7 +175,7 @@ def test_processes_that_open_the_first_memory_at_once(url: str) -> None:
         one.close()
 
 
-def test_a_process_that_opens_beside_the_first_one_takes_its_documents_for_those_of_a_memory(
+def test_opening_beside_the_first_process_recognises_its_memory(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = ScopeReader.count

@@ -164,7 +164,7 @@ def test_a_statement_of_another_slot_may_replace() -> None:
     assert project([tea], others=[mate], known_at=3) == {"tea": Validity(((1, None),))}
 
 
-def test_what_is_withdrawn_or_replaced_is_not_in_force() -> None:
+def test_withdrawn_and_replaced_statements_are_not_in_force() -> None:
     rome = Statement("rome", "Rome", value="rome", said_at=1, recorded_at=1, withdrawn_at=7)
     assert in_force([rome], valid_at=6) == [] and in_force([rome], valid_at=6, known_at=6) == ["rome"]
     tea = Statement("tea", "tea", value="tea", said_at=1, recorded_at=1)

@@ -86,7 +86,7 @@ def test_a_record_comes_back_as_it_was_given(memory: Memory) -> None:
         memory.add("x", scope=JANE, kind="trace")
 
 
-def test_what_a_scope_sees_and_what_it_may_change(memory: Memory) -> None:
+def test_a_scope_sees_shared_records_and_changes_only_its_own(memory: Memory) -> None:
     """Visibility follows the rule of the index; only its owner changes a shared record."""
     ids: dict[Scope, str] = {}
     for scope in EVERYWHERE:
@@ -296,7 +296,7 @@ def test_kinds_task_types_and_filters(memory: Memory) -> None:
         memory.recall("x", JANE, task_type=3)  # type: ignore[arg-type]
 
 
-def test_a_hit_whose_record_went_says_so(memory: Memory) -> None:
+def test_a_hit_of_a_revoked_record_has_no_record(memory: Memory) -> None:
     id = lives(memory, "Oslo").id or ""
     hit = memory.recall("Oslo", JANE)[0]
     assert hit.record is not None

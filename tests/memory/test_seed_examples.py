@@ -31,7 +31,7 @@ def say(memory: Memory, content: str, predicate: str = "", scope: Scope = JANE, 
     return memory.propose(FactCandidate(content, subject, words), scope=scope, source=run).status
 
 
-def test_only_what_contradicts_supersedes(memory: Memory) -> None:
+def test_only_contradicting_facts_supersede(memory: Memory) -> None:
     for content in ALLERGIES:
         assert say(memory, content, content.split()[1]) == "written"
     assert say(memory, "Jane lives in Bergen", "lives in") == "written"
@@ -101,7 +101,7 @@ def test_an_episode_has_a_title_a_time_and_artifacts(memory: Memory) -> None:
     assert record.completed_at.date().isoformat() == "2026-03-01"  # type: ignore[union-attr]
 
 
-def test_facts_about_somebody_and_what_a_run_promoted(memory: Memory) -> None:
+def test_facts_are_listed_by_subject_and_by_run(memory: Memory) -> None:
     say(memory, "Jane sails", "hobby", run="r1")
     say(memory, "Ann rows", "hobby", run="r2")
     assert [record.text for record in memory.list(JANE, subject="Jane")] == ["Jane sails"]

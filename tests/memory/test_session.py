@@ -75,7 +75,7 @@ def test_a_prompt_has_rules_memories_and_the_last_turns(memory: Memory) -> None:
     assert memory.assemble("anything", JANE, 500).prefix != made.prefix
 
 
-def test_promotions_are_said(tmp_path: Path) -> None:
+def test_the_trace_of_a_prompt_lists_promoted_memories(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay", embedders.default()) as memory:
         fill(memory)
         for i in range(30):

@@ -98,7 +98,7 @@ def test_dates_are_only_ever_added(text: str, day: date) -> None:
         ("ignore my last message", None),
     ],
 )
-def test_what_was_taken_back_is_gone_with_its_answers(phrase: str, left: str | None) -> None:
+def test_a_retraction_removes_the_turn_and_its_answers(phrase: str, left: str | None) -> None:
     events = [
         event(1, "user", "I like tea."),
         event(2, "model", "Noted."),
@@ -147,7 +147,7 @@ def test_retracted_events_prompts_and_retractions_are_left_out() -> None:
     assert transcript.turn_of(2) == transcript.turn_of(1) == transcript.turn_of(None) == 1
 
 
-def test_what_was_distilled_before_is_context() -> None:
+def test_events_distilled_before_are_context() -> None:
     events = [event(i, "user", f"word {i}") for i in range(1, 5)]
     transcript = stabilise("r", events, after=2)
     assert [one.seq for one in transcript.context] == [1, 2]

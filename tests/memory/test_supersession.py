@@ -91,7 +91,7 @@ def test_another_scope_is_not_contradicted(memory: Memory, other: Scope) -> None
     assert texts(memory, "lives", JANE) == ["Jane lives in Oslo"]
 
 
-def test_what_is_no_longer_in_force_is_not_superseded(tmp_path: Path) -> None:
+def test_ended_facts_are_not_superseded(tmp_path: Path) -> None:
     clock = Clock()
     with open_memory(tmp_path / "m.scrubjay", clock) as memory:
         old = lives(memory, "Oslo")

@@ -172,7 +172,7 @@ def test_a_statement_resumes_after_its_interruption(memory: Memory, clock: Clock
     assert found.texts == ["Jane lives in Bern"]  # which has two documents
 
 
-def test_what_is_said_again_in_other_words_is_one_fact(memory: Memory, clock: Clock) -> None:
+def test_a_restatement_in_other_words_is_one_fact(memory: Memory, clock: Clock) -> None:
     first = say(memory, "I am based in Porto", value="Porto")
     clock.pass_days(1)
     again = say(memory, "My home is in Porto", value="porto.")
@@ -439,7 +439,7 @@ def test_a_fact_revoked_in_the_same_instant_leaves_a_sound_memory(memory: Memory
 # The history of a slot as it was believed.
 
 
-def test_a_history_is_told_as_it_was_believed(memory: Memory, clock: Clock) -> None:
+def test_history_with_known_at_shows_the_beliefs_of_that_time(memory: Memory, clock: Clock) -> None:
     berlin = say(memory, "Jane lives in Berlin")
     clock.pass_days(10)
     oslo = say(memory, "Jane lives in Oslo")

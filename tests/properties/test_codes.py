@@ -83,7 +83,7 @@ def share_found(pair: Pair, queries: np.ndarray, wanted: dict[int, float]) -> No
 @pytest.mark.parametrize("metric", vectors.METRICS)
 @pytest.mark.parametrize("dim", [64, 100, 300])
 @pytest.mark.parametrize("kind", ["clustered", "outliers", "shifted", "sparse", "even"])
-def test_codes_find_what_they_promise(kit: Kit, metric: str, dim: int, kind: str) -> None:
+def test_codes_reach_their_documented_recall(kit: Kit, metric: str, dim: int, kind: str) -> None:
     numbers = np.random.default_rng(dim)
     rows = drawn(kind, 1_300, dim, numbers)
     pair = filled(kit, rows, metric=metric)

@@ -189,9 +189,7 @@ def test_a_batch_is_one_search_each(
 
 
 @given(filtered.wrong_filters, st.one_of(filtered.filters, st.just({})))
-def test_what_is_no_filter_is_refused_with_the_same_error(
-    kit: Kit, wrong: Any, right: dict[str, Any]
-) -> None:
+def test_invalid_filters_are_refused_with_the_same_error(kit: Kit, wrong: Any, right: dict[str, Any]) -> None:
     pair = Pair(kit, dim=draw.DIM)
     for filter in (wrong, {"$or": [right, wrong]}, {"$not": wrong}):
         pair.both(

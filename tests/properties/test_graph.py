@@ -95,7 +95,7 @@ def test_graphs_see_deletes_and_erasure(kit: Kit) -> None:
     judge.vector_result(left, pair.model, centres[0], scope, judge.ALL)
 
 
-def test_k_beyond_what_a_graph_gives(kit: Kit) -> None:
+def test_a_k_above_the_graphs_candidates_returns_k_hits(kit: Kit) -> None:
     """At least k hits if there are that many documents, and all of them for a huge k."""
     pair, centres = filled(kit, "cosine", "f16", None)
     scope = pair.scope(HOME)

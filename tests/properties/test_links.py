@@ -124,7 +124,7 @@ def test_mentions_reorder_what_was_found(family: Index) -> None:
     assert ranked.ids.tolist()[0] in ("jane", "max")  # lexically first, or with most mentions
 
 
-def test_what_a_filter_hides_is_not_walked_through(family: Index) -> None:
+def test_links_are_not_followed_through_filtered_documents(family: Index) -> None:
     query = Query("rrf", links=Links(["jane"], direction="out"), exclude=["lin"])
     assert family.search(None, scope=SCOPE, query=query).ids.tolist() == ["joe"]
 

@@ -90,7 +90,7 @@ def test_a_row_is_near_its_whole_numbers(bits: int, most: float) -> None:
     np.testing.assert_array_equal(word_piece.read(data).rows, numbers)
 
 
-def test_a_loss_is_what_chance_does_not_give() -> None:
+def test_a_loss_is_reported_only_beyond_chance() -> None:
     chance = np.random.default_rng(3)
     assert evaluate.p_value(np.zeros(9)) == 1.0
     assert evaluate.p_value(chance.normal(0, 1, 300)) > 0.05

@@ -120,7 +120,7 @@ def test_translated_descriptions_are_a_scope_each(machine: Path) -> None:
     assert list(machine_sets.packages(machine)) == ["de"]
 
 
-def test_changes_are_asked_for_by_what_they_name() -> None:
+def test_changelog_entries_are_queried_by_the_names_in_them() -> None:
     assert list(machine_sets.changelog_entries(CHANGES)) == [
         ("jay", "1.2-3", "Dig deeper holes, as the ground freezes. (Closes: #123456)"),
         ("jay", "1.2-3", "Fix CVE-2020-1234, an overflow of the cache."),
@@ -146,7 +146,7 @@ def test_every_question_has_its_text_in_its_scope(machine: Path) -> None:
     assert again == sets
 
 
-def test_a_gap_is_told_from_noise() -> None:
+def test_a_gap_is_distinguished_from_noise() -> None:
     rng = np.random.default_rng(1)
     figures = {name: np.full((200, 3), 0.5) for name in ("default", "BM25", "RRF(60)")}
     noise = rng.normal(0, 0.3, (200, 1))

@@ -27,7 +27,7 @@ def documents(n: int) -> reading.Documents:
     return reading.Documents(drawn, workload.terms_of(drawn), [filters.attributes(numbers) for _ in drawn])
 
 
-def test_what_peers_admit_is_what_the_oracle_admits() -> None:
+def test_filters_of_peers_admit_the_documents_of_the_oracle() -> None:
     some = documents(300)
     columns = reading.Columns(some)
     for name in {name for name, _, _ in reading.ASKED} - {"none"}:

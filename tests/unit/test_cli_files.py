@@ -348,7 +348,7 @@ def test_an_import_does_not_read_the_index_that_it_writes(path: Path, tmp_path: 
     assert state(tmp_path) == before
 
 
-def test_an_index_beside_other_files_is_said(path: Path, notes: Path, capsys: Any) -> None:
+def test_an_index_given_with_other_files_is_refused(path: Path, notes: Path, capsys: Any) -> None:
     assert run(capsys, "search", "oak", path, notes)[0] == 2
     code, _, said = run(capsys, "index", path, "--out", "-")
     assert code == 2 and "search and stats take it alone" in said

@@ -252,7 +252,7 @@ def test_a_blank_context_is_stored_as_none(context: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["a \ud800 b", "\udfff", "\ud800\udc00 and \udc00\ud800"])
-def test_what_utf_8_cannot_encode_is_replaced_in_a_context_as_in_a_text(given: str) -> None:
+def test_lone_surrogates_are_replaced_in_a_context_as_in_a_text(given: str) -> None:
     index = Index()
     index.upsert("m", given, scope=JANE, context=given)
     record = index.get("m", scope=JANE)

@@ -183,7 +183,7 @@ def test_spans_of_the_caller_are_embedded(open_index: Open) -> None:
     assert toy.texts[3:] == [f"x\n\n{TEXT[:4]}", f"x\n\n{TEXT[31:40]}"]
 
 
-def test_what_is_pending_is_embedded_in_passages(open_index: Open) -> None:
+def test_pending_documents_are_embedded_in_passages(open_index: Open) -> None:
     toy = Toy()
     index = open_index(embedder=toy)
     toy.fails = True
@@ -245,7 +245,7 @@ def test_another_model(open_index: Open) -> None:
     assert index.admin.check().clean
 
 
-def test_stats_count_what_is_held_not_what_is_in_memory(open_index: Open) -> None:
+def test_stats_count_stored_documents_not_resident_ones(open_index: Open) -> None:
     kind = open_index.kind  # type: ignore[attr-defined]
     index = open_index(embedder=Toy())
     index.upsert("passages", TEXT, scope=JANE)

@@ -601,7 +601,7 @@ class TestVersions:
         with pytest.raises(VersionConflictError):
             index.upsert_many([vars(record)])
 
-    def test_versions_are_told_everywhere(self, index: Index) -> None:
+    def test_versions_are_returned_by_every_verb(self, index: Index) -> None:
         index.upsert("a", "one", scope=JANE)
         seen = version(index, "a")
         for record in (
@@ -781,7 +781,7 @@ def test_everything_is_refused_once_closed(open_index: Open) -> None:
             call()
 
 
-def test_payloads_of_the_engines_callers_keep_what_else_they_hold(index: Index) -> None:
+def test_patch_keeps_unknown_payload_fields(index: Index) -> None:
     payload = json.dumps({"metadata": {"a": 1}, "own": [1, 2]}).encode()
     Backend.of(index).engine.upsert("a", "text", scope=JANE, payload=payload)
     index.patch("a", scope=JANE, metadata={"b": 2})

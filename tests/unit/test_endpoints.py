@@ -103,7 +103,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(monkeypatch: pytest.
     assert Endpoint("url", "https://api.openai.com/v1").headers()["Authorization"] == "Bearer of-a-file"
 
 
-def test_what_may_be_secret_in_an_address_is_not_shown() -> None:
+def test_secrets_in_an_address_are_not_shown() -> None:
     reranker = HttpReranker("m", url="https://models.example/rerank?key=secret", timeout_s=0.01)
     endpoint = Endpoint("url", "https://models.example/rerank?key=secret", "hush")
     assert "secret" not in reranker.name + repr(endpoint) + endpoint.shown + endpoint.name

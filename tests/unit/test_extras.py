@@ -58,7 +58,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_fork_in_the_middle_of_an_import_is_told(tmp_path: Path) -> None:
+def test_a_fork_during_an_import_is_reported(tmp_path: Path) -> None:
     (tmp_path / "slow_library.py").write_text("import time\ntime.sleep(1)\ndone = True\n")
     (tmp_path / "other_library.py").write_text("")
     paths = os.pathsep.join([str(tmp_path), *sys.path])

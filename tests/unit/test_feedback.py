@@ -48,7 +48,7 @@ def noted(index: Index, scope: Scope | None = None) -> list[tuple[str | int, boo
     return [(note.id, note.used, note.query, note.scope) for note in index.admin.feedbacks(scope)]
 
 
-def test_a_hit_an_id_and_who_asked(index: Index) -> None:
+def test_feedback_records_hit_id_question_and_asker(index: Index) -> None:
     hit = next(hit for hit in index.search("train", scope=JANE) if hit.id == "ours")
     assert index.feedback(hit, query="train", scope=JANE)
     assert index.feedback("mine", False, "when?", scope=JANE)

@@ -100,7 +100,7 @@ def test_a_replaced_file_keeps_its_mode(folder: Path) -> None:
         assert index.get("m1", scope=JANE) is not None
 
 
-def test_what_repair_and_salvage_write(folder: Path) -> None:
+def test_files_written_by_repair_and_salvage_are_private(folder: Path) -> None:
     path = folder / "x"
     with Memory.open(path) as memory:
         memory.policy("tone", "Be brief.", tenant="acme", by="test")

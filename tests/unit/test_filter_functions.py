@@ -107,7 +107,7 @@ def test_one_id_in_two_scopes_is_two_memories(index: Index) -> None:
     assert [hit.text for hit in hits if hit.id == "twin"] == ["oak of jane"]
 
 
-def test_the_function_sees_what_the_scope_sees_and_the_rest_admits(index: Index) -> None:
+def test_the_filter_function_gets_visible_records_that_pass_the_rest(index: Index) -> None:
     seen: list[Record] = []
     index.search("oak", scope=JANE, filter={"kind": "odd", "$where": lambda record: seen.append(record)})
     assert {record.scope for record in seen} == {ACME, JANE} and len(seen) == len(
@@ -163,7 +163,7 @@ def test_a_filter_that_is_not_a_function_is_refused(index: Index, wrong: Any) ->
         index.search("oak", scope=JANE, filter=wrong)
 
 
-def test_what_is_not_a_list_of_filters_and_no_key_is_named(index: Index) -> None:
+def test_malformed_and_filters_and_ids_are_named(index: Index) -> None:
     with pytest.raises((TypeError, ValueError), match=r"\$and"):
         index.search("oak", scope=JANE, filter={"$and": 3, "$where": is_third})
     for wrong in ((JANE, "m1", 3), ("jane", "m1")):

@@ -189,7 +189,7 @@ def test_a_form_weighs_no_more_than_the_word_of_the_question() -> None:
     assert scores["once"] == scores["often0"]
 
 
-def test_the_correction_of_a_word_stays_none_where_a_form_is_known() -> None:
+def test_a_word_with_a_known_form_is_not_corrected() -> None:
     index = Index(analyzer="german")
     index.upsert("it", "Er fuhr gestern.", scope=ACME)
     assert not index.search("gefahren", scope=ACME).corrections

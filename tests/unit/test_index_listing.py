@@ -124,7 +124,7 @@ def test_times_are_filtered_as_in_a_search(index: Index) -> None:
     assert ids(index.list(JANE, filter={"created_at": {"$gte": "2025-01-01"}})) == [2]
 
 
-def test_what_has_expired_is_not_listed(index: Index) -> None:
+def test_expired_documents_are_not_listed(index: Index) -> None:
     index.upsert(1, "short", scope=JANE, ttl=timedelta(microseconds=1))
     index.upsert(2, "long", scope=JANE, ttl=60)
     assert ids(index.list(JANE)) == [2]

@@ -78,7 +78,7 @@ def nothing_of_acme_opens(index: Index) -> None:
                 assert len(call()) == 0
 
 
-def test_the_key_goes_with_the_last_of_a_tenant(path: Path, vault: Vault) -> None:
+def test_erasing_the_last_documents_of_a_tenant_destroys_its_key(path: Path, vault: Vault) -> None:
     with Index.open(path, keys=vault) as index:
         fill(index)
         index.erase(ACME, exact=True)

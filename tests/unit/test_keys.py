@@ -386,7 +386,7 @@ def test_a_read_without_a_scope_is_a_type_error_whether_the_id_is_there_or_not(k
     assert len(engine) == 5
 
 
-def test_the_work_of_a_look_up_does_not_depend_on_what_others_have(kit: Kit) -> None:
+def test_the_cost_of_a_lookup_does_not_depend_on_other_tenants(kit: Kit) -> None:
     """Ids are hashed with their scope, so that look-ups do not pass other tenants' copies of an id.
 
     The measure needs no clock: every foreign document is in another bucket of the index, so a scope finds its document

@@ -47,7 +47,7 @@ def test_writes_reach_the_file(link: Path, durability: str) -> None:
         assert [hit.id for hit in index.search("oak", scope=JANE)] == ["m1"]
 
 
-def test_what_is_erased_is_searched_for_in_the_log(link: Path) -> None:
+def test_verify_erased_searches_the_log_of_a_linked_file(link: Path) -> None:
     with Index.open(link) as index:
         index.upsert("m1", "a zebra of the ballet", scope=JANE)
         index.delete("m1", scope=JANE)

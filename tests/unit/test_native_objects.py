@@ -64,7 +64,7 @@ def test_scopes_are_copied_and_pickled(kind: type[Scope]) -> None:
         assert type(twin) is kind and twin == scope and hash(twin) == hash(scope)
 
 
-def test_scopes_are_keys_also_as_subclasses_and_beside_other_types() -> None:
+def test_scopes_hash_and_compare_like_their_subclasses() -> None:
     scopes = [Scope("acme"), Scope("acme", user="jane"), Scope("acme", agent="jane"), Scope("acme", "a", "b")]
     for i, scope in enumerate(scopes):
         for kind in (Scope, OwnScope):

@@ -63,7 +63,7 @@ def test_a_folder_gives_what_it_was_given(tmp_path: Path) -> None:
         folder.get("index/ab/abcd", 1)
 
 
-def test_what_a_killed_process_left_unfinished_is_listed(tmp_path: Path) -> None:
+def test_partial_files_of_killed_processes_are_listed(tmp_path: Path) -> None:
     Folder(tmp_path).put("index/ab/abcd", DATA)
     (tmp_path / "index/ab/.abcd.x1.partial").write_bytes(DATA[:7])
     assert {one.name for one in Folder(tmp_path).list("index")} == {

@@ -58,7 +58,7 @@ def test_a_write_in_progress_hides_no_write_of_another_process(
         assert found_by_another_thread(index) == {"a", "b", "c"}
 
 
-def test_a_long_erasure_is_told_of_all_collections(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_erasure_is_announced_to_all_collections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other collections are written first: for the feed they must be as new as the commit."""
     monkeypatch.setattr(feed, "WINDOW_SECONDS", 0.2)
     url = new_url()

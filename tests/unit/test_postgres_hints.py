@@ -201,7 +201,7 @@ def heard(pair: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch) -> list[An
     return notes
 
 
-def test_nobody_is_told_of_a_tenant_that_nobody_else_has_in_memory(
+def test_hints_are_sent_only_for_tenants_resident_elsewhere(
     pair: tuple[Index, Index], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, reader = pair

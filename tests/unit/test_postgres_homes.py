@@ -153,7 +153,7 @@ class TestOpening:
             assert len(index.search("oak", scope=Scope("acme", user="jane"))) == 1
             assert index.admin.check().problems == []
 
-    def test_a_number_that_somebody_changed(self, url: str) -> None:
+    def test_a_changed_number_of_homes_is_reported(self, url: str) -> None:
         with Index.open(url, user_homes=4) as index:
             index.upsert_many(
                 {"id": user, "text": "oak", "scope": Scope("acme", user=user)} for user in USERS

@@ -153,7 +153,7 @@ def test_an_export_comes_back(url: str, tmp_path: Path) -> None:
 
 
 class TestOthers:
-    def test_what_another_process_wrote_is_found_within_max_stale(self, url: str) -> None:
+    def test_writes_of_another_process_are_found_within_max_stale(self, url: str) -> None:
         with Index.open(url, max_stale=0.4) as reader, Index.open(url) as writer:
             for i in range(5):
                 assert len(reader.search("oak", scope=JANE, k=50)) == i
@@ -264,7 +264,7 @@ def test_processes_that_open_an_empty_database_at_once(url: str) -> None:
 
 
 class TestWarm:
-    def test_a_search_of_what_was_warmed_asks_nothing(
+    def test_a_search_of_a_warmed_scope_sends_no_statement(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with Index.open(url) as first:

@@ -205,7 +205,7 @@ def test_notes_that_were_changed_are_reported(filled: str, statement: str) -> No
     assert any("feedback" in problem for problem in problems(filled))
 
 
-def test_notes_keep_their_digest_whatever_goes(filled: str) -> None:
+def test_feedback_digests_stay_right_through_deletions(filled: str) -> None:
     with opened(filled) as index:
         index.delete("jane-1", scope=JANE)
         assert index.admin.check().problems == []

@@ -129,7 +129,7 @@ def test_a_change_without_the_turn_of_a_user_writes_nothing_of_that_user(memory:
     assert [fact.uses for fact in memory.list(JOE, ["fact"])] == [7]
 
 
-def test_what_two_users_say_of_the_tenant_is_promoted_once(memory: Memory, url: str) -> None:
+def test_a_tenant_fact_said_by_two_users_is_promoted_once(memory: Memory, url: str) -> None:
     """Both are the second source if each sees the other's observation, and none is if they do not wait."""
     outcomes: list[Outcome] = []
 
@@ -494,7 +494,7 @@ class TestPlaces:
             )
             assert any(one.startswith("sj_memory_event: 1 rows without") for one in problems)
 
-    def test_what_a_user_does_is_asked_of_two_homes_at_most(
+    def test_statements_of_a_user_name_two_homes_at_most(
         self, memory: Memory, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """In the user's home and, for rows that all users share, in the tenant's own."""

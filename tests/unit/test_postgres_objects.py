@@ -251,7 +251,7 @@ def test_objects_that_could_not_be_deleted_are_reported_and_deleted_later(
         assert blobs.kept == {} and index.admin.verify_erased([SECRET]).clean
 
 
-def test_what_a_dead_process_did_not_remove_is_swept(filled: str, blobs: FaultyBlobs) -> None:
+def test_objects_left_by_a_dead_process_are_swept(filled: str, blobs: FaultyBlobs) -> None:
     blobs.refuses = {"delete"}
     with opened(filled, blobs) as index:
         index.erase(JANE)

@@ -83,7 +83,7 @@ class TestAway:
             assert words(index) == {*range(30), 100, 101} - {1}
             assert index.admin.check().clean
 
-    def test_what_is_known_to_be_behind_is_searched_as_it_was(self, server: Cluster, url: str) -> None:
+    def test_during_an_outage_a_known_stale_scope_answers_as_it_was(self, server: Cluster, url: str) -> None:
         with Index.open(url, max_stale=0.3) as index, Index.open(url) as other:
             index.upsert(1, "oak", scope=JANE)
             assert words(index) == {1}
@@ -100,7 +100,7 @@ class TestAway:
             until(lambda: words(index) == {1, 2})
             until(lambda: not any(r.startswith("stale: ") for r in index.search("oak", scope=JANE).degraded))
 
-    def test_what_expires_meanwhile_is_not_found(self, server: Cluster, url: str) -> None:
+    def test_documents_that_expire_during_an_outage_are_not_found(self, server: Cluster, url: str) -> None:
         with Index.open(url, max_stale=0.3) as index:
             now = [1_000_000_000.0]
             Backend.of(index).use_clock(lambda: int(now[0] * 1e6))

@@ -107,7 +107,7 @@ def test_an_answer_is_read_as_it_was_written_or_not_at_all() -> None:
 @pytest.mark.parametrize(
     "body", [b"[]", b"{}", b"[1,2,3,4,5,6,7]", b"[" * 100_000, b"\xff", b'["a","b",1,"x","y",[],[]]']
 )
-def test_what_has_the_right_checksum_and_is_no_answer(body: bytes) -> None:
+def test_malformed_answers_with_a_right_checksum_are_ignored(body: bytes) -> None:
     from scrubjay.store.postgres import poll_answers
 
     assert answer_of(poll_answers._MAGIC + poll_answers._digest(body) + body) is None

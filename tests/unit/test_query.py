@@ -67,9 +67,7 @@ def test_settings_belong_to_no_question() -> None:
         (7, TypeError, "^settings: expected a mapping, got int 7$"),
     ],
 )
-def test_what_is_wrong_in_settings_is_named_with_its_place(
-    given: Any, error: type[Exception], said: str
-) -> None:
+def test_errors_in_settings_name_their_place(given: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         Query.from_dict(given)
 
@@ -99,7 +97,7 @@ def test_what_is_wrong_in_settings_is_named_with_its_place(
         ({"coverage": float("nan")}, ValueError, "coverage"),
     ],
 )
-def test_what_is_wrong_is_said_when_it_is_made(
+def test_invalid_queries_are_refused_on_construction(
     given: dict[str, Any], error: type[Exception], said: str
 ) -> None:
     with pytest.raises(error, match=said):

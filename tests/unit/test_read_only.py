@@ -74,7 +74,7 @@ def test_a_read_only_index_sees_writes_of_others(path: Path) -> None:
         assert reading.count(JANE) == 1
 
 
-def test_what_is_not_there_is_not_made(path: Path) -> None:
+def test_a_read_only_open_creates_neither_file_nor_collection(path: Path) -> None:
     with pytest.raises(StoreFormatError, match="no such file"):
         Index.open(path.parent / "none", read_only=True)
     (path.parent / "empty").touch()

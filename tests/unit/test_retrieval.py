@@ -102,7 +102,7 @@ def test_the_best_rank_of_any_query_counts(index: Index) -> None:
     assert everything[0].queries == (0, 1, 2)
 
 
-def test_what_holds_an_identifier_of_any_query_comes_first(index: Index) -> None:
+def test_hits_with_an_identifier_of_any_query_come_first(index: Index) -> None:
     """The rewriter knows which key "it" is; the words of the question match another memory better."""
     words = Rewritten(keywords="sk-stg-0041", semantic="seafood")
     retriever = Retriever(index, rewriter=lambda _: words)
@@ -229,7 +229,7 @@ def test_numbers_of_numpy_say_how_many(index: Index) -> None:
         assert len(retriever.search("the door", scope=JANE, k=np.int64(2))) == 2  # type: ignore[arg-type]
 
 
-def test_what_a_retriever_and_its_cache_show(index: Index) -> None:
+def test_repr_of_retriever_and_cache_name_index_and_entries(index: Index) -> None:
     cache = ResultCache()
     retriever = Retriever(index, cache=cache)
     retriever.search("the door", scope=JANE)
@@ -277,7 +277,7 @@ def test_a_late_reranker_is_not_waited_for(index: Index) -> None:
     retriever.close()
 
 
-def test_what_a_reranker_said_is_remembered(index: Index) -> None:
+def test_scores_of_a_reranker_are_cached(index: Index) -> None:
     asked: list[int] = []
     reranker = CallableReranker(lambda q, texts: (asked.append(len(texts)), [len(t) for t in texts])[1])
     retriever = Retriever(index, reranker=reranker)

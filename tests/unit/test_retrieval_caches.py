@@ -45,7 +45,7 @@ def test_keys_are_equal_as_json_is(first: Any, second: Any) -> None:
     hash(key_of(first))
 
 
-def test_what_prints_alike_is_not_the_same() -> None:
+def test_values_with_equal_reprs_have_different_cache_keys() -> None:
     pyroaring = pytest.importorskip("pyroaring")
     long = np.arange(5000)
     other = long.copy()
@@ -59,7 +59,7 @@ def test_what_prints_alike_is_not_the_same() -> None:
     assert key_of({"a": {"b": 1}}) == key_of({"a": {"b": np.int64(1)}})
 
 
-def test_what_cannot_be_compared_has_no_key() -> None:
+def test_values_without_equality_have_no_cache_key() -> None:
     for value in (object(), (i for i in range(3)), {"filter": {"x": object()}}):
         with pytest.raises(UncomparableValue):
             key_of(value)
@@ -68,7 +68,9 @@ def test_what_cannot_be_compared_has_no_key() -> None:
 
 
 def test_names() -> None:
-    assert name_of(test_names) == name_of(test_names) != name_of(test_what_cannot_be_compared_has_no_key)
+    assert (
+        name_of(test_names) == name_of(test_names) != name_of(test_values_without_equality_have_no_cache_key)
+    )
     unnamed = object()
     for part in (lambda text: text, unnamed, [].append, "".join):
         assert name_of(part) != name_of(part)
@@ -118,7 +120,7 @@ def test_an_empty_cache_is_a_cache(index: Index) -> None:
     assert Retriever(index, cache=False).search("train", scope=JANE).cached is False
 
 
-def test_a_cache_of_so_many_entries_forgets_what_was_used_longest_ago() -> None:
+def test_a_cache_evicts_the_least_recently_used_entry() -> None:
     cache = ResultCache(max_entries=2)
     for key in "ab":
         cache.put(key, 1, key, 5)
@@ -137,7 +139,7 @@ def test_a_bad_number_of_entries_is_an_error(given: Any, error: type[Exception])
         ResultCache(max_entries=given)
 
 
-def test_a_search_anew_asks_no_cache_and_fills_it(index: Index) -> None:
+def test_anew_bypasses_the_cache_and_refills_it(index: Index) -> None:
     retriever = Retriever(index, cache=True)
     assert not retriever.search("train", scope=JANE, anew=True).cached
     assert retriever.cache_stats()["results"].misses == 0
@@ -147,7 +149,7 @@ def test_a_search_anew_asks_no_cache_and_fills_it(index: Index) -> None:
         retriever.search("train", scope=JANE, anew=1)  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_compared_is_searched_anew(index: Index) -> None:
+def test_queries_without_a_cache_key_bypass_the_cache(index: Index) -> None:
     retriever = Retriever(index, cache=True)
 
     class Ids:
@@ -381,7 +383,7 @@ def test_a_rewriter_without_a_name_is_shared_with_nobody(tmp_path: Path, server:
         b"\xff\xfe",
     ],
 )
-def test_whatever_stands_in_the_cache_no_search_breaks(tmp_path: Path, server: Server, damage: bytes) -> None:
+def test_random_cache_contents_break_no_search(tmp_path: Path, server: Server, damage: bytes) -> None:
     """And no scope sees more through it than it may."""
     import redis
 

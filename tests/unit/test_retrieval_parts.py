@@ -190,7 +190,7 @@ class Span:
 
 
 @pytest.mark.parametrize("where", ["made", "entered", "told", "left"])
-def test_watching_does_not_break_what_is_watched(where: str) -> None:
+def test_failing_spans_do_not_break_a_search(where: str) -> None:
     retriever = Retriever(INDEX, spans=lambda _: Span(where))
     found = retriever.search("oak", scope=JANE)
     assert found.ids.tolist() == Retriever(INDEX).search("oak", scope=JANE).ids.tolist()

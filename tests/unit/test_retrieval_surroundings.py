@@ -105,9 +105,7 @@ def test_without_surroundings_texts_are_read_alone(index: Index) -> None:
         {"scope": ALL, "metadata": turn("monday", 0, "Ann")},  # visible, but in another scope
     ],
 )
-def test_what_is_not_just_before_in_the_same_conversation_is_not_read(
-    index: Index, beside: dict[str, Any]
-) -> None:
+def test_only_preceding_turns_of_the_same_conversation_are_read(index: Index, beside: dict[str, Any]) -> None:
     index.upsert("it", "An oak.", scope=JANE, metadata=turn("monday", 1, "Bob"))
     index.upsert("other", "What grows?", **beside)
     reranker = Listening()

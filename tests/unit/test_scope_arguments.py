@@ -83,7 +83,7 @@ def test_every_verb_takes_a_scope_or_its_names(
         (("acme",), {"user": 1}, "user: expected a str"),
     ],
 )
-def test_what_is_wrong_with_a_scope_is_said_in_our_words(
+def test_errors_about_a_scope_name_scrubjays_types(
     arguments: tuple[Any, ...], named: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(TypeError) as error:

@@ -51,7 +51,7 @@ def test_ties_stand_in_partition_order(kit: Kit) -> None:
 
 @pytest.mark.parametrize("components", COMPONENTS, ids=repr)
 @pytest.mark.parametrize("exact", [False, True])
-def test_erase_removes_what_agrees(kit: Kit, full: Any, components: tuple, exact: bool) -> None:
+def test_erase_removes_the_scopes_that_match(kit: Kit, full: Any, components: tuple, exact: bool) -> None:
     doomed = {
         repr(other)
         for other in COMPONENTS

@@ -131,7 +131,7 @@ def test_an_option_of_a_database_is_checked_over_a_file_too(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_file_keeps_anyway_may_be_asked_of_it(tmp_path: Path) -> None:
+def test_a_file_accepts_options_that_it_fulfils_anyway(tmp_path: Path) -> None:
     """A file is never stale and has no feed; options of databases are refused."""
     with Index.open(tmp_path / "m.scrubjay", max_stale=0, shared_feed=False) as index:
         index.upsert("m1", "oak", scope=ACME)

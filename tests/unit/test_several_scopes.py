@@ -29,7 +29,7 @@ def index(request: Any, tmp_path: Path) -> Iterator[Index]:
         yield made
 
 
-def test_what_any_of_them_sees_is_ranked_once(index: Index) -> None:
+def test_a_document_visible_in_several_scopes_is_ranked_once(index: Index) -> None:
     hits = index.search("oak sk-0007", scope=USERS, k=50)
     assert hits[0].scope == USERS[7]
     assert sorted(hit.scope for hit in hits) == [Scope("acme"), *sorted(USERS)]

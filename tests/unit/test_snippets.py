@@ -159,7 +159,7 @@ def test_the_part_with_most_of_the_question_is_shown() -> None:
     assert str(snippet).startswith("… ") and str(snippet).endswith(" …")
 
 
-def test_what_is_longer_than_the_snippet_is_cut_about_its_words() -> None:
+def test_long_sentences_are_cut_around_the_matched_words() -> None:
     text = "x " * 500 + "needle " + "y " * 500
     index = Index()
     index.upsert("one", text, scope=JANE)
@@ -235,7 +235,7 @@ def test_batches_retrievers_substrings_and_keys_have_snippets() -> None:
     assert Backend.of(index).find_substring("pag", scope=JANE)[0].snippet(40).after
 
 
-def test_what_is_recalled_has_snippets(tmp_path: Any) -> None:
+def test_recalled_hits_have_snippets(tmp_path: Any) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
         memory.index.upsert("log", LONG, scope=JANE)
         hit = memory.recall("nightly backups", JANE)[0]
@@ -254,7 +254,7 @@ def test_dicts_have_a_snippet_where_it_is_asked_for() -> None:
     assert LONG[shown["start"] : shown["end"]] == "".join(piece["text"] for piece in shown["pieces"])
 
 
-def test_identifiers_are_told_from_words() -> None:
+def test_identifiers_are_distinguished_from_words() -> None:
     index = Index()
     index.upsert("key", "The staging key is sk-stg-0041, staged.", scope=JANE)
     snippet = index.search("staging sk-stg-0041", scope=JANE)[0].snippet()

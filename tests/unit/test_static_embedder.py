@@ -196,7 +196,7 @@ def test_an_index_answers_as_with_the_embedder_in_python(
         assert facts(native, **options) == facts(python, **options)
 
 
-def test_batches_mix_what_is_embedded_where(pair: tuple[Index, Index]) -> None:
+def test_batches_mix_native_python_and_given_embeddings(pair: tuple[Index, Index]) -> None:
     texts = ["which railway?", None, "", "tea", None]
     queries = [Query(keywords=keywords) for keywords in (None, "dog", None, "key", None)]
     vectors = [None, None, None, None, default().embed_query("dog")]

@@ -15,7 +15,7 @@ def connection(tmp_path: Path) -> StoreConnection:
     return connect(tmp_path / "file", durability="normal", busy_seconds=1.0)
 
 
-def test_everyone_who_shuts_is_told_once(connection: StoreConnection) -> None:
+def test_each_shutdown_callback_is_called_once(connection: StoreConnection) -> None:
     """A thread that ends closes its own connection, at the same time as an index that closes, or before."""
     told: list[str] = []
     connection.shut(lambda: told.append("first"))

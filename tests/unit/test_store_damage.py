@@ -160,7 +160,7 @@ OPENING: dict[str, str] = {
 
 
 @pytest.mark.parametrize("name", OPENING)
-def test_what_an_index_is_made_of_is_named(path: Path, name: str) -> None:
+def test_damaged_tables_are_named_with_the_path(path: Path, name: str) -> None:
     connection = sqlite3.connect(path)
     connection.execute(OPENING[name])
     connection.commit()
@@ -302,7 +302,7 @@ def test_names_of_the_schema_that_cannot_be_read_are_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("rules", ["[" * 3000, "{", "[]", "7", '{"key": 5}'])
-def test_damaged_rules_of_what_is_sealed_are_named(path: Path, rules: str) -> None:
+def test_damaged_sealing_rules_name_their_table(path: Path, rules: str) -> None:
     forge(
         path,
         "CREATE TABLE other(tenant TEXT, somebody TEXT)",

@@ -196,9 +196,7 @@ MANIPULATIONS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("images", [True, False], ids=["images", "rows"])
 @pytest.mark.parametrize("name", MANIPULATIONS)
-def test_a_scope_that_was_manipulated_is_not_served_as_it_was_not(
-    path: Path, name: str, images: bool
-) -> None:
+def test_a_manipulated_scope_is_refused_or_answers_unchanged(path: Path, name: str, images: bool) -> None:
     fill(path)
     old = copied(path)
     with opened(path) as index:
@@ -266,7 +264,7 @@ def test_an_old_image_brings_nothing_back(path: Path) -> None:
         "DELETE FROM document WHERE text IN (SELECT text FROM document ORDER BY seq DESC LIMIT 1)",
     ],
 )
-def test_what_came_after_an_image_cannot_be_taken_out(path: Path, statement: str) -> None:
+def test_removing_rows_written_after_an_image_is_detected(path: Path, statement: str) -> None:
     fill(path)
     with opened(path) as index:
         index.delete("jane-2", scope=JANE)
@@ -314,7 +312,7 @@ def test_a_tenant_in_the_clear_counts_its_vectors(path: Path) -> None:
         assert "1 scopes whose count of vectors is wrong" in index.admin.check().problems
 
 
-def test_a_data_key_of_before_is_refused_by_who_saw_the_new_one(path: Path) -> None:
+def test_an_older_data_key_is_refused_after_the_new_one_was_seen(path: Path) -> None:
     shutil.copy(GOLDEN / "format-2-encrypted.scrubjay", path)
     from tests.data.keys import provider
 
@@ -361,7 +359,7 @@ def test_strict_is_satisfied_by_encrypt(path: Path) -> None:
         assert index.admin.encrypt("acme") == 0
 
 
-def test_bad_demands_are_said(path: Path) -> None:
+def test_an_unknown_encryption_demand_is_refused(path: Path) -> None:
     with pytest.raises(
         ValueError, match="encryption: expected one of 'mixed', 'sealed', 'strict', got 'some'"
     ):
@@ -372,7 +370,7 @@ def test_bad_demands_are_said(path: Path) -> None:
 # ---------------------------------------------------------------------- encrypting
 
 
-def test_encrypt_refuses_what_came_after_it(path: Path) -> None:
+def test_encrypt_refuses_rows_changed_after_it(path: Path) -> None:
     fill(path)
     sql(
         path,

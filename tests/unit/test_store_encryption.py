@@ -205,7 +205,7 @@ def test_a_destroyed_key_hides_its_tenant_like_an_erasure(
         assert len(ids(index, OTHER)) == 12
 
 
-def test_what_is_still_in_memory_of_a_destroyed_key_is_not_found(path: Path, provider: Provider) -> None:
+def test_resident_documents_of_a_destroyed_key_are_not_found(path: Path, provider: Provider) -> None:
     """Another search uses it, or another thread was just loading it."""
     with reopened(path, provider) as index:
         fill(index)
@@ -431,7 +431,7 @@ def test_older_versions_refuse_a_file_with_encrypted_tenants(path: Path, provide
     assert version > scrubjay.store.sqlite.schema.FORMAT, "which is what they compare"
 
 
-def test_what_was_in_the_clear_is_encrypted_on_demand(path: Path, provider: Provider) -> None:
+def test_encrypt_seals_existing_plain_rows(path: Path, provider: Provider) -> None:
     with Index.open(path) as index:
         fill(index)
         index.collection("side").upsert("s", "oak at the side", scope=JANE, vector=np.ones(8))

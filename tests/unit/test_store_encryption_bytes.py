@@ -211,7 +211,7 @@ FORGERIES: dict[str, tuple[str, list[Scope]]] = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_what_was_changed_or_moved_is_refused(path: Path, name: str) -> None:
+def test_changed_or_moved_sealed_rows_are_refused(path: Path, name: str) -> None:
     statement, refused = FORGERIES[name]
     with Index.open(path, keys=same_key) as index:
         write(index, 9)

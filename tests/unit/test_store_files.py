@@ -238,7 +238,7 @@ def test_a_damaged_line_of_an_export_is_named(tmp_path: Path, damaged: bytes) ->
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "[1]\n", '{"scrubjay_export": 1}\n{"id": 1}\n', "no json\n"])
-def test_what_is_no_export_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_an_export_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "bad.jsonl").write_text(content)
     index = Index()
     with pytest.raises(scrubjay.StoreFormatError):

@@ -135,7 +135,7 @@ class _Late:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_what_rests_waits_for_its_graph(path: Path) -> None:
+def test_an_idle_scope_is_saved_again_once_its_graph_is_built(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
     with Index.open(path) as index:

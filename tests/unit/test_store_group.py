@@ -327,7 +327,7 @@ with Index.open(sys.argv[1]) as index:
 """
 
 
-def test_what_another_process_wrote_is_noticed(tmp_path: Path) -> None:
+def test_writes_of_another_process_are_noticed(tmp_path: Path) -> None:
     """State kept between groups is dropped when another process commits: versions continue, counts are right."""
     path = tmp_path / "memories.scrubjay"
     with open_index(path) as index:

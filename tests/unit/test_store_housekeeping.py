@@ -43,7 +43,7 @@ def stale(index: Index) -> list[Scope]:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_what_was_written_gets_an_image_when_it_rests(path: Path) -> None:
+def test_a_written_scope_gets_an_image_when_idle(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many(records(10))
         time.sleep(0.1)
@@ -57,7 +57,7 @@ def test_what_was_written_gets_an_image_when_it_rests(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_what_had_to_be_read_from_its_rows_gets_an_image(path: Path) -> None:
+def test_a_scope_loaded_from_rows_gets_an_image(path: Path) -> None:
     script = textwrap.dedent(
         """
         import os, sys

@@ -30,7 +30,7 @@ SCOPES = [ACME, JANE, JOE, CODER, BOTH, OTHER, GLOBEX]
 FILE_ONLY = {
     "test_a_process_that_was_killed_leaves_every_one": "the child makes the file; test_postgres_outage kills",
     "test_repair_takes_every_one_over": "a database is repaired by the server's tools",
-    "test_what_other_tenants_have_under_an_id_costs_and_tells_nothing": "counts the steps of SQLite",
+    "test_ids_of_other_tenants_change_neither_answers_nor_cost": "counts the steps of SQLite",
     "test_documents_are_looked_up_by_key": "reads the plans of SQLite",
 }
 """Tests that do not concern a database, each with the reason."""
@@ -341,7 +341,7 @@ def prepare(path: Path, taken: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_other_tenants_have_under_an_id_costs_and_tells_nothing(tmp_path: Path, name: str) -> None:
+def test_ids_of_other_tenants_change_neither_answers_nor_cost(tmp_path: Path, name: str) -> None:
     """The same answer, and the same number of steps of SQLite, whether others have these ids or some that are never
     requested."""
     seen = []

@@ -47,7 +47,7 @@ def test_each_load_is_counted_by_its_source(place: Any) -> None:
         assert (lag is None) == (index.path is not None) and (lag is None or 0 <= float(lag) < 60)
 
 
-def test_what_made_room_is_counted(tmp_path: Path) -> None:
+def test_evictions_are_counted_by_reason(tmp_path: Path) -> None:
     path = tmp_path / "a.scrubjay"
     with Index.open(path, durability="normal") as index:
         for scope in SCOPES:

@@ -102,7 +102,7 @@ def test_every_row_is_taken_over_as_it_stands(golden: Path, tmp_path: Path) -> N
 
 
 @every_older_file
-def test_what_was_migrated_is_what_a_new_file_has(golden: Path, tmp_path: Path) -> None:
+def test_a_migrated_file_has_the_schema_of_a_new_one(golden: Path, tmp_path: Path) -> None:
     """The same tables, columns and indexes."""
     path = copied(golden, tmp_path)
     with opened(path, golden) as index:

@@ -81,7 +81,7 @@ def test_a_sound_file_is_not_touched(path: Path) -> None:
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_what_costs_nothing_is_mended(path: Path) -> None:
+def test_repair_restores_damage_that_lost_no_data(path: Path) -> None:
     whole = everything(path)
     forge(
         path,
@@ -330,7 +330,7 @@ def test_a_log_is_read_where_its_index_cannot_be_made(path: Path, tmp_path: Path
     assert said == "[] [('late oak',)]\n"
 
 
-def test_what_a_check_wrote_to_the_log_is_in_the_file(path: Path) -> None:
+def test_changes_that_a_check_left_in_the_log_reach_the_file(path: Path) -> None:
     forge(path, "UPDATE document SET text = 'forged' WHERE id = 'm5'")
     script = (
         "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('PRAGMA journal_mode = WAL'); "

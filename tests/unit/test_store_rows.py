@@ -165,7 +165,7 @@ def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
         assert index.admin.stats()["embedder"] == "abc"
 
 
-def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
+def test_a_file_that_is_not_an_index_is_refused_unchanged(path: Path) -> None:
     for letter in (b"a letter to my aunt\n" * 100, b"a note\n", b"PK\x03\x04" + bytes(range(256)) * 50):
         path.write_bytes(letter)
         with pytest.raises(

@@ -131,7 +131,7 @@ def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch
         assert left(path, texts)
 
 
-def test_what_another_compaction_moves_meanwhile_is_zeroed_too(
+def test_pages_freed_by_a_concurrent_compaction_are_zeroed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SQLite moves a page unchanged: with bytes of deleted rows."""
@@ -186,7 +186,7 @@ def test_rows_of_a_step_are_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest
     connection.close()
 
 
-def test_what_other_connections_keep_in_memory_does_not_come_back(tmp_path: Path) -> None:
+def test_pages_cached_by_other_connections_are_not_written_back(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     with Index.open(path, durability="normal") as index, Index.open(path, durability="normal") as other:
         texts = fill(index, 3_000)

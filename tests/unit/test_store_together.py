@@ -54,7 +54,7 @@ def test_documents_and_other_rows_are_one_write(index: Index) -> None:
 
 
 @pytest.mark.parametrize("steps", range(5))
-def test_what_is_raised_leaves_nothing(index: Index, steps: int) -> None:
+def test_an_error_in_the_block_rolls_back(index: Index, steps: int) -> None:
     index.upsert_many([{"id": i, "text": f"oak {i}", "scope": JANE} for i in ("a", "b")])
 
     def change_and_fail() -> None:
@@ -259,7 +259,7 @@ def exchange(path: Path, kind: str, index: Index | None = None) -> None:
         own.close()
 
 
-def test_what_sqlite_refuses_leaves_nothing(index: Index) -> None:
+def test_an_error_of_sqlite_rolls_back(index: Index) -> None:
     index.upsert("a", "oak a", scope=JANE)
 
     def write_twice() -> None:

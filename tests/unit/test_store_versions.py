@@ -49,7 +49,7 @@ def holds(path: Path, end: str = "") -> int:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_is_written(seed: int, tmp_path: Path) -> None:
+def test_the_stored_version_equals_the_newest_row_after_random_writes(seed: int, tmp_path: Path) -> None:
     """Compared with the rows of all scopes, after each of many writes."""
     path, choose = tmp_path / "memories.scrubjay", random.Random(seed)
     last = 0
@@ -97,7 +97,7 @@ def steps(path: Path, version: int) -> int:
     return n[0]
 
 
-def test_what_it_costs_does_not_grow_with_the_scopes(tmp_path: Path) -> None:
+def test_the_cost_of_versions_does_not_grow_with_the_scopes(tmp_path: Path) -> None:
     found = {}
     for n_scopes in (10, 5_000):
         path = tmp_path / str(n_scopes)
@@ -386,7 +386,7 @@ def test_the_log_is_copied_into_the_file_after_the_write_is_visible(
         assert path.with_name(path.name + "-wal").stat().st_size < 60 * 8_300
 
 
-def test_what_another_process_commits_after_a_commit_that_failed_is_seen(
+def test_writes_of_another_process_after_a_failed_commit_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The change token cannot distinguish the two, until the failure of the own commit is known."""

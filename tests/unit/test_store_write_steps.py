@@ -105,7 +105,7 @@ READ_ONLY: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("what", sorted(READ_ONLY))
-def test_what_is_read_only_is_refused_and_unharmed(what: str, tmp_path: Path) -> None:
+def test_writes_to_a_read_only_file_are_refused_and_leave_it_intact(what: str, tmp_path: Path) -> None:
     before = obeying_permissions()
     if before is None:
         pytest.skip("root cannot give up its power over permissions here")

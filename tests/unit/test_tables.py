@@ -149,7 +149,7 @@ def test_arrow_tables_and_batches_are_written() -> None:
         assert record is not None and record.metadata == {"n": 1} and np.allclose(record.vector, [1, 0])
 
 
-def test_what_hands_out_rows_as_polars_does_is_written() -> None:
+def test_frames_with_iter_rows_are_written() -> None:
     class Frame:
         columns = ("id", "text", "metadata")
 

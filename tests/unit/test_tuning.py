@@ -74,7 +74,7 @@ def naive(index: Index, queries: Sequence[JudgedQuery], ranking: Query) -> float
     return float(np.mean([metrics.ndcg(keys, q.relevant) for keys, q in zip(found, queries, strict=True)]))
 
 
-def test_what_the_words_hide_the_vectors_find() -> None:
+def test_tune_prefers_vectors_where_words_mislead() -> None:
     one = judged(60, words_lie=True)
     index = filled(one)
     found = tune(index, one.queries)
@@ -436,7 +436,7 @@ def test_answers_are_named_by_scope_and_id() -> None:
         ("qrels.tsv", "q0\tz9\t1\n", "'z9' is judged but not in corpus.jsonl"),
     ],
 )  # fmt: skip
-def test_a_set_that_is_none(tmp_path: Path, file: str, text: str, message: str) -> None:
+def test_a_malformed_judged_set_is_refused(tmp_path: Path, file: str, text: str, message: str) -> None:
     folder = write_set(tmp_path / "set", judged(3, words_lie=False))
     (folder / file).write_text(text)
     with pytest.raises(ValueError, match=message):
@@ -530,7 +530,7 @@ def test_search_takes_a_fusion(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("spec", ["magic", "rrf:", "rrf:-1", "rrf:x", ""])
-def test_search_refuses_what_is_no_fusion(
+def test_search_refuses_an_invalid_fusion(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spec: str
 ) -> None:
     (tmp_path / "a.txt").write_text("The oak.")

@@ -205,9 +205,7 @@ def test_a_user_who_returns_can_be_erased_again(path: Path, vault: Vault, elsewh
                     assert own(one, scope) == [CODE]
 
 
-def test_whose_key_was_destroyed_is_as_if_erased_in_every_verb(
-    path: Path, vault: Vault, tmp_path: Path
-) -> None:
+def test_a_destroyed_key_hides_its_user_in_every_verb(path: Path, vault: Vault, tmp_path: Path) -> None:
     with Index.open(path, keys=vault) as index:
         for scope in (ACME, JANE, BOB):
             for n in range(12):
@@ -723,7 +721,9 @@ def test_keys_that_were_exchanged_are_refused(path: Path, vault: Vault) -> None:
 # ---------------------------------------------------------------------- from before there were keys of users
 
 
-def test_what_the_tenants_key_sealed_goes_on_and_new_values_get_the_users(path: Path, vault: Vault) -> None:
+def test_rows_sealed_with_the_tenants_key_stay_readable_and_new_ones_use_the_users(
+    path: Path, vault: Vault
+) -> None:
     with Index.open(path, keys=vault.without_users()) as index:
         fill(index)
     with Index.open(path, keys=vault) as index:
@@ -972,14 +972,14 @@ def test_a_key_database_that_does_not_answer_is_an_error_of_encryption(tmp_path:
         KeyDatabase("postgresql://nobody@127.0.0.1:1/nothing", timeout=2)
 
 
-def test_what_is_no_key_store_is_refused() -> None:
+def test_an_invalid_key_store_is_refused() -> None:
     with pytest.raises(TypeError, match="users: expected a KeyStore"):
         UserKeys(lambda tenant: None, object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="provider: expected a callable"):
         UserKeys(b"key", Halves())  # type: ignore[arg-type]
 
 
-def test_a_folder_of_keys_refuses_what_is_no_path_and_no_id(tmp_path: Path) -> None:
+def test_a_key_folder_refuses_invalid_paths_and_ids(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"path: expected a str or os\.PathLike, got int"):
         KeyFolder(7)  # type: ignore[arg-type]
     folder = KeyFolder(tmp_path / "keys")

@@ -48,7 +48,7 @@ def beside(write: Callable[[], Any], gate: Gate, others: Callable[[], Any]) -> N
 
 
 @pytest.mark.parametrize("kind", [Engine, Index])
-def test_nobody_waits_for_the_text_of_a_stranger(kind: Any) -> None:
+def test_writers_do_not_wait_for_the_analysis_of_another_scope(kind: Any) -> None:
     gate = Gate()
     engine = kind(analyzer="gated", stemmer=gate)
     engine.upsert("old", "tea", scope=GLOBEX)
@@ -252,7 +252,7 @@ def test_a_prepared_row_keeps_its_engine() -> None:
     assert died() is None
 
 
-def test_prepared_documents_meet_what_others_settled_meanwhile() -> None:
+def test_prepared_documents_are_checked_against_what_earlier_writes_settled() -> None:
     """The type of ids and the dimension belong to the engine, whoever wrote first."""
     for ids, vectors, error in ((["x"], None, TypeError), ([7], [[1.0, 2.0, 3.0]], ValueError)):
         engine = Engine()
