@@ -54,7 +54,7 @@ int in_child(Work&& work) {
 
 }  // namespace
 
-TEST(a_fork_waits_for_who_is_inside) {
+TEST(fork_waits_for_threads_inside_a_gate) {
   Owner owner;
   std::atomic<bool> stop{false};
   std::thread busy([&] {
@@ -75,7 +75,7 @@ TEST(a_fork_waits_for_who_is_inside) {
   CHECK_EQ(owner.n_children.load(), 0);
 }
 
-TEST(what_a_fork_cannot_wait_for_is_torn_in_the_child_alone) {
+TEST(gate_held_across_a_fork_is_torn_in_the_child_only) {
   Owner owner, other;
   std::atomic<bool> stop{false}, entered{false};
   std::thread stuck([&] {
@@ -99,13 +99,13 @@ TEST(what_a_fork_cannot_wait_for_is_torn_in_the_child_alone) {
   const base::ForkGate::Inside inside(owner.gate);
 }
 
-TEST(who_forks_from_inside_goes_on_inside) {
+TEST(thread_that_forks_inside_a_gate_stays_inside) {
   Owner owner;
   const base::ForkGate::Inside inside(owner.gate);
   CHECK_EQ(in_child([&] { return owner.gate.inside() && owner.n_torn.load() == 0; }), 0);
 }
 
-TEST(memory_is_given_back_in_a_child_whatever_others_had_pinned) {
+TEST(retired_memory_is_freed_in_a_child_despite_pins_of_its_parent) {
   std::atomic<bool> stop{false}, pinned{false};
   std::thread reader([&] {
     const base::EpochGuard guard;

@@ -10,7 +10,7 @@
 
 using scrubjay::base::HugePages;
 
-TEST(huge_pages_of_nothing_are_none) {
+TEST(huge_pages_use_none_for_empty_and_small_ranges) {
   CHECK_EQ(HugePages().use(), size_t{0});
   HugePages pages;
   pages.add(nullptr, 0);
@@ -38,7 +38,7 @@ TEST(huge_pages_keep_what_is_written_meanwhile) {
   for (size_t i = 0; i < numbers.size(); ++i) CHECK_EQ(numbers[i], static_cast<uint32_t>(i));
 }
 
-TEST(huge_pages_where_no_memory_is_do_no_harm) {
+TEST(huge_pages_ignore_unmapped_addresses) {
   HugePages pages;
   pages.add(reinterpret_cast<const void*>(uintptr_t{1} << 46), 4 * HugePages::kBytes);
   CHECK_EQ(pages.use(), size_t{0});

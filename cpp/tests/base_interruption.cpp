@@ -28,7 +28,7 @@ void interrupt(void* n_looks) {
 
 }  // namespace
 
-TEST(points_ask_once_a_period) {
+TEST(interruption_points_call_back_once_per_period) {
   using Clock = std::chrono::steady_clock;
   std::vector<Clock::time_point> looks;
   const base::Interruptible interruptible(
@@ -41,7 +41,7 @@ TEST(points_ask_once_a_period) {
     CHECK(looks[i] - looks[i - 1] >= base::Interruptible::kPeriod / 2);
 }
 
-TEST(short_work_is_not_asked_about) {
+TEST(short_work_calls_no_interruption_callback) {
   int n_looks = 0;
   const base::Interruptible interruptible(&interrupt, &n_looks);
   base::interruption_point();
@@ -50,7 +50,7 @@ TEST(short_work_is_not_asked_about) {
   CHECK_EQ(n_looks, 1);
 }
 
-TEST(the_inner_call_is_asked_and_then_the_outer_one) {
+TEST(innermost_interruption_callback_is_called) {
   int n_outer = 0, n_inner = 0;
   const base::Interruptible outer(&interrupt, &n_outer);
   {
@@ -63,7 +63,7 @@ TEST(the_inner_call_is_asked_and_then_the_outer_one) {
   CHECK_EQ(n_outer, 1);
 }
 
-TEST(what_looks_is_not_asked_itself) {
+TEST(interruption_callback_is_not_interrupted) {
   int n_looks = 0;
   const base::Interruptible interruptible(
       [](void* n) {

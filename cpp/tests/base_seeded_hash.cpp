@@ -74,7 +74,7 @@ TEST(seeded_hash_has_no_public_zero) {
 }
 
 // A bucket has 16 of 4,096 words on average; more than 64 occur once in 10^18 draws.
-TEST(probing_spreads_what_agrees_under_the_fixed_hash) {
+TEST(seeded_probing_spreads_keys_that_collide_under_the_fixed_hash) {
   for (const size_t length : {7, 12}) {
     const std::vector<std::string> words = hostile::terms(4096, 8, length);
     std::vector<uint32_t> before, homes, hashes;
@@ -90,7 +90,7 @@ TEST(probing_spreads_what_agrees_under_the_fixed_hash) {
   }
 }
 
-TEST(probing_harder_parts_what_met) {
+TEST(harder_probing_separates_colliding_keys) {
   const Probing probing = Probing::fresh(), harder = probing.harder(), farther = probing.farther();
   CHECK_EQ(probing.most(), Probing::kMost);
   CHECK_EQ(harder.most(), 2 * Probing::kMost);

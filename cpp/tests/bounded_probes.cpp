@@ -77,7 +77,7 @@ TEST(interner_of_one_hash_tells_strings_apart) {
   CHECK_EQ(interner.find("none of them", 5), filter::Interner::kNone);
 }
 
-TEST(surface_table_of_one_hash_remembers_some) {
+TEST(surface_table_keeps_some_of_many_colliding_terms) {
   const std::vector<std::string> terms = long_terms();
   text::SurfaceTable table(size_t{1} << 24);
   text::Draft draft;

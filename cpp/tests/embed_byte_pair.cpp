@@ -86,7 +86,7 @@ TEST(byte_pairs_equal_the_plain_definition) {
   }
 }
 
-TEST(byte_pairs_refuse_what_makes_no_tokenizer) {
+TEST(malformed_byte_pair_files_are_refused) {
   using test_vocabulary::Parts;
   const auto broken = [](auto&& change) {
     Parts parts = test_vocabulary::parts();

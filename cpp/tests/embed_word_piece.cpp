@@ -46,7 +46,7 @@ TEST(word_pieces_are_the_longest_from_the_left) {
   CHECK_EQ(spelled(tokenizer, "a" + std::string(99, 'q') + "b"), "a");    // the 101st byte
 }
 
-TEST(word_pieces_refuse_what_makes_no_vocabulary) {
+TEST(malformed_word_piece_vocabularies_are_refused) {
   const auto refused = [](std::vector<std::string_view> vocabulary) {
     CHECK_THROWS(WordPieceTokenizer(vocabulary), base::InvalidArgument);
   };

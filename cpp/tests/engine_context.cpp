@@ -36,7 +36,7 @@ TEST(a_context_is_unescaped) {
   CHECK(read(R"({"context":"\ud83d!"})") == "\xed\xa0\xbd!");
 }
 
-TEST(what_is_no_json_has_no_context) {
+TEST(invalid_json_has_no_context) {
   for (const char* payload : {R"({"context":"a)", R"({"context":"a\)", R"({"context":"a\q"})",
                               R"({"context":"\u12"})", R"({"context":"\u12g4"})", R"({"context":"\u)"})
     CHECK(read(payload).empty());

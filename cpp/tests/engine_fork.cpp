@@ -114,7 +114,7 @@ TEST(an_engine_goes_on_in_a_child_and_in_the_parent) {
   CHECK(goes_on(*engine));
 }
 
-TEST(a_child_is_told_that_a_writer_was_interrupted_for_good) {
+TEST(forked_child_gets_an_error_for_an_interrupted_writer) {
   std::atomic<bool> stop{false}, stemming{false};
   EngineOptions options;
   options.analyzer = {"own", [&](std::string_view word) {

@@ -145,7 +145,7 @@ TEST(graph_image_keeps_what_the_trial_found) {
   CHECK(read.save_partition(*scope) == images);
 }
 
-TEST(graph_image_that_was_damaged_is_left_aside) {
+TEST(graph_image_that_was_damaged_is_ignored) {
   Kept kept(200);
   const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
   CHECK(is_graph_image(images.back()));
@@ -171,7 +171,7 @@ TEST(graph_image_that_was_damaged_is_left_aside) {
   }
 }
 
-TEST(graph_image_belongs_to_its_chunks) {
+TEST(graph_image_of_other_chunks_is_ignored) {
   Kept kept(200);
   const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
   const auto state_of = [&](const std::vector<std::string_view>& given, const EngineOptions& of) {
@@ -205,7 +205,7 @@ TEST(graph_image_belongs_to_its_chunks) {
 }
 
 // The engine's thread builds the missing graph.
-TEST(graph_that_was_left_aside_is_built_behind) {
+TEST(ignored_graph_is_rebuilt_in_the_background) {
   Kept kept(200);
   const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
   std::vector<std::string_view> without = views(images);
@@ -222,7 +222,7 @@ TEST(graph_that_was_left_aside_is_built_behind) {
 }
 
 // The engine's thread takes in what was written after the saved graph: until then the state is not "built".
-TEST(graph_that_is_read_grows_by_what_was_beside_it) {
+TEST(loaded_graph_is_extended_by_documents_it_lacks) {
   Kept kept(200);
   for (int64_t id = 200; id < 400; ++id) kept.write(id);
   const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);

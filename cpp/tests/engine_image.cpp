@@ -124,7 +124,7 @@ TEST(image_of_a_partition_comes_back_the_same) {
 }
 
 // Ids are entered by the first lookup, in any thread, and count from the beginning.
-TEST(image_brings_its_ids_when_one_is_looked_up) {
+TEST(image_loads_its_ids_at_the_first_lookup) {
   Engine written(options());
   fill(written, scope(), 300, true, 4);
   const auto images = written.save_partition(*scope());
@@ -162,7 +162,7 @@ TEST(image_brings_its_ids_when_one_is_looked_up) {
   }
 }
 
-TEST(image_does_not_hold_the_dead) {
+TEST(image_omits_deleted_documents) {
   Engine engine(options());
   const DocumentInput kept{Id::of(int64_t{1}), "acorn kept", std::nullopt, scope(), {}};
   const DocumentInput gone{Id::of(int64_t{2}), "verysecretword", "secretpayload", scope(), {}};
@@ -250,7 +250,7 @@ TEST(image_of_equal_documents_is_equal_bytes) {
 
 // Made by this code with the fixed keys of stored terms; the number was computed by another process with
 // another seed.
-TEST(image_is_what_every_process_writes) {
+TEST(image_has_the_same_bytes_in_every_process) {
   Engine engine(options());
   const std::string text = "the oak stood by internationalization of sk-stg-0041, na\xc3\xafve jays";
   for (int64_t i = 0; i < 20; ++i) {

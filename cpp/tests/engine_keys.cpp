@@ -482,7 +482,7 @@ TEST(keys_that_are_excluded_stay_away_while_their_partition_is_erased) {
 }
 
 // Threads load the partition of one scope at once: one of them succeeds, and the others leave nothing behind.
-TEST(keys_of_a_partition_that_is_loaded_twice_at_once_are_there_once) {
+TEST(concurrent_loads_of_a_partition_add_its_keys_once) {
   constexpr int64_t kIds = 300;
   Engine source(small_chunks(64));
   for (int64_t id = 0; id < kIds; ++id) {
@@ -516,7 +516,7 @@ TEST(keys_of_a_partition_that_is_loaded_twice_at_once_are_there_once) {
 
 // Writers replace, delete, erase, load and compact the partitions of one tenant while readers look ids up:
 // they always get a document with their id that is visible to them.
-TEST(keys_are_right_beside_everything_else) {
+TEST(keys_stay_right_under_concurrent_operations) {
   Engine engine(small_chunks(16));
   constexpr int64_t kIds = 30;
   const auto text_of = [](int64_t id, const Scope& scope) {

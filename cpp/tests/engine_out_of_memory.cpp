@@ -366,7 +366,7 @@ TEST(engine_survives_every_allocation_that_fails) {
 
 // A reader keeps everything from being freed, and the list of retired objects is full whenever
 // an operation begins.
-TEST(engine_survives_when_nothing_more_can_be_retired) {
+TEST(engine_survives_a_failed_retirement) {
   const Inputs inputs;
   for (const Operation& operation : operations(inputs)) {
     const std::string_view name = operation.name;

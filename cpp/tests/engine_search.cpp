@@ -266,7 +266,7 @@ TEST(engine_takes_any_number_of_wanted_hits) {
   }
 }
 
-TEST(engine_of_nothing_finds_nothing) {
+TEST(empty_engine_finds_nothing) {
   Engine engine({});
   const std::vector<float> vector{1, 2};
   SearchRequest request;

@@ -91,7 +91,7 @@ TEST(rrf_scores_of_mirrored_rankings_tie) {
   CHECK(fused[0].first == fused[1].first);
 }
 
-TEST(rrf_of_nothing_is_nothing) {
+TEST(rrf_of_empty_rankings_is_empty) {
   Candidates fusion;
   check_fusion(fusion, {}, 60.0);
   check_fusion(fusion, {{{}, 1.0}, {{}, 1.0}}, 60.0);
@@ -104,7 +104,7 @@ TEST(rrf_of_one_ranking_keeps_its_order) {
   check_fusion(fusion, {{docs, 0.5}}, 60.0);
 }
 
-TEST(parts_are_what_a_score_is_the_sum_of) {
+TEST(score_parts_sum_to_the_score) {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> number(-1.0, 1.0);
   for (int round = 0; round < 200; ++round) {

@@ -29,7 +29,7 @@ const Clustered& cosine_f16() {
 
 }  // namespace
 
-TEST(graph_that_was_kept_is_the_same) {
+TEST(saved_graph_links_restore_the_same_graph) {
   for (const uint32_t dim : {kDim, kCodedDim}) {
     const Clustered data(Metric::cosine, Storage::f16, dim);
     const GraphLinks links = kept(data);
@@ -46,7 +46,7 @@ TEST(graph_that_was_kept_is_the_same) {
   }
 }
 
-TEST(graph_that_was_kept_can_be_extended) {
+TEST(restored_graph_can_be_extended) {
   const Clustered data(Metric::cosine, Storage::f16);
   const std::vector<uint32_t> half{1100, 100, 0};
   const std::vector<const Column*> columns{data.pointers[0], data.pointers[1], nullptr};
@@ -61,7 +61,7 @@ TEST(graph_that_was_kept_can_be_extended) {
 }
 
 // A quarter is deleted, random documents or whole neighbourhoods; at more than that a graph is rebuilt.
-TEST(graph_without_what_is_gone_is_nearly_as_good_as_one_built_without_it) {
+TEST(graph_cleared_of_deleted_documents_is_nearly_as_good_as_one_built_anew) {
   const Clustered& data = cosine_f16();
   for (const bool neighbourhoods : {false, true}) {
     std::vector<std::vector<bool>> gone;
@@ -101,14 +101,14 @@ TEST(graph_without_what_is_gone_is_nearly_as_good_as_one_built_without_it) {
   }
 }
 
-TEST(graph_of_which_all_is_gone_is_nothing) {
+TEST(graph_of_deleted_documents_only_has_no_links) {
   const GraphLinks links = cosine_f16().graph->links([](uint32_t) { return GraphLinks::kGone; });
   CHECK(links.docs.empty());
   CHECK(links.links.empty());
 }
 
 // Each of these would access memory out of bounds, lose a vector, or find one twice.
-TEST(graph_that_cannot_be_is_refused) {
+TEST(malformed_graph_links_are_refused) {
   const Clustered& data = cosine_f16();
   const GraphLinks right = kept(data);
   const auto n = static_cast<uint32_t>(right.docs.size());

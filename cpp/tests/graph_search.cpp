@@ -43,7 +43,7 @@ TEST(graph_returns_only_what_is_visible) {
   CHECK(found.empty());
 }
 
-TEST(graph_says_as_how_manieth_the_last_wanted_came) {
+TEST(graph_reports_the_rank_of_the_last_wanted_hit) {
   const Clustered& data = cosine_f16();
   const auto even = [](uint32_t doc) { return doc % 2 == 0; };
   for (const PreparedQuery& query : data.queries) {

@@ -195,7 +195,7 @@ TEST(frozen_postings_find_terms_that_were_chosen_to_meet) {
   }
 }
 
-TEST(frozen_postings_refuse_what_cannot_have_been_written) {
+TEST(frozen_postings_refuse_malformed_bytes) {
   const Lists lists = random_lists(5, 60);
   const auto refused = [&](auto&& change) {
     Parts parts(lists);

@@ -21,7 +21,7 @@ struct Filled {
 
 }  // namespace
 
-TEST(impact_tables_side_by_side_hold_what_each_was_filled_with) {
+TEST(impact_tables_keep_their_contents_apart) {
   std::vector<float> norms(kMaxLengthCode + 1 + 16);
   for (size_t i = 0; i < norms.size(); ++i) norms[i] = 0.3f + 0.01f * static_cast<float>(i);
   for (const simd::Kernels* level : simd::available_kernels()) {
@@ -51,7 +51,7 @@ TEST(impact_tables_side_by_side_hold_what_each_was_filled_with) {
   }
 }
 
-TEST(impact_tables_end_where_their_memory_does) {
+TEST(impact_tables_return_null_when_full) {
   ImpactTables tables;
   for (size_t sheet = 0; sheet < ImpactTables::kMostSheets; ++sheet)
     CHECK(tables.take(0, kMaxLengthCode) != nullptr);

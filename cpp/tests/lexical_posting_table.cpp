@@ -174,7 +174,7 @@ TEST(posting_table_grows_with_its_terms) {
   CHECK(table.table().memory_bytes() < 6000 * 100);
 }
 
-TEST(posting_table_counts_the_dead_in_every_shape) {
+TEST(posting_table_counts_deleted_documents_in_every_shape) {
   for (uint32_t n = 1; n <= 40; ++n) {  // deletions before, while and after the list leaves the slot
     std::mt19937 random(n);
     CheckedTable table(200);
@@ -208,7 +208,7 @@ TEST(posting_table_undo_takes_back_the_last_document) {
   }
 }
 
-TEST(posting_table_undo_of_what_is_not_there_changes_nothing) {
+TEST(posting_table_undo_of_an_absent_posting_changes_nothing) {
   PostingTable table;
   table.undo(text::term_key("word"), "word", 0);
   table.append(text::term_key("word"), "word", 3, pack_payload(1, 1), nullptr);
@@ -276,7 +276,7 @@ TEST(posting_table_without_a_dictionary_tells_terms_apart) {
 }
 
 // After sixteen documents, at a length of 128, or after 512 postings; deletions are carried over.
-TEST(posting_table_comes_by_a_dictionary_at_every_border) {
+TEST(posting_table_builds_its_dictionary_at_every_border) {
   for (const uint32_t n_terms : {1u, 7u, 31u, 32u, 33u, 60u}) {
     for (const uint32_t long_one : {3u, 12u, 99u}) {
       std::mt19937 random(n_terms + long_one);
@@ -453,7 +453,7 @@ TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
 }
 
 // The same while tables are so small that they have no dictionary, get one, and are destroyed.
-TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
+TEST(posting_table_readers_see_whole_lists_while_it_builds_a_dictionary) {
   constexpr uint32_t kTables = 400, kDocs = 24, kTerms = 30;
   struct Written {
     PostingTable table;

@@ -108,7 +108,7 @@ TEST(term_prefixes_know_whole_terms) {
   CHECK(n_by_chance < kTerms / 5);
 }
 
-TEST(term_prefixes_know_what_stands_in_very_long_words) {
+TEST(term_prefixes_match_parts_of_very_long_words) {
   const std::string whole = "krankenversicherungsbeitrag";
   for (const uint32_t n_others : {0u, 600u}) {  // without and with a dictionary
     PostingTable table;

@@ -170,7 +170,7 @@ TEST(snapshot_shows_a_deleted_document_wholly_or_not_at_all) {
 }
 
 // What one scope erases is gone at once; searches of a neighbour are unaffected.
-TEST(snapshot_of_a_neighbour_is_untouched_by_erasing) {
+TEST(erasing_leaves_snapshots_of_other_scopes_unchanged) {
   const ScopeRef other = std::make_shared<Scope>("globex", kNone, kNone);
   Engine engine(small_chunks(2));
   for (int64_t id = 0; id < 5; ++id) write(engine, id, kFixedText, {1, 1});

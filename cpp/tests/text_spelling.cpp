@@ -144,7 +144,7 @@ TEST(forms_of_a_script_are_those_of_one_another) {
   CHECK(other_forms("книгаx", "книгаx").empty());
 }
 
-TEST(parts_of_compounds_need_what_is_beside_them) {
+TEST(compound_parts_need_a_known_rest) {
   std::vector<std::string> beside;
   const auto likelihood = [&](std::string_view part, std::string_view whole, bool compounding) {
     beside.clear();

@@ -52,7 +52,7 @@ TEST(graph_order_gives_each_place_to_one_most_linked_from_the_places_before) {
   }
 }
 
-TEST(graph_order_bears_nodes_that_all_link_to) {
+TEST(graph_order_handles_hubs_that_every_node_links_to) {
   Lists lists(300);
   for (uint32_t node = 0; node < lists.size(); ++node)
     for (uint32_t other = 0; other < lists.size(); ++other)

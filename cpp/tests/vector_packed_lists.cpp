@@ -43,7 +43,7 @@ void check_come_back(const Lists& lists) {
 
 }  // namespace
 
-TEST(packed_lists_come_back) {
+TEST(packed_lists_round_trip) {
   std::mt19937_64 random(7);
   for (uint32_t width = 0; width <= 32; ++width) {
     const uint64_t n_slots = uint64_t{1} << width;
@@ -62,7 +62,7 @@ TEST(packed_lists_come_back) {
   }
 }
 
-TEST(packed_lists_without_anything_come_back) {
+TEST(empty_packed_lists_round_trip) {
   check_come_back({});
   check_come_back({{}, {}, {}});
   check_come_back({{0}, {1}, {2}});  // differences of zero bits
@@ -84,7 +84,7 @@ TEST(packed_lists_take_the_best_widths) {
   CHECK(kept.memory_bytes() <= places.back() + 64);
 }
 
-TEST(packed_lists_beyond_what_a_place_can_say_are_refused) {
+TEST(packed_lists_too_large_for_their_offsets_are_refused) {
   PackedLists::Counts counts;
   std::vector<uint32_t> list(PackedLists::kLongest);
   for (uint32_t i = 0; i < list.size(); ++i) list[i] = i << 24;

@@ -109,7 +109,7 @@ TEST(tables_and_sums_of_signs_are_the_same_everywhere) {
   }
 }
 
-TEST(signs_are_those_of_the_codes_however_they_were_written) {
+TEST(signs_equal_those_of_the_codes_in_any_order_of_writes) {
   std::mt19937 random(2);
   for (const auto& metric : {Metric::cosine, Metric::inner_product, Metric::l2}) {
     Column column({400, metric, Storage::f16});
