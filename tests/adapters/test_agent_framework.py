@@ -20,7 +20,7 @@ from scrubjay.adapters.agent_framework import ScrubjayContextProvider
 from scrubjay.embedders import Function, default
 from tests.adapters.agent_framework_doubles import Model, agent_of
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killed import acknowledged_until_killed
+from tests.adapters.killed_writer import acknowledged_writes
 
 JANE = Scope("acme", user="jane")
 
@@ -362,7 +362,7 @@ asyncio.run(main())
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "agent.scrubjay"
-    n = acknowledged_until_killed(KILLED, path, Path(__file__).parents[2], after=20)
+    n = len(acknowledged_writes(KILLED, path, Path(__file__).parents[2], after=20))
     with Memory.open(path) as memory:
         said = [event.content for event in memory.session(JANE, "s1").events() if event.kind == "user"]
         assert said[:n] == [f"turn {i} said" for i in range(n)] and len(said) <= n + 1

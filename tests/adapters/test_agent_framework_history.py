@@ -21,7 +21,7 @@ from scrubjay import ClosedError, Index, Scope
 from scrubjay.adapters.agent_framework import ScrubjayContextProvider, ScrubjayHistoryProvider
 from tests.adapters.agent_framework_doubles import Model, agent_of
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killed import acknowledged_until_killed
+from tests.adapters.killed_writer import acknowledged_writes
 
 JANE = Scope("acme", user="jane")
 
@@ -290,7 +290,7 @@ asyncio.run(main())
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
-    n = acknowledged_until_killed(KILLED, tmp_path / "a", after=50)
+    n = len(acknowledged_writes(KILLED, tmp_path / "a", after=50))
     history = ScrubjayHistoryProvider(tmp_path / "a", scope=JANE)
     expected = [f"{who} {i}" for i in range(n) for who in "qa"]
     found = texts(history)

@@ -27,7 +27,7 @@ from scrubjay import ClosedError, Index, Query, Scope
 from scrubjay.adapters.agno import LocalEmbedder, ScrubjayDb
 from scrubjay.embedders import default
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killing import acknowledged
+from tests.adapters.killed_writer import acknowledged_writes
 
 
 class Letters(Embedder):
@@ -473,7 +473,7 @@ def test_deleted_texts_are_in_no_file(tmp_path: Path) -> None:
 
 
 def test_a_write_that_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
-    said = acknowledged(
+    said = acknowledged_writes(
         """
 import sys
 from agno.knowledge.document import Document
@@ -486,6 +486,8 @@ while True:
     n += 1
 """,
         tmp_path / "a",
+        after=40,
+        prefix="wrote ",
     )
     db = ScrubjayDb(tmp_path / "a", tenant="acme")
     assert all(db.content_hash_exists(f"h{n}", "jane") for n in said)

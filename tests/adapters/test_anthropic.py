@@ -27,7 +27,7 @@ from scrubjay.adapters.anthropic import (
 )
 from scrubjay.embedders import default
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killing import acknowledged
+from tests.adapters.killed_writer import acknowledged_writes
 
 JANE = Scope("acme", user="jane")
 
@@ -458,7 +458,7 @@ while True:
 
 
 def test_a_write_that_was_acknowledged_survives_a_kill_and_a_folder_moves_whole(tmp_path: Path) -> None:
-    said = acknowledged(SCRIPT, tmp_path / "a", 25)
+    said = acknowledged_writes(SCRIPT, tmp_path / "a", after=25, prefix="wrote ")
     tool = ScrubjayMemoryTool(tmp_path / "a", scope=JANE)
     there = paths(tool)
     assert {f"/memories/n{n}" for n in said} <= set(there)

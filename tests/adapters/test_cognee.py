@@ -33,7 +33,7 @@ from scrubjay import ClosedError, Index, Query, Scope
 from scrubjay.adapters.cognee import ScrubjayAdapter, ScrubjayDatasetHandler, register
 from tests.adapters.cognee_doubles import DIM, Letters
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killed import acknowledged_until_killed
+from tests.adapters.killed_writer import acknowledged_writes
 
 NAMESPACE = UUID(int=1)
 
@@ -414,7 +414,7 @@ asyncio.run(main())
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
-    n = acknowledged_until_killed(KILLED, tmp_path / "v.scrubjay", Path(__file__).parents[2], after=25)
+    n = len(acknowledged_writes(KILLED, tmp_path / "v.scrubjay", Path(__file__).parents[2], after=25))
 
     async def use() -> None:
         adapter = opened(tmp_path)

@@ -30,7 +30,7 @@ from scrubjay import ClosedError, Index, Query, Scope
 from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage, register, text_of
 from scrubjay.embedders import default
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killing import acknowledged
+from tests.adapters.killed_writer import acknowledged_writes
 
 JANE = Scope("acme", user="jane")
 
@@ -543,7 +543,7 @@ def test_deleted_texts_are_in_no_file(tmp_path: Path) -> None:
 
 
 def test_a_write_that_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
-    said = acknowledged(
+    said = acknowledged_writes(
         """
 import sys
 from crewai.memory.types import MemoryRecord
@@ -557,6 +557,8 @@ while True:
     n += 1
 """,
         tmp_path / "a",
+        after=40,
+        prefix="wrote ",
     )
     storage = ScrubjayStorage(tmp_path / "a", scope=JANE)
     there = {one.id for one in storage.list_records("/a", limit=10**6)}

@@ -19,7 +19,7 @@ from scrubjay import Index, Scope
 from scrubjay.adapters.haystack import ScrubjayMemoryStore
 from scrubjay.turns import FIELDS
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killed import acknowledged_until_killed
+from tests.adapters.killed_writer import acknowledged_writes
 
 JANE = {"user_id": "jane"}
 
@@ -195,7 +195,7 @@ for n in itertools.count():
 
 
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
-    n = acknowledged_until_killed(KILLED, tmp_path / "m", after=40)
+    n = len(acknowledged_writes(KILLED, tmp_path / "m", after=40))
     store = ScrubjayMemoryStore(str(tmp_path / "m"))
     there = {str(text) for text in found(store, top_k=10_000)}
     assert {f"{who} {i}" for i in range(n) for who in "qa"} <= there and len(there) in (2 * n, 2 * n + 2)

@@ -19,7 +19,7 @@ from scrubjay.adapters.hermes.settings import SCHEMA, settings_of
 from scrubjay.backend import NOBODY
 from tests.adapters.hermes_doubles import MANAGERS, manager_of
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killed import acknowledged_until_killed
+from tests.adapters.killed_writer import acknowledged_writes
 
 LOCAL = Scope("hermes", NOBODY, NOBODY)
 BY_WORDS = {"embedder": ""}
@@ -357,7 +357,7 @@ for n in itertools.count():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
 def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
-    n = acknowledged_until_killed(KILLED, tmp_path, after=30)
+    n = len(acknowledged_writes(KILLED, tmp_path, after=30))
     with Memory.open(tmp_path / "scrubjay" / "memory.scrubjay") as memory:
         said = [event.content for event in memory.session(LOCAL, "s1").events() if event.kind == "user"]
         assert said[:n] == [f"turn {i} said" for i in range(n)] and len(said) <= n + 1

@@ -16,7 +16,7 @@ from scrubjay import Memory, Scope
 from scrubjay.embedders import default
 from scrubjay.memory import FactCandidate
 from tests.adapters.hostile import NAMES, TWINS
-from tests.adapters.killing import acknowledged
+from tests.adapters.killed_writer import acknowledged_writes
 
 __all__ = ["JANE", "KEY", "Call", "ToolTests"]
 
@@ -139,7 +139,7 @@ class ToolTests:
             self.make(given.pop("memory"), **given)
 
     def test_memories_acknowledged_to_the_model_survive_a_kill(self, tmp_path: Path) -> None:
-        said = acknowledged(
+        said = acknowledged_writes(
             """
 import sys
 from scrubjay import Memory, Scope
@@ -152,7 +152,8 @@ while True:
     n += 1
 """,
             tmp_path / "a",
-            25,
+            after=25,
+            prefix="wrote ",
         )
         with Memory.open(tmp_path / "a") as memory:
             calls: list[Call] = [("recall", {"query": one}) for one in said]
