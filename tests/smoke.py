@@ -71,7 +71,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/memory/test_records.py::test_a_scope_sees_shared_records_and_changes_only_its_own[file]",
     ),
     "the command line": (
-        "tests/unit/test_cli_adding.py::test_list_get_and_rm",
+        "tests/unit/test_cli_add.py::test_list_get_and_rm",
         "tests/unit/test_cli.py::test_search",
         "tests/unit/test_cli.py::test_stats",
         "tests/unit/test_cli.py::test_index_writes",

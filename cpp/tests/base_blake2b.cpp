@@ -1,4 +1,4 @@
-// BLAKE2b: the digests of hashlib, in whatever pieces the bytes are given. tests/unit/test_store_group.py compares
+// BLAKE2b: the digests of hashlib, in whatever pieces the bytes are given. tests/unit/test_store_group_commit.py compares
 // thousands of checksums of rows with hashlib's.
 #include "base/blake2b.hpp"
 

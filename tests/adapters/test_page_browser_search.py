@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tests.adapters.browsing import ask, browser, browser_or_skip, page_of, settle
+from tests.adapters.browser import ask, browser, browser_or_skip, page_of, settle
 from tests.adapters.serving import Serving
 
 browser_or_skip()

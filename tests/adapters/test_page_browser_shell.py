@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Index, Scope, embedders
-from tests.adapters.browsing import ask, browser, browser_or_skip, page_of, settle
+from tests.adapters.browser import ask, browser, browser_or_skip, page_of, settle
 from tests.adapters.serving import Serving
 
 browser_or_skip()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.browsing import browser, browser_or_skip, page_of
+from tests.adapters.browser import browser, browser_or_skip, page_of
 from tests.adapters.memory_page import QUESTION, go, make_file, serious_findings, sideways
 from tests.adapters.serving import Serving
 

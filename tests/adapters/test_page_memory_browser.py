@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Memory, Scope
-from tests.adapters.browsing import browser, browser_or_skip, page_of
+from tests.adapters.browser import browser, browser_or_skip, page_of
 from tests.adapters.memory_page import EVIL, HOSTILE, JANE, QUESTION, address, go, make_file, texts
 from tests.adapters.serving import Serving
 

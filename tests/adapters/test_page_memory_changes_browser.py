@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.browsing import browser, browser_or_skip, page_of
+from tests.adapters.browser import browser, browser_or_skip, page_of
 from tests.adapters.memory_page import JANE, go, make_file, serious_findings
 from tests.adapters.serving import Serving
 

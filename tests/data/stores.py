@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Error, Index, Objects
-from tests.data import emptied
+from tests.data import database_reuse
 from tests.data.postgres import as_superuser, new_url
 
 __all__ = ["asked", "database_of", "freeze_after_writes", "use_buckets", "use_postgres"]
@@ -58,7 +58,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False)
                 # A reused database has the tables of a memory, which an index without one must not have.
                 asking = sys._getframe(1).f_globals["__name__"]
                 if emptied_ones and "user_homes" not in options and asking.startswith("scrubjay.memory."):
-                    databases[str(path)] = emptied.take()
+                    databases[str(path)] = database_reuse.take()
                     _taken.append(databases[str(path)])
                 else:
                     databases[str(path)] = new_url()
@@ -76,7 +76,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False)
 def give_back_all() -> None:
     """Return the databases of the previous test for reuse."""
     while _taken:
-        emptied.give_back(_taken.pop())
+        database_reuse.give_back(_taken.pop())
 
 
 def freeze_after_writes(monkeypatch: pytest.MonkeyPatch) -> None:

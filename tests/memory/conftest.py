@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from tests.data.routed import use_routed
+from tests.data.routed_databases import use_routed
 from tests.data.stores import use_buckets, use_postgres
 
 FILE_ONLY = {

@@ -29,12 +29,12 @@ TIMES = "tests/memory/test_two_times.py"
 HOLDS = "tests/memory/test_holds.py"
 FILES = "tests/memory/test_files.py"
 FEED = "tests/memory/test_feed.py"
-TOGETHER = "tests/unit/test_store_together.py"
+TOGETHER = "tests/unit/test_store_atomic_changes.py"
 SEALING = "tests/memory/test_memory_encryption.py"
 TRUTH = "tests/memory/test_contradiction.py"
 USERS = "tests/unit/test_user_keys.py"
-EDITS = "tests/memory/test_edited.py"
-BELIEVED = "tests/memory/test_believed.py"
+EDITS = "tests/memory/test_fact_versions.py"
+BELIEVED = "tests/memory/test_known_at.py"
 
 
 class Mutant(NamedTuple):
@@ -761,14 +761,14 @@ MUTANTS: dict[str, Mutant] = {
         _M + "ledger.documents:Documents.flush",
         "payload.with_pending(document.payload, embedded.pending)",
         "document.payload",
-        "tests/memory/test_embedder_away.py::test_proposals_during_an_outage_are_found_by_words_and_embedded_later",
+        "tests/memory/test_embedder_outage.py::test_proposals_during_an_outage_are_found_by_words_and_embedded_later",
     ),
     "stays_pending": Mutant(
         "what is written anew stays pending",
         _M + "ledger.documents:Documents._known",
         "payload.is_pending(document.payload)",
         "False",
-        "tests/memory/test_embedder_away.py::test_an_update_during_an_outage_leaves_the_record_pending",
+        "tests/memory/test_embedder_outage.py::test_an_update_during_an_outage_leaves_the_record_pending",
     ),
     "supersede_others": Mutant(
         "all that is contradicted goes, not the first alone",

@@ -545,7 +545,7 @@ def test_an_embedder_or_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
             raise OSError("no verdict")
 
     with open_memory(tmp_path / "a.scrubjay", embedder=Failing()) as memory:
-        assert lives(memory, "Oslo").active  # embedded later: test_embedder_away.py
+        assert lives(memory, "Oslo").active  # embedded later: test_embedder_outage.py
         assert memory.prefer("tone", "brief", scope=JANE)  # needs no vector
         assert len(memory.list(JANE, hidden=True)) == 2
     with open_memory(tmp_path / "c.scrubjay", embedder=Failing(), on_embedder_error="raise") as memory:

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrubjay import payload
-from tests.data import filtered
+from tests.data import filter_strategies
 from tests.data import strategies as draw
 from tests.data.engines import Kit
-from tests.data.filtered import Written
+from tests.data.filter_strategies import Written
 from tests.data.replay import Pair, outcome
 from tests.reference import filters, judge
 from tests.reference.query import Asked
@@ -23,7 +23,7 @@ HOME = ("acme", "jane", None)
 ONE = np.array([1, 0, 0, 0], dtype=np.float32)
 
 searches = st.tuples(
-    filtered.filters,
+    filter_strategies.filters,
     draw.queries,
     draw.exact_vectors,
     st.sampled_from(["hybrid", "lexical", "vector"]),
@@ -61,12 +61,14 @@ def written(**metadata: Any) -> Written:
 def same_results(
     kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
 ) -> None:
-    pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
+    pair = filter_strategies.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
     for search in cases:
         compare(pair, key, search)
 
 
-@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=1, max_size=4))
+@given(
+    draw.chunk_sizes, filter_strategies.histories, draw.scope_keys, st.lists(searches, min_size=1, max_size=4)
+)
 @example(None, [written(n=2**53 + 1)], HOME, [({"n": {"$gt": 2.0**53}}, "jay", ONE, "hybrid", 3)])
 @example(None, [written(n=-(2**63))], HOME, [({"n": -(2.0**63)}, "jay", ONE, "lexical", 3)])
 @example(None, [written(n=True)], HOME, [({"n": 1}, "jay", ONE, "vector", 3)])
@@ -82,7 +84,9 @@ def test_filtered_results_are_those_of_the_definitions(
 
 @pytest.mark.slow
 @settings(max_examples=400)
-@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5))
+@given(
+    draw.chunk_sizes, filter_strategies.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5)
+)
 def test_two_thousand_filtered_searches(
     kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
 ) -> None:
@@ -91,7 +95,9 @@ def test_two_thousand_filtered_searches(
 
 @pytest.mark.long
 @settings(max_examples=2000)
-@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5))
+@given(
+    draw.chunk_sizes, filter_strategies.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5)
+)
 def test_ten_thousand_filtered_searches(
     kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
 ) -> None:
@@ -109,7 +115,9 @@ id_forms = st.sampled_from(
 keys = st.lists(st.tuples(draw.scope_keys, st.integers(-1, 45)), max_size=4)
 
 
-@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms, keys)
+@given(
+    draw.chunk_sizes, filter_strategies.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms, keys
+)
 @example(  # the id names both
     None,
     [Written(1, "jay", ("acme", None, None), ONE, None), Written(1, "jay", HOME, ONE, None)],
@@ -132,7 +140,7 @@ def test_sets_of_ids(
     keys: Any,
 ) -> None:
     """Ids in every form, and beside them exact keys."""
-    pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
+    pair = filter_strategies.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
     filter, text, vector, mode, k = search
     text, vector = given_to(mode, text, vector)
     for one in (filter, None):
@@ -152,7 +160,7 @@ def test_sets_of_ids(
 
 
 @given(
-    filtered.histories,
+    filter_strategies.histories,
     draw.scope_keys,
     searches,
     st.lists(draw.picks, max_size=2),
@@ -163,17 +171,17 @@ def test_callers_rankings_are_filtered_too(
     kit: Kit, history: list[Any], key: tuple, search: tuple, picks: list[Any], listed: list[int], without: Any
 ) -> None:
     """An id in a ranking refers to the most specific of the documents that match the filter."""
-    pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
+    pair = filter_strategies.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
     filter, text, vector, _, k = search
     rankings = [*(pair.entries(one) for one in picks), listed]
     compare(pair, key, (filter, text, vector, "hybrid", k), rankings=rankings, exclude=without)
 
 
-@given(filtered.histories, st.lists(searches, min_size=1, max_size=4), draw.scope_keys, id_sets)
+@given(filter_strategies.histories, st.lists(searches, min_size=1, max_size=4), draw.scope_keys, id_sets)
 def test_a_batch_is_one_search_each(
     kit: Kit, history: list[Any], cases: list[tuple], key: tuple, ids: Any
 ) -> None:
-    pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
+    pair = filter_strategies.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
     filter, *_ = cases[0]
     options: dict[str, Any] = {
         "scope": pair.scope(key),
@@ -188,7 +196,7 @@ def test_a_batch_is_one_search_each(
         judge.same_result(result, pair.model.search(text, vector=vector, **options))
 
 
-@given(filtered.wrong_filters, st.one_of(filtered.filters, st.just({})))
+@given(filter_strategies.wrong_filters, st.one_of(filter_strategies.filters, st.just({})))
 def test_invalid_filters_are_refused_with_the_same_error(kit: Kit, wrong: Any, right: dict[str, Any]) -> None:
     pair = Pair(kit, dim=draw.DIM)
     for filter in (wrong, {"$or": [right, wrong]}, {"$not": wrong}):
@@ -203,7 +211,9 @@ def test_invalid_filters_are_refused_with_the_same_error(kit: Kit, wrong: Any, r
 
 @given(
     st.one_of(
-        st.sampled_from(filtered.TIMES), st.from_regex(filters.ISO_TIME, fullmatch=True), st.text(max_size=12)
+        st.sampled_from(filter_strategies.TIMES),
+        st.from_regex(filters.ISO_TIME, fullmatch=True),
+        st.text(max_size=12),
     ),
     st.booleans(),
 )
@@ -214,7 +224,7 @@ def test_texts_that_name_a_time(kit: Kit, text: str, stored: bool) -> None:
         lambda e: e.upsert(1, "jay", scope=pair.scope(HOME), payload=payload.encode({"when": text}, None))
     )
     instant = filters.instant_of(text)
-    for moment in filtered.MOMENTS:
+    for moment in filter_strategies.MOMENTS:
         for operator in ("$gte", "$eq", "$lt"):
             pair.both(lambda e, o=operator, m=moment: e.count(pair.scope(HOME), filter={"when": {o: m}}))
     assert pair.engine.count(pair.scope(HOME), filter={"when": {"$gte": datetime(1, 1, 1)}}) == (
@@ -224,7 +234,7 @@ def test_texts_that_name_a_time(kit: Kit, text: str, stored: bool) -> None:
 
 @given(
     st.one_of(st.sampled_from(["2026-03-01", "2026-03-01T00:00:00Z", "2026"]), st.text(max_size=3)),
-    st.sampled_from(filtered.MOMENTS),
+    st.sampled_from(filter_strategies.MOMENTS),
     st.sampled_from(["", "2026-03-01", "3"]),
     st.permutations(["moment", "text", "list"]),
 )

@@ -33,7 +33,7 @@ from scrubjay.store.postgres.home_locks import Turns
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.row_security import EVERY_HOME
 from tests.data.postgres import as_superuser, new_url
-from tests.data.routed import route, server_of
+from tests.data.routed_databases import route, server_of
 from tests.data.stores import asked
 from tests.long.citus import plan
 from tests.unit.test_postgres_index import SCOPES, answers, workload

@@ -27,7 +27,7 @@ from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.transaction import PostgresTransaction
 from tests.data.keys import provider
 from tests.data.postgres import new_url
-from tests.data.routed import route
+from tests.data.routed_databases import route
 from tests.data.stores import asked
 
 pytest.importorskip("psycopg")

@@ -11,7 +11,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
 from tests.data.postgres import new_url
-from tests.unit.test_postgres_walls import Roles, roles
+from tests.unit.test_postgres_row_security import Roles, roles
 
 pytest.importorskip("psycopg")
 __all__ = ["roles"]

@@ -14,7 +14,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.postgres import as_superuser, new_url
-from tests.unit.test_postgres_walls import Roles, roles
+from tests.unit.test_postgres_row_security import Roles, roles
 
 psycopg = pytest.importorskip("psycopg")
 __all__ = ["roles"]

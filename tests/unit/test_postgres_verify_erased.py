@@ -15,7 +15,7 @@ from scrubjay.store.postgres.erasure_search import NOT_COVERED
 from scrubjay.store.postgres.maintenance import vacuum
 from scrubjay.store.postgres.sessions import Sessions
 from tests.data.postgres import as_superuser, new_url
-from tests.unit.test_postgres_walls import Roles, roles
+from tests.unit.test_postgres_row_security import Roles, roles
 
 psycopg = pytest.importorskip("psycopg")
 __all__ = ["roles"]

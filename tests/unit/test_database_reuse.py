@@ -8,7 +8,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import Memory
-from tests.data import emptied
+from tests.data import database_reuse
 from tests.data.stores import asked
 
 JANE = Scope("acme", user="jane")
@@ -16,11 +16,11 @@ JANE = Scope("acme", user="jane")
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(emptied, "_left", [])
+    monkeypatch.setattr(database_reuse, "_left", [])
 
 
 def written() -> str:
-    url = emptied.take()
+    url = database_reuse.take()
     with Memory.open(url, None) as memory:
         memory.prefer("tone", "short", scope=JANE)
     return url
@@ -28,10 +28,10 @@ def written() -> str:
 
 def taken_again(url: str) -> str:
     """Return a database and take another, once the server has closed the connections to it."""
-    emptied.give_back(url)
-    while emptied._has_visitors(url):
+    database_reuse.give_back(url)
+    while database_reuse._has_visitors(url):
         time.sleep(0.01)
-    return emptied.take()
+    return database_reuse.take()
 
 
 def test_a_database_is_used_again_and_empty() -> None:
@@ -45,10 +45,10 @@ def test_a_database_is_used_again_and_empty() -> None:
 
 
 def test_a_database_in_use_is_not_reused() -> None:
-    url = emptied.take()
+    url = database_reuse.take()
     with Memory.open(url, None):
-        emptied.give_back(url)
-        assert emptied.take() != url
+        database_reuse.give_back(url)
+        assert database_reuse.take() != url
 
 
 @pytest.mark.parametrize(

@@ -233,9 +233,7 @@ def test_no_search_sees_both_or_neither(tmp_path: Path, kind: str, where: str) -
     if where == "thread":
         exchange(path, kind, index)
     else:
-        code = (
-            f"import sys; sys.path[:0] = {sys.path!r}; from tests.unit.test_store_together import exchange; "
-        )
+        code = f"import sys; sys.path[:0] = {sys.path!r}; from tests.unit.test_store_atomic_changes import exchange; "
         code += f"from pathlib import Path; exchange(Path({str(path)!r}), {kind!r})"
         subprocess.run([sys.executable, "-c", code], check=True)
     done.set()

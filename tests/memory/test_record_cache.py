@@ -87,7 +87,7 @@ def test_changes_of_another_process_invalidate_cached_records(path: Path, clock:
         assert before == hit.record and before is not None
         code = (
             "import sys; from pathlib import Path; from tests.memory.setting import Clock, open_memory;"
-            "from tests.memory.test_kept import CHANGES;"
+            "from tests.memory.test_record_cache import CHANGES;"
             "memory = open_memory(Path(sys.argv[1]), Clock());"
             "CHANGES[sys.argv[2]](memory, sys.argv[3]); memory.close()"
         )
