@@ -252,7 +252,6 @@ ENGINES: dict[str, Callable[[], VectorEngine]] = {
 }
 NEEDS = {"usearch": "usearch.index", "hnswlib": "hnswlib", "faiss": "faiss"}
 VERSIONS = ("numpy", "usearch", "hnswlib", "faiss-cpu")
-GRAPHS = ("usearch f32", "usearch f16", "hnswlib", "faiss HNSW")
 F32_GRAPH = "hnswlib"
 """The baseline for memory."""
 

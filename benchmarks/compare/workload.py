@@ -25,7 +25,6 @@ MAX_HELD_OUT = 10_000
 MIN_WORDS_STITCHED = 20
 BOUNDARY = "zzscrubjayboundaryzz"
 BLOCK = 500
-PUNCTUATION = "()[]{}<>.,;:!?*\"'`"
 N_STOP_WORDS = 150
 """The number of most frequent terms that are not used as keywords."""
 

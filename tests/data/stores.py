@@ -38,10 +38,10 @@ def use_buckets(monkeypatch: pytest.MonkeyPatch, n: int = BUCKETS) -> None:
     monkeypatch.setattr(schema, "prepare", prepared)
 
 
-def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False) -> None:
+def use_postgres(monkeypatch: pytest.MonkeyPatch, *, reuse_databases: bool = False) -> None:
     """Let `Index.open` open a database in place of a file, and see the writes of others at once, as in a file.
 
-    `emptied_ones` is for suites of memory: databases of earlier tests are reused.
+    `reuse_databases` is for suites of memory: databases of earlier tests are reused.
 
     With SCRUBJAY_TEST_OBJECTS=FOLDER every image is an object in that folder; with SCRUBJAY_TEST_COLD=1 as well every
     scope is frozen there after each write to it.
@@ -57,7 +57,7 @@ def use_postgres(monkeypatch: pytest.MonkeyPatch, *, emptied_ones: bool = False)
             if str(path) not in databases:
                 # A reused database has the tables of a memory, which an index without one must not have.
                 asking = sys._getframe(1).f_globals["__name__"]
-                if emptied_ones and "user_homes" not in options and asking.startswith("scrubjay.memory."):
+                if reuse_databases and "user_homes" not in options and asking.startswith("scrubjay.memory."):
                     databases[str(path)] = database_reuse.take()
                     _taken.append(databases[str(path)])
                 else:

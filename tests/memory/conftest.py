@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from scrubjay.store.residency import housekeeping
 from tests.data.routed_databases import use_routed
 from tests.data.stores import use_buckets, use_postgres
 
@@ -96,10 +97,17 @@ def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     if kind == "file":
         return kind
     # A database with other homes, or with images elsewhere, is created anew.
-    emptied_ones = kind == "postgres" and not any(map(os.environ.get, OTHER_DATABASES))
-    use_postgres(monkeypatch, emptied_ones=emptied_ones)
+    reuse_databases = kind == "postgres" and not any(map(os.environ.get, OTHER_DATABASES))
+    use_postgres(monkeypatch, reuse_databases=reuse_databases)
     if kind in ("buckets", "servers"):
         use_buckets(monkeypatch)
     if kind == "servers":
         use_routed(monkeypatch)
     return "postgres"
+
+
+@pytest.fixture
+def no_background_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Disable background embedding: the tests trigger it."""
+    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)

@@ -11,17 +11,11 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Record
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
-from scrubjay.store.residency import housekeeping
 from tests.data.flaky import Flaky
 from tests.data.keys import provider
 from tests.memory.setting import ACME, JANE, JOE, ONE_AT_A_TIME, documents_now, lives
 
-
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable background embedding: the tests trigger it."""
-    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
-    monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_background_embedding")
 
 
 @pytest.fixture(params=["plain", "sealed"])

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from scrubjay import Index, PassageVectors, Query, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
 from scrubjay.memory.model.content import MAX_CHARS
-from scrubjay.store.residency import housekeeping
 from tests.data.flaky import Flaky
 from tests.memory.setting import JANE
 
@@ -41,11 +40,7 @@ class Letters(Flaky):
         self.passage_chars = passage_chars
 
 
-@pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable background embedding: the tests trigger it."""
-    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
-    monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
+pytestmark = pytest.mark.usefixtures("no_background_embedding")
 
 
 @contextlib.contextmanager

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Metric = Literal["cosine", "ip", "l2"]
-StoredType = Literal["f16", "f32"]
 
 METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
 RELATIVE_BOUND: dict[str, float] = {"f32": 2e-6, "f16": 1e-3}

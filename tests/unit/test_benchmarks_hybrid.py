@@ -20,9 +20,7 @@ from tests.reference.fusion import reciprocal_rank_scores
 WHOLE = memories.of_users(2, 60, 150, 16, use_system=False)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRUBJAY_BENCHMARK_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("benchmark_cache")
 
 
 def test_the_glue_fuses_as_the_oracle() -> None:

@@ -26,9 +26,7 @@ TINY = replace(
 )
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRUBJAY_BENCHMARK_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("benchmark_cache")
 
 
 # Vectors

@@ -22,9 +22,7 @@ TERMS = workload.terms_of(DOCUMENTS)
 _, HELD_OUT = workload.shuffled(SOURCE, 0)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRUBJAY_BENCHMARK_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("benchmark_cache")
 
 
 # Texts and queries

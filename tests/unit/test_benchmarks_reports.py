@@ -18,9 +18,7 @@ COUNTS = {"one": 1_000, "two": 2_000}
 AROUND = {"simd": "avx2", "compiler": "GCC 1.0", "python": "3.11", "numpy": "2", "sqlite": "3.40.1"}
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRUBJAY_BENCHMARK_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("benchmark_cache")
 
 
 # The guard

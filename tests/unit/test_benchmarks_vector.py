@@ -17,9 +17,7 @@ VECTORS = vectors.clustered(400, 32)
 QUESTIONS = vectors.near(VECTORS[:30], seed=5)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SCRUBJAY_BENCHMARK_CACHE", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("benchmark_cache")
 
 
 def check_engine(name: str) -> None:

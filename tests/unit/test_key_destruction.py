@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from scrubjay import EncryptionError, Index, KeyErasedError, Memory, Scope, StoreError
-from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.sqlite.transaction import Transaction
 from tests.data.postgres import Cluster, new_cluster, new_url
@@ -44,9 +43,7 @@ class Vault:
         self.destroyed.append(tenant)
 
 
-@pytest.fixture(autouse=True)
-def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+pytestmark = pytest.mark.usefixtures("no_key_cache")
 
 
 @pytest.fixture(params=["file", "postgres"])

@@ -32,7 +32,7 @@ JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
 
 
 @pytest.fixture(autouse=True)
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_background_embedding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Disable the background thread, unless a test wakes it."""
     monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 3600.0)
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)

@@ -21,7 +21,6 @@ from scrubjay import (
 )
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, PolicyCandidate
-from scrubjay.store.keys import encryption
 from scrubjay.store.postgres.layer_connection import counting
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.keys import provider
@@ -34,9 +33,7 @@ ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user=
 PLAIN = Scope("globex")
 
 
-@pytest.fixture(autouse=True)
-def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+pytestmark = pytest.mark.usefixtures("no_key_cache")
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ import pytest
 from scrubjay import CorruptIndexError, EncryptionError, Index, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.store.keys import encryption
 from scrubjay.store.sqlite.schema import FORMAT
 from tests.data.stores import use_postgres
 
@@ -35,9 +34,7 @@ def keys(tenant: str) -> bytes | None:
     return None if tenant == "globex" else b"k" * 32
 
 
-@pytest.fixture(autouse=True)
-def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+pytestmark = pytest.mark.usefixtures("no_key_cache")
 
 
 @pytest.fixture

@@ -47,9 +47,7 @@ class Provider:
         return key
 
 
-@pytest.fixture(autouse=True)
-def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+pytestmark = pytest.mark.usefixtures("no_key_cache")
 
 
 FILE_ONLY = {

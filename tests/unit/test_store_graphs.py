@@ -134,7 +134,7 @@ class _Late:
         return self.state
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_an_idle_scope_is_saved_again_once_its_graph_is_built(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
@@ -154,7 +154,7 @@ def test_an_idle_scope_is_saved_again_once_its_graph_is_built(path: Path) -> Non
         assert index.admin.check().clean
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_a_graph_that_grew_after_it_was_read_is_saved_once(path: Path) -> None:
     with_graph(path)
     with Index.open(path) as index:

@@ -42,7 +42,7 @@ def stale(index: Index) -> list[Scope]:
     return Backend.of(index).engine.store.stale_scopes()  # type: ignore[union-attr, no-any-return]
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_a_written_scope_gets_an_image_when_idle(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many(records(10))
@@ -56,7 +56,7 @@ def test_a_written_scope_gets_an_image_when_idle(path: Path) -> None:
         assert stale(index) == [JANE]
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_a_scope_loaded_from_rows_gets_an_image(path: Path) -> None:
     script = textwrap.dedent(
         """
@@ -75,7 +75,7 @@ def test_a_scope_loaded_from_rows_gets_an_image(path: Path) -> None:
         wait_for(lambda: stale(index) == [])
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_a_damaged_image_is_replaced_by_one_of_the_same_version(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many(records(200))
@@ -93,7 +93,7 @@ def test_a_damaged_image_is_replaced_by_one_of_the_same_version(path: Path) -> N
         assert index.admin.check().clean
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_an_image_that_was_overtaken_by_an_erasure_is_not_written(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +123,7 @@ def test_an_image_that_was_overtaken_by_an_erasure_is_not_written(
         assert index.admin.check().clean
 
 
-@pytest.mark.usefixtures("hurried")
+@pytest.mark.usefixtures("eager_housekeeping")
 def test_an_impatient_writer_waits_for_the_housekeeper(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Index.open(path, busy_timeout=0) as index:
         store = Backend.of(index).engine.store  # type: ignore[union-attr]

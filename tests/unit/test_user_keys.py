@@ -97,9 +97,7 @@ class Vault(UserKeys):
         return self._master
 
 
-@pytest.fixture(autouse=True)
-def always_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encryption, "KEY_SECONDS", -1.0)
+pytestmark = pytest.mark.usefixtures("no_key_cache")
 
 
 @pytest.fixture(params=["file", "postgres"])
