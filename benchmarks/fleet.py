@@ -346,7 +346,7 @@ def processes_that_write(target: Any, given: Any, n: int) -> Iterator[Callable[[
 
 
 class Written(NamedTuple):
-    """What a round cost: writes, seconds of processors of those who wrote, and of the server (0: it is elsewhere)."""
+    """The cost of a round: writes, CPU seconds of the writing processes, and of the server (0: on another machine)."""
 
     n: int
     client_seconds: float
@@ -354,22 +354,22 @@ class Written(NamedTuple):
 
     @property
     def cost_ms(self) -> float:
-        """Milliseconds of processors for each write."""
+        """CPU milliseconds for each write, of writers and server."""
         return (self.client_seconds + self.server_seconds) / max(self.n, 1) * 1e3
 
 
 def writers(
     url: str, *, is_heard: bool = False, seconds: float = 1.5, n: int = 24, rounds: int = 12
 ) -> tuple[float, str]:
-    """Return the writes a second of `n` processes with a tenant each that send and hear hints, over those of the same
-    without, and a sentence; turn and turn about, the middle of the rounds' ratios.
+    """Return the throughput of `n` processes, each with its own tenant, with hints over the throughput without, and a
+    sentence about it: the median of the ratios of alternating rounds.
 
     Args:
-        url: of the database.
-        is_heard: another machine has all tenants in memory, so that each hint is wanted; else no hint is.
-        seconds: of a round.
-        n: how many processes.
-        rounds: with hints, and as many without.
+        url: the database.
+        is_heard: whether another process has all tenants in memory and so needs each hint; otherwise none is needed.
+        seconds: the length of a round.
+        n: the number of processes.
+        rounds: the number of rounds with hints, and of rounds without.
     """
     found: dict[bool, list[Written]] = {True: [], False: []}
     listener = Index.open(url, dim=DIM, shared_feed=False) if is_heard else nullcontext()
@@ -379,7 +379,7 @@ def writers(
             heard.admin.warm([_tenant(number) for number in range(n)])
         written(True, 1.0)
         for i in range(2 * rounds):
-            with_hints = i % 4 in (0, 3)  # ABBA: what grows with time is shared
+            with_hints = i % 4 in (0, 3)  # ABBA: a drift over time affects both alike
             before, server = time.process_time(), _server_seconds(url)
             reports = written(with_hints, seconds)
             own, server = time.process_time() - before, _server_seconds(url) - server
@@ -402,7 +402,7 @@ def writers(
 
 
 def _server_seconds(url: str) -> float:
-    """Return for how long the processors have worked for the processes that the server has now; 0 if it is not here."""
+    """Return the CPU seconds so far of the processes of the server; 0 if it runs on another machine."""
     with psycopg.connect(url) as connection:
         backend = connection.info.backend_pid
         try:
@@ -415,7 +415,7 @@ def _server_seconds(url: str) -> float:
 
 
 def _of_process(process: int) -> list[str]:
-    """Return what the system says of a process from its state on; nothing if it has just ended."""
+    """Return the fields of /proc/PID/stat from the state on; empty if the process has just ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:

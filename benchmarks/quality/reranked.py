@@ -1,10 +1,10 @@
-"""What does a cross-encoder add to the default search? Every question of a set, each way of using its scores.
+"""The gain of a cross-encoder over the default search, on every question of a set, by each way of using its scores.
 
     python -m benchmarks.quality.reranked [--data DIR] [--set NAME ...] [--vectors NAME] [--questions N] [--json FILE]
 
 The offline cross-encoder (offline_models.py) reorders the first 20 and 30 hits of the default: in its own order or
-beside the fused scores, reading the texts alone or with their surroundings. A pair of question and text has the same
-score in any company, so each is read once for all ways.
+beside the fused scores, reading the texts alone or with their surroundings. The score of a pair of
+question and text does not depend on the other pairs, so each pair is scored once for all ways.
 """
 
 from __future__ import annotations
