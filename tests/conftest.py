@@ -61,7 +61,7 @@ ABOUT_ONE_HOME = {
     "test_a_write_that_forgets_its_scope_changes_nothing_of_others",
     "test_the_store_finds_nothing_when_it_forgets_a_condition",
     "test_keys_that_were_exchanged_are_refused",
-    "test_from_the_command_line",
+    "test_the_roles_command_creates_both_roles",
     "test_tables_of_the_version_before",
     "test_tables_of_version_2_keep_their_rows_and_vectors",
     "test_tables_of_version_3_are_migrated_and_their_tenants_encrypted",

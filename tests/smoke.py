@@ -36,7 +36,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
     "filters": (
         *(
             f"tests/unit/test_filters.py::test_{name}"
-            for name in "every scores a_filter times forms string_ids errors deep both a_date".split()
+            for name in "every scores a_filter conditions_on_times ids_and errors deep both a_date".split()
         ),
         "tests/unit/test_filters.py::test_in_of_many_values_is_what_the_oracle_says[False-9]",
     ),
@@ -51,7 +51,7 @@ PROOFS: dict[str, tuple[str, ...]] = {
         "tests/unit/test_store_rows.py::test_a_reopened_index_answers_the_same_bit_for_bit[stale-f32-ip]",
         *(
             f"tests/unit/test_store_rows.py::test_{name}"
-            for name in "a_file ids_keep strings a_batch identity what_is a_missing a_name a_closed".split()
+            for name in "a_file ids_keep strings a_batch identity a_missing a_name a_closed".split()
         ),
     ),
     "files of each format, encrypted or not, are read": ("tests/unit/test_store_golden.py",),

@@ -173,7 +173,7 @@ def test_scores_ascend_even_if_a_keyword_match_comes_first(adapter: ScrubjayAdap
 
 
 @pytest.mark.parametrize(("limit", "n"), [(None, 5), (2, 2), (0, 0), (-1, 0), (100, 5)])
-def test_limits(adapter: ScrubjayAdapter, limit: int | None, n: int) -> None:
+def test_limit_bounds_the_results(adapter: ScrubjayAdapter, limit: int | None, n: int) -> None:
     async def use() -> None:
         await adapter.create_data_points("Notes", [note(n, f"oak number {n}") for n in range(5)])
         assert len(await search(adapter, "oak", limit)) == n

@@ -52,7 +52,9 @@ def test_one_of_admits_rows_with_a_listed_value(
 
 @given(ROWS, st.sampled_from(NAMES), st.sampled_from([*ORDERS]), TEXTS | NUMBERS)
 @example([{"f": True}, {"f": 0.5}, {"f": "1"}], "f", "$lte", True)
-def test_order(rows: list[dict[str, Any]], name: str, order: str, bound: Any) -> None:
+def test_comparisons_admit_the_rows_that_satisfy_them(
+    rows: list[dict[str, Any]], name: str, order: str, bound: Any
+) -> None:
     kind = str if isinstance(bound, str) else (int, float)
 
     def holds(row: dict[str, Any]) -> bool:
@@ -66,7 +68,7 @@ def test_order(rows: list[dict[str, Any]], name: str, order: str, bound: Any) ->
 
 
 @given(ROWS, st.sampled_from(NAMES))
-def test_present(rows: list[dict[str, Any]], name: str) -> None:
+def test_present_admits_rows_with_a_value(rows: list[dict[str, Any]], name: str) -> None:
     assert admitted(rows, Field(name).present()) == expected(rows, lambda row: row.get(name) is not None)
 
 

@@ -105,7 +105,7 @@ def test_a_conversation_that_is_added_again_is_kept_once(store: ScrubjayMemorySt
 
 @pytest.mark.parametrize(("top_k", "n"), [(0, 0), (2, 2), (9, 3)])
 @pytest.mark.parametrize("query", ["oak", None, " "])
-def test_top_k(store: ScrubjayMemoryStore, query: str | None, top_k: int, n: int) -> None:
+def test_top_k_bounds_the_results(store: ScrubjayMemoryStore, query: str | None, top_k: int, n: int) -> None:
     add(store, "oak one", "oak two", "oak three")
     assert len(found(store, query, top_k=top_k)) == n
 
@@ -160,7 +160,7 @@ def test_look_alikes_are_apart(name: str) -> None:
     assert found(mine, "secret", user_id=name) == ["the secret"]
 
 
-def test_deleting_one(store: ScrubjayMemoryStore) -> None:
+def test_deleting_one_memory_leaves_the_others(store: ScrubjayMemoryStore) -> None:
     one, two = add(store, "alpha", "beta")
     store.delete_memory(one)
     for unknown in (one, "", "\ud800", "none"):

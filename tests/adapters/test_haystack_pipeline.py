@@ -192,7 +192,7 @@ def test_run_time_arguments_override_those_of_the_constructor(store: ScrubjayDoc
 
 
 @pytest.mark.parametrize("kind", RETRIEVERS)
-def test_arguments_that_are_none(kind: Any, store: ScrubjayDocumentStore) -> None:
+def test_invalid_arguments_of_retrievers_are_refused(kind: Any, store: ScrubjayDocumentStore) -> None:
     with pytest.raises(TypeError, match="document_store: expected a ScrubjayDocumentStore"):
         kind(InMemoryDocumentStore())
     for top_k in (0, -1, True, 2.5):

@@ -109,7 +109,7 @@ def test_ways_to_ask_agree(store: ScrubjayVectorStore) -> None:
         store.similarity_search(query, k=-1)
 
 
-def test_filters(store: ScrubjayVectorStore) -> None:
+def test_filters_admit_the_matching_documents(store: ScrubjayVectorStore) -> None:
     def found(filter: Any, **options: Any) -> list[str | None]:
         return sorted(ids(store.similarity_search("the key", k=10, filter=filter, **options)))
 
@@ -162,7 +162,7 @@ def test_relevance_is_from_0_to_1(store: ScrubjayVectorStore) -> None:
         assert scores[0] == pytest.approx(1.0, abs=1e-3) and all(0.0 <= score <= 1.0 for score in scores)
 
 
-def test_marginal_relevance(store: ScrubjayVectorStore) -> None:
+def test_marginal_relevance_prefers_different_documents(store: ScrubjayVectorStore) -> None:
     copies = store.add_texts(["The staging API key prefix is sk-stg-0041."] * 5)
     query = "prefix of the staging key"
     near = ids(store.similarity_search(query, k=3, scrubjay_query=NEAR))
@@ -240,7 +240,7 @@ def test_ids_and_documents(store: ScrubjayVectorStore) -> None:
     assert len(store.index) == n
 
 
-def test_deleting(store: ScrubjayVectorStore) -> None:
+def test_delete_removes_the_named_ids_or_everything(store: ScrubjayVectorStore) -> None:
     assert store.delete(["0", "nobody's"]) is True
     assert store.delete("1") is True  # one id is one id, not its characters
     assert ids(store.get_by_ids(["0", "1", "2", "3"])) == ["2", "3"]
@@ -435,7 +435,7 @@ def test_each_kind_of_embedding_is_accepted() -> None:
             ScrubjayVectorStore(bad)
 
 
-def test_arguments_that_are_none(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_by_name(tmp_path: Path) -> None:
     for arguments, complaint in (
         ({"query": "magic"}, "query: expected a scrubjay.Query or its settings, got str 'magic'"),
         ({"query": {"mode": "magic"}}, "mode: expected"),

@@ -80,7 +80,7 @@ def test_sql_filters_and_columns(embeddings: Any) -> None:
     assert found and all(one["n"] > 4 for one in found)
 
 
-def test_sql_parameters(embeddings: Any) -> None:
+def test_sql_queries_take_parameters(embeddings: Any) -> None:
     found = embeddings.search("select text from txtai where similar(:q)", 1, parameters={"q": "TS-4711"})
     assert texts(found) == [NOTES[3]]
 
@@ -272,7 +272,7 @@ def test_saving_again_replaces(embeddings: Any, tmp_path: Path) -> None:
     again.close()
 
 
-def test_archives(embeddings: Any, tmp_path: Path) -> None:
+def test_an_index_saved_as_an_archive_loads_again(embeddings: Any, tmp_path: Path) -> None:
     embeddings.save(str(tmp_path / "index.tar.gz"))
     again = txtai.Embeddings()
     again.load(str(tmp_path / "index.tar.gz"))

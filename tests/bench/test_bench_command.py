@@ -88,7 +88,9 @@ def test_invalid_options_are_refused(
     assert complaint in capsys.readouterr().err
 
 
-def test_bad_files_and_empty_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_malformed_files_and_empty_sets_exit_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text('[{"sample_id": "a"}]')
     assert main(["bench", str(bad)]) == 2

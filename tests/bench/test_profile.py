@@ -59,7 +59,7 @@ def test_own_costs_leave_calls_out() -> None:
         ("libc.so.6", "memcpy", profile.OTHER),
     ],
 )
-def test_parts(object_file: str, function: str, part: str) -> None:
+def test_functions_are_attributed_to_their_part(object_file: str, function: str, part: str) -> None:
     assert profile.part_of(object_file, function) == part
 
 

@@ -158,7 +158,7 @@ def test_a_global_policy_is_revoked_for_all(memory: Memory) -> None:
     ],
     ids=repr,
 )
-def test_nonsense_is_refused(
+def test_invalid_global_policies_are_refused(
     memory: Memory, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     given = {"key": "a", "text": "b", "by": "ops", **options}

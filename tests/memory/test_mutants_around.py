@@ -249,14 +249,14 @@ MUTANTS = [
         "intake.transcripts",
         "or event.seq in retracted:",
         "or False:",
-        "test_distil.py::test_what_was_taken_back",
+        "test_distil.py::test_retracted_turns_are_not_distilled",
     ),
     Mutant(
         "what was taken back is not distilled",
         "intake.transcripts",
         "utterances = _without_last_turn(utterances, author)",
         "pass",
-        "test_distil.py::test_what_was_taken_back_is_not",
+        "test_distil.py::test_retracted_turns_are_not_distilled",
     ),
     Mutant(
         "references are resolved",
@@ -284,7 +284,7 @@ MUTANTS = [
         "intake.distillation",
         "revoked = _noted_from(context, scope, run_id, taken_back)",
         "revoked = []",
-        "test_distil.py::test_what_is_taken_back_after",
+        "test_distil.py::test_retracting_a_distilled_turn",
     ),
     Mutant(
         "a retraction ends what was known",

@@ -149,7 +149,9 @@ def folder(judged_data: Path) -> Path:
     return judged_data
 
 
-def test_ten_sessions(folder: Path, tmp_path: Path, store: str) -> None:
+def test_ten_sessions_are_distilled_recalled_and_forgotten_in_one_file(
+    folder: Path, tmp_path: Path, store: str
+) -> None:
     path = tmp_path / "memory.scrubjay"
     turns = sessions(folder)
     for number, (session, said) in enumerate(turns.items()):

@@ -128,7 +128,7 @@ keys = st.lists(st.tuples(draw.scope_keys, st.integers(-1, 45)), max_size=4)
     [Written(1, "jay", ("acme", None, None), ONE, None), Written(1, "jay", HOME, ONE, None)],
     HOME, ({}, "jay", ONE, "hybrid", 5), set(), None, set, [(HOME, 1)],
 )  # fmt: skip
-def test_sets_of_ids(
+def test_ids_and_exclude_restrict_like_the_twin(
     kit: Kit,
     chunk_docs: int | None,
     history: list[Any],

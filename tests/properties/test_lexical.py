@@ -238,7 +238,9 @@ def test_long_queries_lower_the_fraction_bits(kit: Kit, history: list[Step], que
     st.integers(1, 40),
     st.sampled_from([None, 64, 100]),
 )
-def test_larger_partitions(kit: Kit, random, n_documents: int, k: int, chunk_docs: int | None) -> None:
+def test_large_partitions_rank_like_the_twin(
+    kit: Kit, random, n_documents: int, k: int, chunk_docs: int | None
+) -> None:
     """Enough documents for more than one SIMD block, dense and rare terms, many ties, deletes in the middle."""
     pair = Pair(kit, chunk_docs)
     vocabulary = [f"w{i}" for i in range(60)] + draw.WORDS

@@ -101,7 +101,7 @@ def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], *, mo
 @example([("turn on", HOME), ("ture", HOME)], "turned turnned turna tury", HOME, None, set())
 @example([("a post\u2019war o'neil", HOME), ("ann's", HOME)], "postwer oneill annz", HOME, None, set())
 @example([("caf\u00e9s m\u00dcnchen", HOME)], "munchem cafesx", HOME, 1, set())
-def test_misspelt_words(
+def test_misspelt_words_are_corrected_like_the_twin(
     kit: Kit,
     written: list[tuple[str, tuple]],
     query: str,
@@ -186,7 +186,7 @@ COMPOUNDS = """
 @example("english", [(["der", "und", "nicht", "ist", "Wald", "Schwarz"], HOME)], ["Schwarzwald"], HOME, None)
 @example("english", [(["cannot"], HOME), (["Haus"], HOME)], ["can not", "Haus"], HOME, None)
 @example("english", [(["can not"], HOME), (["Haus"], HOME)], ["cannot", "Haus"], HOME, None)
-def test_compounds(
+def test_compound_parts_match_like_the_twin(
     kit: Kit,
     analyzer: str,
     written: list[tuple[list[str], tuple]],
@@ -245,7 +245,7 @@ def foreign(draw: st.DrawFn) -> tuple[str, list[tuple[str, tuple]], str]:
     HOME,
     None,
 )
-def test_foreign_forms(
+def test_foreign_forms_match_like_the_twin(
     kit: Kit, given: tuple[str, list[tuple[str, tuple]], str], key: tuple, chunk_docs: int | None
 ) -> None:
     analyzer, written, question = given

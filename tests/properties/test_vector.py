@@ -37,7 +37,7 @@ def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
     k=draw.k_values,
     chunk_docs=draw.chunk_sizes,
 )
-def test_nearest_within_the_bound(
+def test_nearest_documents_are_those_of_the_twin_within_the_bound(
     kit: Kit,
     metric: str,
     dtype: str,

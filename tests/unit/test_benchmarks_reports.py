@@ -67,7 +67,7 @@ def test_an_update_needs_a_reason_and_keeps_other_baselines(
     assert stored["baseline"]["counts"] == {"one": 7}
 
 
-def test_no_valgrind_and_no_baseline_are_said(
+def test_missing_valgrind_or_baseline_is_reported_and_passes(
     baseline: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counting(monkeypatch, None)

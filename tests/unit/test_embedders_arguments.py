@@ -86,7 +86,7 @@ def test_langchains_own_class() -> None:
     assert index.embedder.dim == 8
 
 
-def test_names() -> None:
+def test_embedder_names_open_their_embedders() -> None:
     assert as_embedder(None) is None and as_embedder("none") is None
     index = Index("default")
     assert index.embedder is not None and index.embedder.dim == 256

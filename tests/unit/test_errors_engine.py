@@ -272,7 +272,9 @@ def test_bad_input_is_a_clear_error(house: House, name: str) -> None:
     ],
     ids=repr,
 )
-def test_bad_settings(kit: Kit, options: dict[str, Any], error: str, mentioned: str) -> None:
+def test_invalid_engine_settings_are_refused(
+    kit: Kit, options: dict[str, Any], error: str, mentioned: str
+) -> None:
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the type is compared below
         kit.Engine(**options)
     assert error_kind(raised.value) == error, repr(raised.value)

@@ -156,7 +156,7 @@ def test_erasure_of_a_user_without_memories_deletes_their_questions(index: Index
     assert index.admin.feedbacks() == []
 
 
-def test_erasing_everywhere(index: Index) -> None:
+def test_erase_covers_feedback_of_all_collections(index: Index) -> None:
     side = index.collection("side")
     side.upsert("m", "A train.", scope=JANE)
     side.feedback("m", query="q", scope=JANE)
@@ -168,7 +168,7 @@ def test_erasing_everywhere(index: Index) -> None:
     assert side.admin.feedbacks() == []
 
 
-def test_expired_memories(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feedback_is_deleted_with_its_expired_memory(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.upsert("soon", "A train.", scope=JANE, ttl=600)
     index.feedback("soon", query="q", scope=JANE)
     assert len(index.admin.feedbacks()) == 1

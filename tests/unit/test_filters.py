@@ -89,7 +89,7 @@ def test_filters_survive_closing_with_images_and_without(tmp_path: Path) -> None
                 index.count(filter=KEYS)
 
 
-def test_times() -> None:
+def test_conditions_on_times_compare_instants() -> None:
     index = Index()
     at = datetime(2026, 3, 1, 9, 30, tzinfo=timezone(timedelta(hours=1)))
     index.upsert(1, "key", scope=ACME, created_at=at, metadata={"seen": at, "day": "2026-03-01"})
@@ -129,14 +129,14 @@ def test_explain_reports_how_a_filter_was_applied() -> None:
 @pytest.mark.parametrize(
     "form", [set, list, tuple, iter, np.array, lambda ids: np.array(ids, dtype=np.uint16)]
 )
-def test_forms_of_id_sets(form: Any) -> None:
+def test_ids_and_exclude_accept_every_kind_of_set(form: Any) -> None:
     index = filled(Index())
     assert found(index, ids=form([1, 3])) == [1, 3]
     assert found(index, exclude=form([1, 3])) == [2, 4]
     assert found(index, ids=form([])) == []
 
 
-def test_string_ids() -> None:
+def test_ids_and_exclude_accept_string_ids() -> None:
     index = Index()
     for id in ("a", "b", "c"):
         index.upsert(id, "key", scope=ACME)
@@ -234,7 +234,9 @@ def test_pyroaring_bitmaps() -> None:
         ),
     ],
 )
-def test_errors_name_the_field(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_errors_of_filters_name_the_field(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
     index = filled(Index())
     with pytest.raises(error, match=message) as raised:
         found(index, **options)

@@ -91,7 +91,7 @@ class TestUpsert:
         return sent
 
     @pytest.mark.parametrize("id", ["new", "known"])
-    def test_two_round_trips(self, url: str, exchanges: list[list[str]], id: str) -> None:
+    def test_an_upsert_takes_two_round_trips(self, url: str, exchanges: list[list[str]], id: str) -> None:
         with Index.open(url, dim=2, max_stale=3600, shared_feed=False) as index:
             for known in ("known", "another"):  # the first write determines the properties of the index
                 index.upsert(known, "an oak", scope=JANE, vector=VECTOR)
@@ -134,7 +134,7 @@ class TestExchange:
         [None, True, 0, 1, -1, 2**15, 2**31, 2**62, 2**63 + 1, 0.5, "", "é%s", b"", b"\0\xff", [1, 2**40], [b"a", b""],
          ["x"], [], [None, "y"]],
     )  # fmt: skip
-    def test_values(self, connection: Any, value: object) -> None:
+    def test_exchange_returns_values_like_execute(self, connection: Any, value: object) -> None:
         query = "SELECT %s::text, %s" if isinstance(value, str) else "SELECT 7 %% 4, %s"
         parameters = (value,) * query.count("%s")
         expected = connection.execute(query, parameters, binary=True).fetchall()
@@ -186,7 +186,7 @@ class TestExchange:
             connection.exchange([("SELECT 1", (), True), (query, parameters, True)])
         assert connection.exchange([("SELECT 1", (), True)]) == [[(1,)]]
 
-    def test_many_kinds_of_statements(self, connection: Any) -> None:
+    def test_prepared_statements_are_bounded(self, connection: Any) -> None:
         for _ in range(7):
             assert connection.exchange([(f"SELECT {i} + %s", (1,), True) for i in range(300)]) == [
                 [(i + 1,)] for i in range(300)

@@ -83,7 +83,7 @@ class TestNames:
         assert homes.all(tenant) == [tenant] == [homes.of(Scope(tenant, user="jane"))]
         assert homes.tenant(tenant) == tenant and homes.is_own(tenant)
 
-    def test_users_are_spread(self) -> None:
+    def test_users_are_spread_evenly_over_homes(self) -> None:
         found = [Homes(64).of_user("acme", f"user {i}") for i in range(6400)]
         counts = [found.count(home) for home in Homes(64).all("acme")[1:]]
         assert min(counts) > 50 and max(counts) < 160
@@ -413,7 +413,7 @@ def verbs(index: Index) -> None:
 
 
 class TestErasing:
-    def test_a_user(self, index: Index, url: str) -> None:
+    def test_erasing_a_user_leaves_others_in_its_home(self, index: Index, url: str) -> None:
         homes = store_of(index).homes
         jane, joe = users_of(homes, homes.of_user("acme", USERS[0]))[:2]  # in one home
         scope = Scope("acme", user=jane)
@@ -434,7 +434,9 @@ class TestErasing:
         ) == [(0,)]
 
     @pytest.mark.parametrize("names", [False, True])
-    def test_a_tenant(self, index: Index, url: str, names: bool) -> None:
+    def test_erasing_a_tenant_covers_its_homes_and_no_look_alike(
+        self, index: Index, url: str, names: bool
+    ) -> None:
         neighbour = Scope("acme#1")  # its name looks like a home of acme
         index.upsert("n", "oak", scope=neighbour)
         index.upsert("n", "oak", scope=Scope("acme#1", user=USERS[0]))
@@ -457,7 +459,7 @@ class TestErasing:
         assert len(index.search("oak", scope=Scope("acme", user=USERS[0]))) == 1
         assert index.admin.check().problems == []
 
-    def test_of_an_agent_of_every_user(self, index: Index) -> None:
+    def test_erasing_an_agent_covers_every_home(self, index: Index) -> None:
         for user in USERS[:6]:
             index.upsert("n", "oak of a bot", scope=Scope("acme", user=user, agent="bot"))
         assert index.erase(Scope("acme", agent="bot")) == 6

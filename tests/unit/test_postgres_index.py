@@ -282,7 +282,7 @@ class TestWarm:
             with pytest.raises((TypeError, ValueError), match="scope"):
                 index.admin.warm("acme")  # type: ignore[arg-type]
 
-    def test_from_an_event_loop(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_warm_works_from_an_event_loop(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
         async def warmed() -> int:
             async with await AsyncIndex.open(url) as index:
                 await index.upsert("m", "oak", scope=JANE)
@@ -290,7 +290,9 @@ class TestWarm:
 
         assert asyncio.run(warmed()) == 1
 
-    def test_without_the_server(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_warm_without_the_server_is_store_unavailable(
+        self, url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with Index.open(url) as index:
             monkeypatch.setattr(store_of(index).server, "take", _away)
             with pytest.raises(StoreUnavailableError):
@@ -340,19 +342,19 @@ class TestErrors:
                 Index.open(url)
             assert "secret" not in str(raised.value)
 
-    def test_no_server(self) -> None:
+    def test_an_unreachable_server_is_store_unavailable(self) -> None:
         with pytest.raises(StoreUnavailableError, match=r"connecting: .* 127.0.0.1:1|connecting: .*refused"):
             Index.open("postgresql://u@127.0.0.1:1/x")
 
-    def test_no_database(self, url: str) -> None:
+    def test_a_missing_database_is_a_store_error_with_the_remedy(self, url: str) -> None:
         with pytest.raises(StoreError, match="createdb"):
             Index.open(url.replace("/postgres?", "/nowhere?"))
 
-    def test_no_user(self, url: str) -> None:
+    def test_an_unknown_user_is_a_store_error(self, url: str) -> None:
         with pytest.raises(StoreError, match="refuses this user"):
             Index.open(url.replace("app@", "nobody_at_all@"))
 
-    def test_no_rights(self, url: str) -> None:
+    def test_missing_rights_are_a_store_error_with_the_grant(self, url: str) -> None:
         role = f"r{random.randrange(10**9)}"
         asked(url, f"CREATE ROLE {role} LOGIN")
         own = url.replace("app@", f"{role}@")
@@ -370,7 +372,7 @@ class TestErrors:
             served.upsert("m", "oak", scope=JANE)
             assert len(served.search("oak", scope=JANE)) == 1
 
-    def test_no_schema(self, url: str) -> None:
+    def test_a_missing_schema_is_a_store_error_with_the_remedy(self, url: str) -> None:
         with pytest.raises(StoreError, match="CREATE SCHEMA"):
             Index.open(url.rpartition("%3D")[0] + "%3Dnowhere")
 
@@ -380,14 +382,14 @@ class TestErrors:
         with pytest.raises(StoreFormatError, match="newer Scrubjay"):
             Index.open(url)
 
-    def test_another_kind_of_index(self, url: str) -> None:
+    def test_other_dim_or_metric_than_the_databases_is_refused(self, url: str) -> None:
         Index.open(url, dim=3).close()
         with pytest.raises(StoreFormatError, match="dim"):
             Index.open(url, dim=4)
         with pytest.raises(StoreFormatError, match="metric"):
             Index.open(url, metric="l2")
 
-    def test_for_reading_only(self, url: str) -> None:
+    def test_a_read_only_index_needs_existing_tables_and_refuses_writes(self, url: str) -> None:
         with pytest.raises(StoreFormatError, match="once for writing"):
             Index.open(url, read_only=True)
         with Index.open(url) as index:
@@ -399,17 +401,17 @@ class TestErrors:
             with pytest.raises(StoreFormatError, match="there is no 'x'"):
                 reader.collection("x")
 
-    def test_without_psycopg(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_psycopg_is_named_with_its_extra(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "psycopg", None)
         with pytest.raises(MissingExtraError, match=r"scrubjay\[postgres\]"):
             Index.open("postgresql://localhost/x")
 
-    def test_max_stale(self) -> None:
+    def test_an_invalid_max_stale_is_refused(self) -> None:
         for wrong in (-1, True, "1", 1e9):
             with pytest.raises(ValueError, match="max_stale"):
                 Index.open("postgresql://localhost/x", max_stale=wrong)  # type: ignore[arg-type]
 
-    def test_closed(self, url: str) -> None:
+    def test_a_closed_index_raises_closed_error(self, url: str) -> None:
         index = Index.open(url)
         index.upsert("m", "oak", scope=JANE)
         index.close()

@@ -279,7 +279,9 @@ def test_without_keys_an_encrypted_tenant_is_refused_and_the_others_are_served(f
     assert problems(filled) == []
 
 
-def test_the_moment_between_two_models(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_of_an_unfinished_reembedding_are_sealed_and_read(
+    filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Vectors that are not in place yet are encrypted, and read; the digest covers those in place."""
     monkeypatch.setattr(PostgresStore, "settle", lambda self: None)
     toy = Function(lambda texts: [[len(text), 1.0] for text in texts], dim=2, name="toy")

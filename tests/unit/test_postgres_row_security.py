@@ -257,7 +257,7 @@ class TestRoles:
         with Index.open(admin.replace("//tests@", f"//{serve}@")) as index:
             assert len(index.search("oak", scope=JANE)) == 1
 
-    def test_what_is_refused(self, roles: Roles) -> None:
+    def test_unsuitable_roles_are_refused(self, roles: Roles) -> None:
         for names in (("same", "same"), ("", "x"), ("x", "")):
             with pytest.raises(ValueError, match="two different roles"):
                 make_roles(roles.admin, migrate=names[0], serve=names[1])
@@ -269,7 +269,7 @@ class TestRoles:
         with pytest.raises(StoreError, match="right"):
             make_roles(roles.url(roles.serve), migrate="anyone_1", serve="anyone_2")
 
-    def test_from_the_command_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_roles_command_creates_both_roles(self, capsys: pytest.CaptureFixture[str]) -> None:
         found = Roles()
         command = ["roles", found.admin, "--migrate", found.migrate, "--serve", found.serve]
         assert main([*command, "--json"]) == 0

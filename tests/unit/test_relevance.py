@@ -174,7 +174,7 @@ def test_more_evidence_never_counts_less(
     assert probability(information, found, standing, 2 * n, identifier, cosine) <= weighed
 
 
-def test_tiers() -> None:
+def test_probabilities_map_to_tiers() -> None:
     assert [tier_of(p) for p in (0.0, 0.399, 0.4, 0.6, 0.949, 0.95, 1.0)] == [
         "none", "none", "low", "standard", "standard", "high", "high",
     ]  # fmt: skip

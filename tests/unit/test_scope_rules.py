@@ -185,7 +185,7 @@ def test_a_scope_is_a_value(kit: Kit) -> None:
     ],
     ids=repr,
 )
-def test_bad_scopes(kit: Kit, arguments: dict[str, Any], error: type) -> None:
+def test_scopes_with_invalid_names_are_refused(kit: Kit, arguments: dict[str, Any], error: type) -> None:
     with pytest.raises(error):
         kit.Scope(**arguments)
 

@@ -74,7 +74,7 @@ def test_collections_share_nothing_but_the_place(index: Index) -> None:
         index.collection("facts", dim=4)
 
 
-def test_erasing_everywhere(index: Index) -> None:
+def test_erase_covers_all_collections(index: Index) -> None:
     traces = index.collection("traces")
     for each in (index, traces):
         each.upsert("jane's", "oak", scope=JANE)
@@ -90,7 +90,7 @@ def test_erasing_everywhere(index: Index) -> None:
             assert each.admin.check().problems == []
 
 
-def test_dropping(index: Index) -> None:
+def test_dropping_a_collection_deletes_its_documents(index: Index) -> None:
     traces = index.collection("traces")
     traces.upsert_many([{"id": i, "text": "a secret oak", "scope": (JANE, JOE)[i % 2]} for i in range(5)])
     with pytest.raises(KeyError, match="traces"):
@@ -129,7 +129,7 @@ def test_a_collection_whose_counts_were_damaged_is_not_dropped_half(tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201, "a\nb", 7, None])
-def test_names_are_checked(index: Index, name: Any) -> None:
+def test_invalid_collection_names_are_refused(index: Index, name: Any) -> None:
     with pytest.raises((ValueError, TypeError), match="collection"):
         index.collection(name)
     assert index.admin.collections() == []

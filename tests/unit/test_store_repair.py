@@ -385,7 +385,7 @@ def test_export_on_the_command_line_says_what_it_left_out(
     assert "exist" in capsys.readouterr().err
 
 
-def test_the_working_folder_is_gone(path: Path) -> None:
+def test_repair_leaves_no_working_folder(path: Path) -> None:
     forge(path, "UPDATE scope SET documents = 3")
     Admin.repair(path)
     assert {one.name for one in path.parent.iterdir()} == {path.name, f"{path.name}.damaged"}

@@ -93,7 +93,7 @@ def test_tune_prefers_vectors_where_words_mislead() -> None:
     assert {"lexical", "vector", "Auto() (default)"} <= {row.name for row in found.rows}
 
 
-def test_luck_is_called_noise() -> None:
+def test_a_gain_by_chance_is_reported_as_noise() -> None:
     """Random answers: some setting always looks best, and none is."""
     one = judged(40, words_lie=False)
     rng = np.random.default_rng(7)
