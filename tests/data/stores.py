@@ -15,7 +15,7 @@ from scrubjay import Error, Index, Objects
 from tests.data import database_reuse
 from tests.data.postgres import as_superuser, new_url
 
-__all__ = ["asked", "database_of", "freeze_after_writes", "use_buckets", "use_postgres"]
+__all__ = ["database_of", "freeze_after_writes", "superuser_rows", "use_buckets", "use_postgres"]
 
 BUCKETS = 3
 """Number of homes of a tenant's users in suites with such homes: few, so that some users share one."""
@@ -105,7 +105,7 @@ def database_of(path: object) -> str | None:
     return os.environ.get(f"SCRUBJAY_TEST_DATABASE {path}")
 
 
-def asked(url: str, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def superuser_rows(url: str, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a statement run as the superuser, to whom row security does not apply."""
     import psycopg
 

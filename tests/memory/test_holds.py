@@ -14,7 +14,7 @@ import pytest
 from scrubjay import HeldError, Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from tests.data.keys import provider
-from tests.data.stores import asked, database_of
+from tests.data.stores import database_of, superuser_rows
 from tests.memory.setting import ACME, CODER, GLOBEX, JANE, JANES_CODER, JOE, Clock, lives, open_memory
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
@@ -196,12 +196,12 @@ def test_a_hold_of_format_2_is_named_by_its_reason(tmp_path: Path, store: str) -
         memory.admin.hold(JANE, reason="case 17", by="legal")
     if store == "postgres":
         database = database_of(path) or ""
-        asked(
+        superuser_rows(
             database,
             "ALTER TABLE sj_memory_hold DROP name, ADD CONSTRAINT sj_memory_hold_pkey PRIMARY KEY "
             "(home, tenant, usr, agent)",
         )
-        asked(database, "UPDATE sj_memory_schema SET format = 2")
+        superuser_rows(database, "UPDATE sj_memory_schema SET format = 2")
     else:
         with closing(sqlite3.connect(path)) as file:
             file.executescript(

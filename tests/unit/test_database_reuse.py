@@ -9,7 +9,7 @@ import pytest
 from scrubjay import Scope
 from scrubjay.memory import Memory
 from tests.data import database_reuse
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 
 JANE = Scope("acme", user="jane")
 
@@ -36,12 +36,12 @@ def taken_again(url: str) -> str:
 
 def test_a_database_is_used_again_and_empty() -> None:
     url = written()
-    (before,) = asked(url, "SELECT name FROM sj_schema")
+    (before,) = superuser_rows(url, "SELECT name FROM sj_schema")
     assert taken_again(url) == url
     with Memory.open(url, None) as memory:
         assert len(memory.known(JANE)) == 0 and len(memory.index) == 0
         assert memory.admin.check() == []
-    assert asked(url, "SELECT name FROM sj_schema") != [before]
+    assert superuser_rows(url, "SELECT name FROM sj_schema") != [before]
 
 
 def test_a_database_in_use_is_not_reused() -> None:
@@ -62,5 +62,5 @@ def test_a_database_in_use_is_not_reused() -> None:
 )
 def test_a_database_with_changed_tables_is_not_reused(change: str) -> None:
     url = written()
-    asked(url, change)
+    superuser_rows(url, change)
     assert taken_again(url) != url

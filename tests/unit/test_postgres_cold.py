@@ -33,7 +33,7 @@ from scrubjay.store.postgres.last_use import today
 from tests.data.blobs import FaultyBlobs
 from tests.data.keys import key_of, provider
 from tests.data.postgres import new_url
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -95,11 +95,11 @@ def len_of_rows(kept: tuple[bytes, float]) -> int:
 
 
 def rows(url: str) -> int:
-    return int(asked(url, "SELECT count(*) FROM sj_document")[0][0])
+    return int(superuser_rows(url, "SELECT count(*) FROM sj_document")[0][0])
 
 
 def cold_scopes(url: str) -> int:
-    return int(asked(url, "SELECT count(*) FROM sj_scope WHERE cold IS NOT NULL")[0][0])
+    return int(superuser_rows(url, "SELECT count(*) FROM sj_scope WHERE cold IS NOT NULL")[0][0])
 
 
 def answers(index: Index, scope: Scope = JANE) -> list[tuple[str | int, float]]:
@@ -125,7 +125,7 @@ def test_a_frozen_scope_is_found_from_its_image_and_nothing_changes(frozen: str,
 def test_without_an_image_it_is_found_from_its_object(frozen: str, blobs: FaultyBlobs) -> None:
     with opened(frozen, blobs) as index:
         expected = answers(index, JOE)
-    asked(frozen, "DELETE FROM sj_image")
+    superuser_rows(frozen, "DELETE FROM sj_image")
     with opened(frozen, blobs) as index:
         assert answers(index, JOE) == expected
         assert index.admin.stats()["loads_from_rows"] == 1
@@ -150,7 +150,7 @@ def test_reads_take_the_object_for_the_table(frozen: str, blobs: FaultyBlobs) ->
 
 @pytest.mark.parametrize("how", ["upsert", "replace", "patch", "delete", "delete_many", "feedback"])
 def test_the_first_write_brings_the_rows_back(frozen: str, blobs: FaultyBlobs, how: str) -> None:
-    before = asked(frozen, "SELECT version FROM sj_scope WHERE tenant = 'globex'")
+    before = superuser_rows(frozen, "SELECT version FROM sj_scope WHERE tenant = 'globex'")
     with opened(frozen, blobs) as index:
         n = N
         if how == "upsert":
@@ -168,7 +168,7 @@ def test_the_first_write_brings_the_rows_back(frozen: str, blobs: FaultyBlobs, h
             n = N - 2
         else:
             assert index.feedback("m3", query="boathouse", scope=JOE)
-            assert asked(frozen, "SELECT version FROM sj_scope WHERE tenant = 'globex'") == before
+            assert superuser_rows(frozen, "SELECT version FROM sj_scope WHERE tenant = 'globex'") == before
         assert rows(frozen) == n == index.count(scope=JOE)
         assert index.admin.check().problems == []
         assert cold_scopes(frozen) == 2
@@ -203,11 +203,11 @@ def test_a_resident_scope_stays_current_after_freezing(url: str, blobs: FaultyBl
 
 
 def test_frozen_again_it_is_another_object(frozen: str, blobs: FaultyBlobs) -> None:
-    first = asked(frozen, "SELECT cold FROM sj_scope WHERE tenant = 'globex'")
+    first = superuser_rows(frozen, "SELECT cold FROM sj_scope WHERE tenant = 'globex'")
     with opened(frozen, blobs) as index:
         store_of(index).thaw([JOE])
         assert index.admin.freeze(0).scopes == 1
-        assert asked(frozen, "SELECT cold FROM sj_scope WHERE tenant = 'globex'") != first
+        assert superuser_rows(frozen, "SELECT cold FROM sj_scope WHERE tenant = 'globex'") != first
         assert len(answers(index, JOE)) == 20
 
 
@@ -225,22 +225,22 @@ def test_only_what_was_not_used_for_so_many_days(url: str, blobs: FaultyBlobs) -
         for scope in (JANE, JOE, ACME):
             fill(index, scope, 5)
         assert index.admin.freeze(1).scopes == 0
-        asked(url, f"UPDATE sj_scope SET used = {today() - 3}, changed = now() - interval '3 days'")
+        superuser_rows(url, f"UPDATE sj_scope SET used = {today() - 3}, changed = now() - interval '3 days'")
         assert index.admin.freeze(4).scopes == 0
         assert index.admin.freeze(3, within=JOE).scopes == 1
     with opened(url, blobs) as index:
         index.search("boathouse", scope=JANE)  # loads jane's and acme's
         assert index.admin.freeze(3).scopes == 0
-        assert asked(url, "SELECT DISTINCT used FROM sj_scope WHERE tenant = 'acme'") == [(today(),)]
-        asked(url, f"UPDATE sj_scope SET used = {today() - 3}")
+        assert superuser_rows(url, "SELECT DISTINCT used FROM sj_scope WHERE tenant = 'acme'") == [(today(),)]
+        superuser_rows(url, f"UPDATE sj_scope SET used = {today() - 3}")
         index.search("boathouse", scope=JANE)  # in memory
         store_of(index)._care._uses._stamped.clear()  # as on the next day
         assert index.admin.freeze(3).scopes == 0
     with opened(url, blobs) as index:
-        asked(url, f"UPDATE sj_scope SET used = {today() - 3}")
+        superuser_rows(url, f"UPDATE sj_scope SET used = {today() - 3}")
         assert index.get("m1", scope=JANE) is not None and len(index.list(scope=ACME)) == 5
         assert index.admin.freeze(3).scopes == 0
-        assert asked(url, "SELECT count(*) FROM sj_scope WHERE used = %s", today()) == [(2,)]
+        assert superuser_rows(url, "SELECT count(*) FROM sj_scope WHERE used = %s", today()) == [(2,)]
 
 
 def test_scopes_with_pending_documents_or_concurrent_changes_are_not_frozen(
@@ -324,7 +324,7 @@ def test_erasing_removes_the_object_and_reads_nothing(frozen: str, blobs: Faulty
         assert len(index.search("boathouse", scope=JANE, k=100)) == N  # acme's
         assert index.erase(ACME) == N and cold_scopes(frozen) == 1
         index.erase(JOE)
-        assert blobs.kept == {} and asked(frozen, "SELECT count(*) FROM sj_cold") == [(0,)]
+        assert blobs.kept == {} and superuser_rows(frozen, "SELECT count(*) FROM sj_cold") == [(0,)]
         index.admin.compact()
         assert index.admin.verify_erased([SECRET]).clean
         assert index.admin.check().problems == []
@@ -353,21 +353,21 @@ def test_an_object_outlives_its_return_by_a_while(frozen: str, blobs: FaultyBlob
     with opened(frozen, blobs, keep_seconds=0) as index:
         index.admin.compact()
         assert sum(map(bool, map(len_of_rows, blobs.kept.values()))) == 0
-        assert asked(frozen, "SELECT count(*) FROM sj_cold") == [(0,)]
+        assert superuser_rows(frozen, "SELECT count(*) FROM sj_cold") == [(0,)]
         assert index.count() == 3 * N and len(answers(index, JOE)) == 20
 
 
 def test_a_failover_to_before_the_return_finds_the_object(frozen: str, blobs: FaultyBlobs) -> None:
-    asked(frozen, "CREATE TABLE was_scope AS SELECT * FROM sj_scope")
-    asked(frozen, "CREATE TABLE was_cold AS SELECT * FROM sj_cold")
+    superuser_rows(frozen, "CREATE TABLE was_scope AS SELECT * FROM sj_scope")
+    superuser_rows(frozen, "CREATE TABLE was_cold AS SELECT * FROM sj_cold")
     with opened(frozen, blobs) as index:
         expected = answers(index, JOE)
         store_of(index).thaw([JOE])
         index.admin.compact()
     for table in ("scope", "cold"):  # as on a standby that was behind
-        asked(frozen, f"TRUNCATE sj_{table}")
-        asked(frozen, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
-    asked(frozen, "DELETE FROM sj_document")
+        superuser_rows(frozen, f"TRUNCATE sj_{table}")
+        superuser_rows(frozen, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
+    superuser_rows(frozen, "DELETE FROM sj_document")
     with opened(frozen, blobs) as index:
         assert answers(index, JOE) == expected and index.admin.check().problems == []
 
@@ -378,7 +378,7 @@ def test_sweeping_leaves_what_is_cold(frozen: str, blobs: FaultyBlobs) -> None:
     with opened(frozen, blobs) as index:
         index.admin.compact()
         assert len(blobs.kept) == 6
-        asked(frozen, "DELETE FROM sj_image")
+        superuser_rows(frozen, "DELETE FROM sj_image")
         index.admin.compact()
         assert len(blobs.kept) == 3 and index.get("m1", scope=JOE) is not None
 
@@ -388,13 +388,13 @@ def test_sweeping_leaves_what_is_cold(frozen: str, blobs: FaultyBlobs) -> None:
 
 @pytest.mark.parametrize("fault", ["missing", "half", "longer", "one bit", "empty", "swapped"])
 def test_a_damaged_object_is_an_error_and_is_reported(frozen: str, blobs: FaultyBlobs, fault: str) -> None:
-    asked(frozen, "DELETE FROM sj_image")
+    superuser_rows(frozen, "DELETE FROM sj_image")
     blobs.swap() if fault == "swapped" else blobs.damage(fault)
     with opened(frozen, blobs) as index:
         if fault == "longer":  # the first bytes are what was put there
             assert index.get("m1", scope=JOE) is not None
             return
-        before = asked(frozen, "SELECT * FROM sj_scope ORDER BY key")
+        before = superuser_rows(frozen, "SELECT * FROM sj_scope ORDER BY key")
         for call in (
             lambda: index.search("boathouse", scope=JOE),
             lambda: index.get("m1", scope=JOE),
@@ -404,7 +404,7 @@ def test_a_damaged_object_is_an_error_and_is_reported(frozen: str, blobs: Faulty
         ):
             with pytest.raises(CorruptIndexError, match="cold tier"):
                 call()
-        assert asked(frozen, "SELECT * FROM sj_scope ORDER BY key") == before
+        assert superuser_rows(frozen, "SELECT * FROM sj_scope ORDER BY key") == before
         problems = index.admin.check().problems
         assert sum("cold tier" in problem for problem in problems) >= 3
         assert index.erase(JOE) == N  # the remedy
@@ -532,7 +532,7 @@ def test_killed_at_any_step_nothing_is_lost(
     blobs.grow_old(GRACE_SECONDS + 10)
     with opened(url, blobs, keep_seconds=0) as index:
         index.admin.compact()
-        named = asked(
+        named = superuser_rows(
             url, "SELECT object FROM sj_image WHERE object IS NOT NULL UNION SELECT object FROM sj_cold"
         )
         assert {name.rpartition("/")[2] for name in blobs.kept} == {bytes(one).hex() for (one,) in named}
@@ -803,18 +803,18 @@ def test_dropping_a_collection_removes_its_objects(url: str, blobs: FaultyBlobs)
 def test_tables_of_the_version_before(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index:
         fill(index, JOE)
-    asked(url, "ALTER TABLE sj_schema DROP user_homes")
-    asked(url, "DROP TABLE sj_cold")
-    asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
-    asked(url, "UPDATE sj_schema SET version = 6")
+    superuser_rows(url, "ALTER TABLE sj_schema DROP user_homes")
+    superuser_rows(url, "DROP TABLE sj_cold")
+    superuser_rows(url, "ALTER TABLE sj_scope DROP cold, DROP used")
+    superuser_rows(url, "UPDATE sj_schema SET version = 6")
     with pytest.raises(StoreError, match="version"):
         opened(url, blobs, read_only=True)
     with opened(url, blobs) as index:
-        assert asked(url, "SELECT DISTINCT used FROM sj_scope") == [(today(),)]
-        assert asked(url, "SELECT version FROM sj_schema") == [(schema.VERSION,)]
+        assert superuser_rows(url, "SELECT DISTINCT used FROM sj_scope") == [(today(),)]
+        assert superuser_rows(url, "SELECT version FROM sj_schema") == [(schema.VERSION,)]
         assert index.admin.freeze(1).scopes == 0 and index.admin.freeze(0).scopes == 1
         assert len(answers(index, JOE)) == 20
-    policies = asked(
+    policies = superuser_rows(
         url, "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = 'sj_cold'::regclass"
     )
     assert policies == [(True, True)]
@@ -855,7 +855,7 @@ def test_nothing_of_an_encrypted_tenant_is_in_the_clear(url: str, blobs: FaultyB
         for data, _ in blobs.kept.values():
             assert b"boathouse" not in data and b"jane" not in data and b"id-of-jane-4711" not in data
         assert len(answers(index, JANE)) == 20
-    asked(url, "DELETE FROM sj_image")
+    superuser_rows(url, "DELETE FROM sj_image")
     with opened(url, blobs, keys=provider) as index:
         assert len(answers(index, JANE)) == 20 and index.admin.check().problems == []
         index.upsert("m1", "Another text.", scope=JANE)
@@ -871,13 +871,13 @@ def test_an_older_object_put_back_is_noticed(url: str, blobs: FaultyBlobs) -> No
     with opened(url, blobs, keys=provider) as index:
         fill(index, JANE)
         index.admin.freeze(0)
-        asked(url, "CREATE TABLE was_cold AS SELECT * FROM sj_cold")
+        superuser_rows(url, "CREATE TABLE was_cold AS SELECT * FROM sj_cold")
         index.upsert("m1", "A correction.", scope=JANE)
         index.admin.freeze(0)
-    asked(url, "DELETE FROM sj_cold")
-    asked(url, "INSERT INTO sj_cold SELECT * FROM was_cold")
-    asked(url, "UPDATE sj_scope SET cold = (SELECT object FROM sj_cold)")
-    asked(url, "DELETE FROM sj_image")
+    superuser_rows(url, "DELETE FROM sj_cold")
+    superuser_rows(url, "INSERT INTO sj_cold SELECT * FROM was_cold")
+    superuser_rows(url, "UPDATE sj_scope SET cold = (SELECT object FROM sj_cold)")
+    superuser_rows(url, "DELETE FROM sj_image")
     with opened(url, blobs, keys=provider) as index:
         with pytest.raises(CorruptIndexError):
             index.search("boathouse", scope=JANE)
@@ -894,7 +894,7 @@ def test_a_frozen_user_whose_key_is_destroyed(url: str, blobs: FaultyBlobs, tmp_
         assert index.admin.freeze(0).scopes == 3
         backup = dict(blobs.kept)
         for table in ("scope", "cold", "home", "user_key"):
-            asked(url, f"CREATE TABLE was_{table} AS SELECT * FROM sj_{table}")
+            superuser_rows(url, f"CREATE TABLE was_{table} AS SELECT * FROM sj_{table}")
         assert index.erase(JANE) == N
         assert len(blobs.kept) == 2
         report = index.admin.verify_erased(scope=JANE)
@@ -906,8 +906,8 @@ def test_a_frozen_user_whose_key_is_destroyed(url: str, blobs: FaultyBlobs, tmp_
         "home",
         "user_key",
     ):  # an older backup of the database and of the bucket
-        asked(url, f"TRUNCATE sj_{table}")
-        asked(url, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
+        superuser_rows(url, f"TRUNCATE sj_{table}")
+        superuser_rows(url, f"INSERT INTO sj_{table} SELECT * FROM was_{table}")
     blobs.kept = backup
     with opened(url, blobs, keys=UserKeys(key_of, KeyFolder(tmp_path / "keys"))) as index:
         assert index.get("m1", scope=JANE).scope == ACME  # type: ignore[union-attr]

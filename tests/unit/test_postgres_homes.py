@@ -34,7 +34,7 @@ from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.row_security import EVERY_HOME
 from tests.data.postgres import as_superuser, new_url
 from tests.data.routed_databases import route, server_of
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 from tests.long.citus import plan
 from tests.unit.test_postgres_index import SCOPES, answers, workload
 
@@ -55,7 +55,7 @@ def store_of(index: Index) -> Any:
 
 
 def homes_of(url: str, table: str) -> set[str]:
-    return {home for (home,) in asked(url, f"SELECT DISTINCT home FROM {table}")}
+    return {home for (home,) in superuser_rows(url, f"SELECT DISTINCT home FROM {table}")}
 
 
 def users_of(homes: Homes, home: str) -> list[str]:
@@ -115,16 +115,16 @@ class TestOpening:
         assert [one.split("'")[1] for one in whole] == ["sj_collection", "sj_memory_schema", "sj_schema"]
         spread = [one.split("'")[1] for one in statements if "create_distributed_table" in one]
         assert spread[0] == "sj_home" and {*schema.TABLES, "sj_user_key", "sj_memory_fact"} <= set(spread)
-        tables = asked(url, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
+        tables = superuser_rows(url, "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()")
         assert tables == [(len(statements),)]
-        keys = asked(
+        keys = superuser_rows(
             url,
             "SELECT c.relname::text, a.attname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid "
             "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] WHERE i.indisunique "
             "AND c.relnamespace = current_schema()::regnamespace",
         )
         assert {column for table, column in keys if table in spread} == {"home"}
-        collations = asked(
+        collations = superuser_rows(
             url,
             "SELECT count(DISTINCT (atttypid, attcollation)) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
             "WHERE a.attname = 'home' AND c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace",
@@ -142,10 +142,10 @@ class TestOpening:
     def test_tables_of_version_6_go_on_without_buckets(self, url: str) -> None:
         with Index.open(url, user_homes=0) as index:
             index.upsert("m", "oak", scope=Scope("acme", user="jane"))
-        asked(url, "ALTER TABLE sj_schema DROP user_homes")
-        asked(url, "DROP TABLE sj_cold")
-        asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
-        asked(url, "UPDATE sj_schema SET version = 6")
+        superuser_rows(url, "ALTER TABLE sj_schema DROP user_homes")
+        superuser_rows(url, "DROP TABLE sj_cold")
+        superuser_rows(url, "ALTER TABLE sj_scope DROP cold, DROP used")
+        superuser_rows(url, "UPDATE sj_schema SET version = 6")
         with pytest.raises(StoreFormatError, match="user_homes: expected 0"):
             Index.open(url, user_homes=4)
         with Index.open(url) as index:
@@ -158,10 +158,10 @@ class TestOpening:
             index.upsert_many(
                 {"id": user, "text": "oak", "scope": Scope("acme", user=user)} for user in USERS
             )
-        asked(url, "UPDATE sj_schema SET user_homes = 3")
+        superuser_rows(url, "UPDATE sj_schema SET user_homes = 3")
         with Index.open(url) as index:
             assert any("expected the home 'acme#" in problem for problem in index.admin.check().problems)
-        asked(url, "UPDATE sj_schema SET user_homes = -1")
+        superuser_rows(url, "UPDATE sj_schema SET user_homes = -1")
         with pytest.raises(CorruptIndexError, match="user_homes"):
             Index.open(url)
 
@@ -386,7 +386,7 @@ class TestWalls:
             assert transaction.batch.ask("DELETE FROM sj_document RETURNING home", home=home) != []
             transaction.batch.add("DELETE FROM sj_document")
             transaction.flush()
-            left = asked(url, "SELECT count(*) FROM sj_document")
+            left = superuser_rows(url, "SELECT count(*) FROM sj_document")
             transaction.roll_back()
             transaction.committed = True
         assert left == [(len(USERS) * 2 + 1,)] and homes_of(url, "sj_document") == set(every)
@@ -429,7 +429,7 @@ class TestErasing:
         assert index.admin.verify_erased([f"what does {jane} ask?", f"{jane} 0"]).clean
         assert len(index.search("oak", scope=Scope("acme", user=joe))) == 3
         assert index.admin.check().problems == []
-        assert asked(
+        assert superuser_rows(
             url, "SELECT count(*) FROM sj_image i JOIN sj_scope s ON s.key = i.scope WHERE s.usr = %s", jane
         ) == [(0,)]
 
@@ -490,7 +490,7 @@ class TestKeys:
         for thread in threads:
             thread.join()
         assert failed == []
-        keys = asked(url, "SELECT DISTINCT key_id, key_wrapped FROM sj_home")
+        keys = superuser_rows(url, "SELECT DISTINCT key_id, key_wrapped FROM sj_home")
         assert len(keys) == 1 and keys[0][0] is not None
         assert homes_of(url, "sj_home") == set(Homes(4).all("acme"))
         with Index.open(url, keys=key_of) as index:
@@ -500,7 +500,7 @@ class TestKeys:
         with Index.open(url) as without, pytest.raises(EncryptionError):
             without.upsert("x", "oak", scope=Scope("acme", user=USERS[0]))
         indexes[0].erase(ACME)
-        assert asked(url, "SELECT count(*) FROM sj_home WHERE key_id IS NOT NULL") == [(0,)]
+        assert superuser_rows(url, "SELECT count(*) FROM sj_home WHERE key_id IS NOT NULL") == [(0,)]
         for index in indexes:
             index.close()
 
@@ -515,16 +515,16 @@ class TestKeys:
                 index.upsert("x", "oak", scope=Scope("acme", user=USERS[0]))
             assert index.admin.encrypt("acme") == len(USERS) * 2 + 1
             assert index.admin.check().problems == []
-        assert asked(url, "SELECT count(*) FROM sj_document WHERE position('oak'::bytea IN text) > 0") == [
-            (0,)
-        ]
+        assert superuser_rows(
+            url, "SELECT count(*) FROM sj_document WHERE position('oak'::bytea IN text) > 0"
+        ) == [(0,)]
         with Index.open(url, keys=lambda tenant: other if tenant == "acme" else None) as index:
             index.admin.rotate_key("acme", key_of("acme"))  # type: ignore[arg-type]
             assert len(index.search("oak", scope=Scope("acme", user=USERS[7]))) == 3
             index.upsert("x", "oak", scope=Scope("acme", user="somebody new"))
             assert [note.query for note in index.admin.feedbacks(ACME)] == ["which secret?"]
             assert index.admin.check().problems == []
-        assert len(asked(url, "SELECT DISTINCT key_wrapped FROM sj_home")) == 1
+        assert len(superuser_rows(url, "SELECT DISTINCT key_wrapped FROM sj_home")) == 1
 
 
 class TestThreeDatabases:

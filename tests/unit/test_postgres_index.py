@@ -33,7 +33,8 @@ from scrubjay.backend import Backend
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.store import PostgresStore
-from tests.data.postgres import as_superuser, new_url
+from tests.data.postgres import new_url
+from tests.data.stores import superuser_rows
 
 SCOPES = [Scope("acme"), Scope("acme", user="jane"), Scope("acme", agent="bot"), Scope("globex", user="jané")]
 WORDS = ["oak", "jay", "acorn", "winter", "sk-stg-0041", "Zürich", "東京", "tr\0ain"]
@@ -55,14 +56,6 @@ def store_of(index: Index) -> PostgresStore:
     store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
     assert isinstance(store, PostgresStore)
     return store
-
-
-def asked(url: str, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    import psycopg
-
-    with psycopg.connect(as_superuser(url), autocommit=True) as connection:
-        cursor = connection.execute(query, parameters or None)  # type: ignore[arg-type]
-        return cursor.fetchall() if cursor.description else []
 
 
 def workload(seed: int, n: int) -> list[Callable[[Index], Any]]:
@@ -222,16 +215,16 @@ class TestOthers:
 
 def statements(index: Index, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the statements from now on."""
-    asked: list[str] = []
+    recorded: list[str] = []
     ask = Batch.ask_each
 
     def counted(batch: Batch, given: Any, **options: Any) -> Any:
         if threading.current_thread() is threading.main_thread():  # not the feed's
-            asked.extend(query for _, (query, _) in given)
+            recorded.extend(query for _, (query, _) in given)
         return ask(batch, given, **options)
 
     monkeypatch.setattr(Batch, "ask_each", counted)
-    return asked
+    return recorded
 
 
 OPENER = """
@@ -356,18 +349,18 @@ class TestErrors:
 
     def test_missing_rights_are_a_store_error_with_the_grant(self, url: str) -> None:
         role = f"r{random.randrange(10**9)}"
-        asked(url, f"CREATE ROLE {role} LOGIN")
+        superuser_rows(url, f"CREATE ROLE {role} LOGIN")
         own = url.replace("app@", f"{role}@")
         with pytest.raises(StoreError, match=r"the schema does not exist|lacks a right: GRANT"):
             Index.open(own)
-        (name,) = asked(url, "SELECT current_schema()")[0]
-        asked(url, f"GRANT USAGE ON SCHEMA {name} TO {role}")
+        (name,) = superuser_rows(url, "SELECT current_schema()")[0]
+        superuser_rows(url, f"GRANT USAGE ON SCHEMA {name} TO {role}")
         with pytest.raises(StoreError, match="lacks a right: GRANT"):
             Index.open(own)
         Index.open(url).close()
         with pytest.raises(StoreError, match="lacks a right: GRANT"):
             Index.open(own)
-        asked(url, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO {role}")
+        superuser_rows(url, f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO {role}")
         with Index.open(own) as served:
             served.upsert("m", "oak", scope=JANE)
             assert len(served.search("oak", scope=JANE)) == 1
@@ -378,7 +371,7 @@ class TestErrors:
 
     def test_a_newer_format(self, url: str) -> None:
         Index.open(url).close()
-        asked(url, "UPDATE sj_schema SET version = %s", schema.VERSION + 1)
+        superuser_rows(url, "UPDATE sj_schema SET version = %s", schema.VERSION + 1)
         with pytest.raises(StoreFormatError, match="newer Scrubjay"):
             Index.open(url)
 
@@ -425,7 +418,7 @@ class TestTables:
     """The requirements of a server that shards by `home` for the tables."""
 
     def test_home_begins_every_key(self, index: Index, url: str) -> None:
-        found = asked(
+        found = superuser_rows(
             url,
             "SELECT c.relname, i.indexrelid::regclass::text, a.attname FROM pg_index i JOIN pg_class c ON c.oid = "
             "i.indrelid JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] "
@@ -439,22 +432,24 @@ class TestTables:
 
     def test_no_trigger_sequence_or_computed_default(self, index: Index, url: str) -> None:
         here = "= current_schema()::regnamespace"
-        assert asked(url, f"SELECT 1 FROM pg_class WHERE relkind = 'S' AND relnamespace {here}") == []
+        assert (
+            superuser_rows(url, f"SELECT 1 FROM pg_class WHERE relkind = 'S' AND relnamespace {here}") == []
+        )
         triggers = (
             f"SELECT 1 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE c.relnamespace {here}"
         )
-        assert asked(url, triggers) == []
+        assert superuser_rows(url, triggers) == []
         # A constant lets processes of the previous version write beside those of this one.
         defaults = (
             "SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid "
             f"WHERE c.relnamespace {here}"
         )
-        assert {expression for (expression,) in asked(url, defaults)} <= {"0"}
+        assert {expression for (expression,) in superuser_rows(url, defaults)} <= {"0"}
 
     def test_damage_is_found(self, index: Index, url: str) -> None:
         index.upsert_many([{"id": f"m{i}", "text": f"oak {i}", "scope": JANE} for i in range(5)])
-        asked(url, "UPDATE sj_document SET text = %s WHERE id = %s", b"forged", b"m1")
-        asked(url, "UPDATE sj_scope SET documents = 9")
+        superuser_rows(url, "UPDATE sj_document SET text = %s WHERE id = %s", b"forged", b"m1")
+        superuser_rows(url, "UPDATE sj_scope SET documents = 9")
         problems = " ".join(index.admin.check().problems)
         assert "m1" in problems and "count of documents" in problems
         with pytest.raises(Exception, match="not what was written"):
@@ -463,8 +458,10 @@ class TestTables:
     def test_an_image_that_is_damaged_is_not_used(self, index: Index, url: str) -> None:
         index.upsert_many([{"id": f"m{i}", "text": f"oak {i}", "scope": JANE} for i in range(50)])
         index.admin.compact()
-        assert asked(url, "SELECT count(*) FROM sj_image") == [(1,)]
-        asked(url, "UPDATE sj_image SET data = overlay(data PLACING %s FROM 200)", b"\0\1\2\3\4\5\6\7")
+        assert superuser_rows(url, "SELECT count(*) FROM sj_image") == [(1,)]
+        superuser_rows(
+            url, "UPDATE sj_image SET data = overlay(data PLACING %s FROM 200)", b"\0\1\2\3\4\5\6\7"
+        )
         with Index.open(url) as cold:
             assert len(cold.search("oak", scope=JANE, k=100, query=Query(mode="lexical"))) == 50
 

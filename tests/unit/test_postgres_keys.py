@@ -25,7 +25,7 @@ from scrubjay.store.postgres.layer_connection import counting
 from scrubjay.store.postgres.store import PostgresStore
 from tests.data.keys import provider
 from tests.data.postgres import new_url
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 
 pytest.importorskip("cryptography")
 
@@ -78,8 +78,8 @@ def problems(url: str) -> list[str]:
 def values(url: str) -> Iterator[bytes]:
     """Return every value of every row of the tenant."""
     tables = "SELECT table_name::text FROM information_schema.columns WHERE column_name = 'home' AND table_schema = "
-    for (table,) in asked(url, f"{tables} current_schema()"):
-        for row in asked(url, f"SELECT * FROM {table} WHERE home ~ '^acme'"):
+    for (table,) in superuser_rows(url, f"{tables} current_schema()"):
+        for row in superuser_rows(url, f"SELECT * FROM {table} WHERE home ~ '^acme'"):
             yield repr(row).encode()
             yield from (bytes(value) for value in row if isinstance(value, bytes))
 
@@ -93,10 +93,10 @@ def test_no_value_of_an_encrypted_tenant_is_in_the_clear(filled: str) -> None:
     for value in values(filled):
         for word in (b"secret", b"ultramarine"):
             assert word not in value
-    plain = asked(
+    plain = superuser_rows(
         filled, "SELECT text, vector FROM sj_document WHERE home = 'globex' AND text = 'secret oak 1'::bytea"
     )
-    sealed = asked(filled, "SELECT vector FROM sj_document WHERE home ~ '^acme'")
+    sealed = superuser_rows(filled, "SELECT vector FROM sj_document WHERE home ~ '^acme'")
     assert plain and all(plain[0][1] not in (row[0] or b"") for row in sealed)
 
 
@@ -152,7 +152,7 @@ TAMPERING = {
 @pytest.mark.parametrize("how", TAMPERING)
 def test_rows_changed_at_the_server_are_reported_as_damage(filled: str, how: str, images: bool) -> None:
     for table in ("document", "scope"):
-        asked(
+        superuser_rows(
             filled,
             f"CREATE TABLE saved_{table} AS SELECT * FROM sj_{table} WHERE home ~ '^acme'",
         )
@@ -163,7 +163,7 @@ def test_rows_changed_at_the_server_are_reported_as_damage(filled: str, how: str
             index.upsert("jane-4", "secret oak anew", scope=JANE, vector=[1.0, 1.0, 1.0])
     others = found(filled, JOE)
     assert problems(filled) == []
-    asked(filled, TAMPERING[how])
+    superuser_rows(filled, TAMPERING[how])
     assert problems(filled) != []
     if not images:
         with pytest.raises((CorruptIndexError, EncryptionError)):
@@ -176,13 +176,13 @@ def test_rows_changed_at_the_server_are_reported_as_damage(filled: str, how: str
 def test_an_old_image_brings_nothing_back(filled: str) -> None:
     with opened(filled) as index:
         index.admin.compact()
-        asked(filled, "CREATE TABLE saved AS SELECT * FROM sj_image WHERE home ~ '^acme'")
+        superuser_rows(filled, "CREATE TABLE saved AS SELECT * FROM sj_image WHERE home ~ '^acme'")
         index.delete("jane-3", scope=JANE)
         index.admin.compact()
     wanted = found(filled)
-    asked(filled, "DELETE FROM sj_image WHERE home ~ '^acme'")
-    asked(filled, "INSERT INTO sj_image SELECT * FROM saved")
-    asked(filled, "UPDATE sj_scope SET horizon = 0 WHERE home ~ '^acme'")
+    superuser_rows(filled, "DELETE FROM sj_image WHERE home ~ '^acme'")
+    superuser_rows(filled, "INSERT INTO sj_image SELECT * FROM saved")
+    superuser_rows(filled, "UPDATE sj_scope SET horizon = 0 WHERE home ~ '^acme'")
     assert found(filled) == wanted and "jane-3" not in wanted
 
 
@@ -198,7 +198,7 @@ def test_an_old_image_brings_nothing_back(filled: str) -> None:
 )
 def test_notes_that_were_changed_are_reported(filled: str, statement: str) -> None:
     assert problems(filled) == []
-    asked(filled, statement)
+    superuser_rows(filled, statement)
     assert any("feedback" in problem for problem in problems(filled))
 
 
@@ -222,21 +222,21 @@ def test_an_erased_tenant_cannot_be_opened_from_a_copy_of_its_rows(filled: str) 
     with opened(filled) as index:
         index.admin.compact()
         for table in tables:
-            asked(
+            superuser_rows(
                 filled,
                 f"CREATE TABLE old_{table} AS SELECT * FROM {table} WHERE home ~ '^acme'",
             )
         assert index.erase(Scope("acme")) == 41
         assert index.admin.encrypted_tenants() == []
-    keys = asked(
+    keys = superuser_rows(
         filled,
         "SELECT key_id, key_mark, key_fingerprint, key_wrapped FROM sj_home WHERE home ~ '^acme'",
     )
     assert set(keys) == {(None, None, None, None)}
-    assert asked(filled, "SELECT count(*) FROM sj_digest WHERE home ~ '^acme'") == [(0,)]
+    assert superuser_rows(filled, "SELECT count(*) FROM sj_digest WHERE home ~ '^acme'") == [(0,)]
     for table in tables:
-        asked(filled, f"DELETE FROM {table} WHERE home ~ '^acme'")
-        asked(filled, f"INSERT INTO {table} SELECT * FROM old_{table}")
+        superuser_rows(filled, f"DELETE FROM {table} WHERE home ~ '^acme'")
+        superuser_rows(filled, f"INSERT INTO {table} SELECT * FROM old_{table}")
     with opened(filled) as index:
         for call in (
             lambda: index.search("oak", scope=JANE),
@@ -258,8 +258,8 @@ def test_a_tenant_whose_name_is_erased_leaves_no_key(filled: str) -> None:
     with opened(filled) as index:
         index.erase(Scope("acme"), names=True)
         assert index.admin.encrypted_tenants() == []
-    assert asked(filled, "SELECT count(*) FROM sj_home WHERE key_id IS NOT NULL") == [(0,)]
-    assert asked(filled, "SELECT count(*) FROM sj_digest") == [(0,)]
+    assert superuser_rows(filled, "SELECT count(*) FROM sj_home WHERE key_id IS NOT NULL") == [(0,)]
+    assert superuser_rows(filled, "SELECT count(*) FROM sj_digest") == [(0,)]
 
 
 def test_without_keys_an_encrypted_tenant_is_refused_and_the_others_are_served(filled: str) -> None:
@@ -287,7 +287,9 @@ def test_vectors_of_an_unfinished_reembedding_are_sealed_and_read(
     toy = Function(lambda texts: [[len(text), 1.0] for text in texts], dim=2, name="toy")
     with opened(filled) as index:
         assert index.admin.reembed(toy, progress=False) == 61
-    (n,) = asked(filled, "SELECT count(*) FROM sj_staged WHERE substr(data, 1, 2) = '\\xff01'::bytea")[0]
+    (n,) = superuser_rows(
+        filled, "SELECT count(*) FROM sj_staged WHERE substr(data, 1, 2) = '\\xff01'::bytea"
+    )[0]
     assert n == 41
     with opened(filled) as index:
         hits = index.search(vector=[13.0, 1.0], scope=JANE, k=50)
@@ -300,19 +302,21 @@ def test_vectors_of_an_unfinished_reembedding_are_sealed_and_read(
         assert index.admin.check().problems == []
         index.admin.compact()
         assert index.admin.check().problems == []
-    assert asked(filled, "SELECT count(*) FROM sj_staged") == [(0,)]
+    assert superuser_rows(filled, "SELECT count(*) FROM sj_staged") == [(0,)]
 
 
 def back_to_version_3(url: str) -> None:
-    asked(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
-    asked(url, "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped")
-    asked(url, "ALTER TABLE sj_scope DROP digest")
-    asked(url, "DROP TABLE sj_digest")
-    asked(url, "DROP TABLE sj_user_key")
-    asked(url, "ALTER TABLE sj_schema DROP user_homes")
-    asked(url, "DROP TABLE sj_cold")
-    asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
-    asked(url, "UPDATE sj_schema SET version = 3")
+    superuser_rows(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
+    superuser_rows(
+        url, "ALTER TABLE sj_home DROP key_id, DROP key_mark, DROP key_fingerprint, DROP key_wrapped"
+    )
+    superuser_rows(url, "ALTER TABLE sj_scope DROP digest")
+    superuser_rows(url, "DROP TABLE sj_digest")
+    superuser_rows(url, "DROP TABLE sj_user_key")
+    superuser_rows(url, "ALTER TABLE sj_schema DROP user_homes")
+    superuser_rows(url, "DROP TABLE sj_cold")
+    superuser_rows(url, "ALTER TABLE sj_scope DROP cold, DROP used")
+    superuser_rows(url, "UPDATE sj_schema SET version = 3")
 
 
 def test_tables_of_version_3_are_migrated_and_their_tenants_encrypted(url: str) -> None:
@@ -336,7 +340,7 @@ def test_tables_of_version_3_are_migrated_and_their_tenants_encrypted(url: str) 
 
 
 def test_encrypt_takes_what_is_there_only_if_it_is_told_to(filled: str) -> None:
-    asked(
+    superuser_rows(
         filled,
         "DELETE FROM sj_document WHERE seq = (SELECT max(seq) FROM sj_document WHERE home ~ '^acme')",
     )
@@ -368,7 +372,9 @@ def test_a_memory_seals_what_it_keeps_beside_the_documents(url: str) -> None:
     for value in values(url):
         for word in (b"secret", b"ultramarine", b"cyan"):
             assert word not in value
-    assert asked(url, "SELECT count(*) FROM sj_memory_fact WHERE content LIKE '%secret of globex'") == [(1,)]
+    assert superuser_rows(
+        url, "SELECT count(*) FROM sj_memory_fact WHERE content LIKE '%secret of globex'"
+    ) == [(1,)]
     with Memory.open(url, keys=provider, max_stale=0) as memory:
         assert "Jane's secret is cyan" in memory.recall("secret", JANE).texts
         assert [event.content for event in memory.replay("chat", JANE).events] == ["a secret of the chat"]
@@ -394,7 +400,7 @@ def test_records_that_were_changed_are_reported(url: str, statement: str) -> Non
     with Memory.open(url, keys=provider) as memory:
         remember(memory)
     assert problems(url) == []
-    asked(url, statement)
+    superuser_rows(url, statement)
     assert any("sj_memory" in problem for problem in problems(url)), problems(url)
 
 
@@ -412,7 +418,7 @@ def test_without_keys_a_user_can_be_forgotten_and_nothing_else_be_done(url: str)
                 call()
         assert memory.forget(ACME).counts["preference"] == 2
     assert problems(url) == []
-    assert set(asked(url, "SELECT key_id FROM sj_home WHERE home ~ '^acme'")) == {(None,)}
+    assert set(superuser_rows(url, "SELECT key_id FROM sj_home WHERE home ~ '^acme'")) == {(None,)}
 
 
 def test_a_memory_without_keys_leaves_an_encrypted_tenant_alone(filled: str) -> None:

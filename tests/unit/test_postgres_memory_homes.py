@@ -28,7 +28,7 @@ from scrubjay.store.postgres.transaction import PostgresTransaction
 from tests.data.keys import provider
 from tests.data.postgres import new_url
 from tests.data.routed_databases import route
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 
 pytest.importorskip("psycopg")
 
@@ -38,7 +38,7 @@ USERS = [f"user-{i}" for i in range(24)]
 
 
 def homes_of(url: str, table: str) -> set[str]:
-    return {home for (home,) in asked(url, f"SELECT DISTINCT home FROM {table}")}
+    return {home for (home,) in superuser_rows(url, f"SELECT DISTINCT home FROM {table}")}
 
 
 def users_of(bucket: int) -> list[Scope]:
@@ -196,7 +196,7 @@ def test_verbs_of_users_and_of_the_tenant_at_once_leave_a_sound_memory(
         own = {(scope, text) for scope, text in there if text.startswith("writer")}
         assert own == set().union(*kept)
         assert one.admin.check() == [] and one.documents.admin.check().clean
-        numbers = asked(url, "SELECT number FROM sj_memory_log")
+        numbers = superuser_rows(url, "SELECT number FROM sj_memory_log")
         assert len(numbers) == len(set(numbers)) > 100
         events = two.feed.changes(scope=ACME, within=True)
         assert [event.cursor for event in events] == sorted(event.cursor for event in events)
@@ -416,7 +416,7 @@ def said(memory: Memory) -> list[Any]:
 
 
 def rows_in(url: str, table: str) -> set[tuple[str, str]]:
-    return set(asked(url, f"SELECT home, usr FROM sj_memory_{table} WHERE tenant = 'acme'"))
+    return set(superuser_rows(url, f"SELECT home, usr FROM sj_memory_{table} WHERE tenant = 'acme'"))
 
 
 def assert_placed(url: str) -> None:
@@ -426,13 +426,13 @@ def assert_placed(url: str) -> None:
         assert found and all(home == HOMES.of_user("acme", user) for home, user in found), table
         assert len({home for home, _ in found}) > 1, table
     for table in OF_RUNS:
-        found = asked(
+        found = superuser_rows(
             url, f"SELECT t.home, r.home FROM sj_memory_{table} t LEFT JOIN sj_memory_run r ON r.key = t.run"
         )
         assert found and all(home == other for home, other in found), table
     for table in OF_TENANTS:
         assert homes_of(url, f"sj_memory_{table}") == {"acme"}, table
-    named = asked(
+    named = superuser_rows(
         url,
         "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_memory%'",
     )
@@ -471,22 +471,22 @@ class TestPlaces:
             gone = Scope("acme", user=USERS[0])
             memory.forget(gone)
             for table in OF_USERS:
-                left = asked(url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[0])
+                left = superuser_rows(url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[0])
                 assert left == [({"log": 1, "stamp": 1}.get(table, 0),)], table
             assert memory.admin.verify_erased(gone).clean
             memory.forget(Scope("acme", user=USERS[1]), names=True)
             for table in (*OF_USERS, "observation", "deletion"):
-                assert asked(url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[1]) == [
-                    (0,)
-                ]
+                assert superuser_rows(
+                    url, f"SELECT count(*) FROM sj_memory_{table} WHERE usr = %s", USERS[1]
+                ) == [(0,)]
             assert memory.admin.check() == []
 
     def test_a_row_that_is_elsewhere_is_found_by_the_check(self, url: str) -> None:
         with opened(url) as memory:
             fill(memory)
             home = HOMES.of_user("acme", USERS[0])
-            asked(url, "UPDATE sj_memory_preference SET home = 'acme' WHERE usr = %s", USERS[0])
-            asked(url, "UPDATE sj_memory_run SET home = 'acme' WHERE usr = %s", USERS[0])
+            superuser_rows(url, "UPDATE sj_memory_preference SET home = 'acme' WHERE usr = %s", USERS[0])
+            superuser_rows(url, "UPDATE sj_memory_run SET home = 'acme' WHERE usr = %s", USERS[0])
             problems = memory.admin.check()
             assert any(
                 f"sj_memory_preference of 'acme', {USERS[0]!r}: expected the home {home!r}" in one
@@ -556,8 +556,8 @@ class TestMoving:
             with opened(url, **options) as memory:
                 fill(memory)
                 found = said(memory)
-        asked(url, "UPDATE sj_memory_stamp SET home = 'acme' WHERE tenant = 'acme'")
-        asked(url, "UPDATE sj_memory_schema SET format = 3")
+        superuser_rows(url, "UPDATE sj_memory_stamp SET home = 'acme' WHERE tenant = 'acme'")
+        superuser_rows(url, "UPDATE sj_memory_schema SET format = 3")
         assert {home for table in OF_USERS for home in homes_of(url, f"sj_memory_{table}")} == {"acme"}
         return found
 
@@ -570,7 +570,7 @@ class TestMoving:
             assert memory.admin.check() == [] and memory.index.admin.check().problems == []
             memory.propose("moved to Rome", scope=JOE, source="r")
             assert memory.admin.check() == []
-        assert asked(url, "SELECT format FROM sj_memory_schema") == [(4,)]
+        assert superuser_rows(url, "SELECT format FROM sj_memory_schema") == [(4,)]
 
     def test_the_next_process_finishes_an_interrupted_move_of_rows(
         self, url: str, monkeypatch: pytest.MonkeyPatch
@@ -588,7 +588,7 @@ class TestMoving:
         monkeypatch.setattr(row_homes, "_move", dying)
         with pytest.raises(KeyboardInterrupt):
             Memory.open(url, durability="normal")
-        assert asked(url, "SELECT format FROM sj_memory_schema") == [(3,)]
+        assert superuser_rows(url, "SELECT format FROM sj_memory_schema") == [(3,)]
         users = {user for home, user in rows_in(url, "fact") if home != "acme"}
         assert users == set(moved[:2])
         monkeypatch.setattr(row_homes, "_move", move)

@@ -20,7 +20,7 @@ from scrubjay.store.postgres import images, server
 from tests.data.blobs import FaultyBlobs
 from tests.data.keys import provider
 from tests.data.postgres import new_url
-from tests.data.stores import asked
+from tests.data.stores import superuser_rows
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -82,7 +82,7 @@ def stats(index: Index) -> dict[str, Any]:
 
 
 def rows(url: str) -> list[tuple[Any, ...]]:
-    return asked(
+    return superuser_rows(
         url, "SELECT home, octet_length(data), n_bytes IS NOT NULL FROM sj_image ORDER BY home, ordinal"
     )
 
@@ -179,7 +179,9 @@ def test_a_row_that_names_nonsense_costs_a_rebuild(filled: str, blobs: FaultyBlo
         "object = '\\x00'",
         "n_bytes = n_bytes + 1",
     ):
-        asked(filled, f"UPDATE sj_image SET {change} WHERE home = 'acme'".replace("1 << 40", "1099511627776"))
+        superuser_rows(
+            filled, f"UPDATE sj_image SET {change} WHERE home = 'acme'".replace("1 << 40", "1099511627776")
+        )
         with opened(filled, blobs) as index:
             assert len(answers(index)) == 20 and stats(index)["loads_from_rows"] == 1, change
 
@@ -452,7 +454,9 @@ def test_objects_of_encrypted_tenants_are_sealed_as_their_images_are(
     copies = [path.read_bytes() for path in tmp_path.rglob("*/*")]
     assert len(copies) == 2 and not any(b"boathouse" in copy for copy in copies)
     names = list(blobs.kept)
-    asked(sealed, "UPDATE sj_image SET (object, n_bytes) = (SELECT object, n_bytes FROM sj_image LIMIT 1)")
+    superuser_rows(
+        sealed, "UPDATE sj_image SET (object, n_bytes) = (SELECT object, n_bytes FROM sj_image LIMIT 1)"
+    )
     with opened(sealed, blobs, keys=provider) as index:  # the object of another scope
         assert len(answers(index)) == 20 and len(answers(index, Scope("acme", user="joe"))) == 20
         assert stats(index)["loads_from_rows"] == 1 and len(names) == 2
@@ -508,24 +512,24 @@ def test_tables_of_version_4_are_migrated_and_their_images_used(url: str, blobs:
     with opened(url, None) as index:
         fill(index)
         index.admin.compact()
-    asked(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
-    asked(url, "DROP TABLE sj_user_key")
-    asked(url, "ALTER TABLE sj_schema DROP user_homes")
-    asked(url, "DROP TABLE sj_cold")
-    asked(url, "ALTER TABLE sj_scope DROP cold, DROP used")
-    asked(url, "UPDATE sj_schema SET version = 4")
+    superuser_rows(url, "ALTER TABLE sj_image DROP object, DROP n_bytes")
+    superuser_rows(url, "DROP TABLE sj_user_key")
+    superuser_rows(url, "ALTER TABLE sj_schema DROP user_homes")
+    superuser_rows(url, "DROP TABLE sj_cold")
+    superuser_rows(url, "ALTER TABLE sj_scope DROP cold, DROP used")
+    superuser_rows(url, "UPDATE sj_schema SET version = 4")
     with opened(url, blobs) as index:
         assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1
         # The image that a process of the older version writes meanwhile, and what it makes of one that is an object.
-        asked(
+        superuser_rows(
             url,
             "CREATE TABLE old AS SELECT home, collection, scope, ordinal, n_chunks, version, data FROM sj_image",
         )
         index.upsert("m0", SECRET, scope=JANE, vector=VECTORS[0])
         index.admin.compact()
         assert [row[2] for row in rows(url)] == [True] and len(blobs.kept) == 1
-        asked(url, "DELETE FROM sj_image")
-        asked(url, "INSERT INTO sj_image SELECT * FROM old")
+        superuser_rows(url, "DELETE FROM sj_image")
+        superuser_rows(url, "INSERT INTO sj_image SELECT * FROM old")
     with opened(url, blobs) as index:
         assert len(answers(index)) == 20 and stats(index)["loads_from_image"] == 1
         blobs.grow_old(GRACE_SECONDS + 1)

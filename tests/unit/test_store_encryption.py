@@ -21,7 +21,7 @@ from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store.keys import encryption
 from tests.data import keys
-from tests.data.stores import asked, database_of, use_postgres
+from tests.data.stores import database_of, superuser_rows, use_postgres
 
 pytest.importorskip("cryptography")
 
@@ -308,7 +308,10 @@ def rows(path: Path) -> list[Any]:
     """Return the file's data of acme, including images."""
     if (url := database_of(path)) is not None:
         tables = ("sj_home", "sj_document", "sj_image")
-        return [asked(url, f"SELECT * FROM {table} WHERE home = 'acme' ORDER BY 1, 2, 3") for table in tables]
+        return [
+            superuser_rows(url, f"SELECT * FROM {table} WHERE home = 'acme' ORDER BY 1, 2, 3")
+            for table in tables
+        ]
     with sqlite3.connect(path) as connection:
         found = [
             connection.execute(

@@ -38,7 +38,7 @@ from scrubjay.store.postgres.sealing import SEALED_TEXT, SealedText
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.sqlite.transaction import Transaction
 from tests.data.postgres import Cluster, new_cluster, new_url
-from tests.data.stores import asked, database_of, use_postgres
+from tests.data.stores import database_of, superuser_rows, use_postgres
 from tests.memory.test_memory_encryption import WRITES, write_notes
 
 pytest.importorskip("cryptography")
@@ -116,7 +116,7 @@ def rows(path: Path, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Return what an attacker at the file or the server reads; `{sj}` is the prefix of tables, `{user}` the column."""
     url = database_of(path)
     if url is not None:
-        return asked(url, query.format(sj="sj_", user="usr").replace("?", "%s"), *parameters)
+        return superuser_rows(url, query.format(sj="sj_", user="usr").replace("?", "%s"), *parameters)
     with closing(sqlite3.connect(path)) as connection, connection:
         return connection.execute(query.format(sj="", user="user"), parameters).fetchall()
 
@@ -325,7 +325,7 @@ def sealed_by_whom(path: Path) -> dict[tuple[str, str], set[bytes]]:
     if url is not None:
         names = [
             n
-            for (n,) in asked(
+            for (n,) in superuser_rows(
                 url,
                 "SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sj\\_%'",
             )
@@ -359,7 +359,7 @@ def _dicts(path: Path, table: str) -> list[dict[str, Any]]:
     else:
         columns = [
             one
-            for (one,) in asked(
+            for (one,) in superuser_rows(
                 url,
                 "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
                 "ORDER BY attnum",
@@ -386,7 +386,7 @@ def _user_of(path: Path, table: str, row: dict[str, Any]) -> str:
     if url is not None:
         if "collection" not in row:
             return ""
-        names = asked(
+        names = superuser_rows(
             url,
             "SELECT usr FROM sj_scope WHERE collection = %s AND key = %s",
             row["collection"],
@@ -897,7 +897,7 @@ def test_a_base_backup_of_a_server_from_before_opens_for_others_only(
             assert documents.count(JANE) == 0 and len(documents.search("code", scope=JANE)) == 0
             with pytest.raises(KeyErasedError):
                 memory.propose(CODE, scope=JANE, source="run-1")
-            sealed = asked(
+            sealed = superuser_rows(
                 url,
                 "SELECT count(*) FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
                 "AND s.key = d.scope WHERE s.usr = 'jane'",
