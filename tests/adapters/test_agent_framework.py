@@ -46,7 +46,7 @@ def run(
     return model
 
 
-def told(provider: ScrubjayContextProvider, question: str, session: str = "another") -> str:
+def context_of(provider: ScrubjayContextProvider, question: str, session: str = "another") -> str:
     return run(provider, question, session=session).told
 
 
@@ -87,7 +87,7 @@ def test_policies_and_preferences_are_instructions(memory: Memory) -> None:
 def test_superseded_facts_are_left_out_of_the_context(memory: Memory) -> None:
     for town in ("Berlin", "Oslo"):
         memory.propose(FactCandidate(f"Jane lives in {town}", "Jane", "lives in"), scope=JANE, source="docs")
-    said = told(ScrubjayContextProvider(memory, scope=JANE), "Where does Jane live?")
+    said = context_of(ScrubjayContextProvider(memory, scope=JANE), "Where does Jane live?")
     assert "Jane lives in Oslo" in said and "Berlin" not in said
 
 
@@ -102,7 +102,7 @@ def test_memories_that_do_not_fit_are_left_out_of_the_instructions(memory: Memor
 @pytest.mark.parametrize(("floor", "is_told"), [("standard", False), ("none", True)])
 def test_the_floor_decides(memory: Memory, floor: str, is_told: bool) -> None:
     memory.propose("The invoice goes to the office in Oslo on Monday", scope=JANE, source="docs")
-    said = told(
+    said = context_of(
         ScrubjayContextProvider(memory, scope=JANE, floor=floor), "Is the weather in some town any good?"
     )
     assert ("invoice" in said) == is_told
@@ -118,7 +118,7 @@ def test_recall_uses_the_embedder(tmp_path: Path) -> None:
         tmp_path / "a", scope=JANE, embedder=sleep, floor="none", noted=["user"]
     )
     run(provider, "Pays by card.", "Lies awake after espresso.", "Prefers trains.")
-    said = told(provider, "trouble sleeping")
+    said = context_of(provider, "trouble sleeping")
     assert said.index("espresso") < said.index("card") < len(said)
     provider.close()
 
@@ -130,7 +130,7 @@ def test_an_embedder_that_is_away_costs_no_turn(tmp_path: Path) -> None:
     embedder = Function(away, dim=2, name="away")
     provider = ScrubjayContextProvider(tmp_path / "a", scope=JANE, embedder=embedder)
     run(provider, "The staging key prefix is sk-stg-0041.")
-    assert "sk-stg-0041." in told(provider, "What is sk-stg-0041?")
+    assert "sk-stg-0041." in context_of(provider, "What is sk-stg-0041?")
     provider.close()
 
 
@@ -235,7 +235,7 @@ def test_an_extractor_makes_facts_of_turns(memory: Memory) -> None:
     run(provider, "I moved to Oslo.")
     memory.distil_later("s1", extract, scope=JANE).result()  # queued after the turn's own, on the same thread
     assert memory.recall("where does Jane live?", JANE, kinds=["fact"]).texts == ["Jane lives in Oslo"]
-    assert "Jane lives in Oslo" in told(provider, "where does Jane live?")
+    assert "Jane lives in Oslo" in context_of(provider, "where does Jane live?")
 
 
 def test_an_extractor_that_fails_is_logged(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
@@ -279,8 +279,10 @@ def test_look_alikes_see_nothing(memory: Memory, name: str) -> None:
     run(mine, "The secret is sk-stg-0041.")
     for other in TWINS(name):
         for scope in (Scope("acme", user=other), Scope(other, user=name)):
-            assert "The secret" not in told(ScrubjayContextProvider(memory, scope=scope), "sk-stg-0041?", "b")
-    assert "The secret" in told(mine, "sk-stg-0041?", "c")
+            assert "The secret" not in context_of(
+                ScrubjayContextProvider(memory, scope=scope), "sk-stg-0041?", "b"
+            )
+    assert "The secret" in context_of(mine, "sk-stg-0041?", "c")
 
 
 def test_one_agent_serves_many_users(memory: Memory) -> None:
@@ -328,14 +330,14 @@ def test_forgetting_a_user_leaves_the_others(memory: Memory) -> None:
         run(provider, "The secret is sk-stg-0041.")
     memory.forget(user="jane", tenant="acme")
     assert memory.index.count(JANE) == 0 and memory.runs(JANE) == []
-    assert ["secret is" in told(one, "sk-stg-0041?") for one in providers] == [False, True, True]
+    assert ["secret is" in context_of(one, "sk-stg-0041?") for one in providers] == [False, True, True]
 
 
 def test_a_deleted_note_is_not_in_the_context(memory: Memory) -> None:
     provider = ScrubjayContextProvider(memory, scope=JANE)
     run(provider, "The secret is sk-stg-0041.", model=Model("I see."))
     assert memory.index.delete_many(filter={"session_id": "s1", "speaker": "user"}, scope=JANE) == 1
-    assert "The secret" not in told(provider, "sk-stg-0041?")
+    assert "The secret" not in context_of(provider, "sk-stg-0041?")
 
 
 # ------------------------------------------------------------------ files, errors
@@ -376,7 +378,7 @@ def test_providers_of_one_path_share_the_file(tmp_path: Path) -> None:
     one, other = (ScrubjayContextProvider(path, scope=JANE, source_id=name) for name in ("a", "b"))
     run(one, "The staging key prefix is sk-stg-0041.")
     one.close()
-    assert "prefix is" in told(other, "sk-stg-0041?")
+    assert "prefix is" in context_of(other, "sk-stg-0041?")
     other.close()
     with Index.open(path) as index:
         assert index.count(JANE) == 3  # a message that only asks is not stored

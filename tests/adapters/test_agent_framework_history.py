@@ -34,7 +34,7 @@ def texts(history: Any, session: str | None = "s1") -> list[str]:
     return [message.text for message in asyncio.run(history.get_messages(session))]
 
 
-def said(*lines: str, role: str = "user") -> list[Message]:
+def messages(*lines: str, role: str = "user") -> list[Message]:
     return [Message(role, [line]) for line in lines]
 
 
@@ -130,7 +130,7 @@ def test_overlapping_saves_match_the_stock_file_provider(tmp_path: Path, session
     stock, history = FileHistoryProvider(tmp_path), ScrubjayHistoryProvider(scope=JANE)
     for batch in (["one", "two"], ["two", "three"], ["one", "two", "three", "four"]):
         for one in (stock, history):
-            save(one, said(*batch, role="assistant"), session)
+            save(one, messages(*batch, role="assistant"), session)
     assert texts(history, session) == texts(stock, session) == ["one", "two", "three", "four"]
 
 
@@ -138,15 +138,15 @@ def test_sessions_of_any_name(tmp_path: Path) -> None:
     """The stock file provider cannot name a file for it."""
     long, history = "x" * 3000, ScrubjayHistoryProvider(scope=JANE)
     with pytest.raises(OSError, match="too long"):
-        save(FileHistoryProvider(tmp_path), said("one"), long)
-    save(history, said("one"), long)
+        save(FileHistoryProvider(tmp_path), messages("one"), long)
+    save(history, messages("one"), long)
     assert (texts(history, long), texts(history, long + "x")) == (["one"], [])
 
 
 def test_long_sessions_are_read_from_their_end() -> None:
     """The number of messages read by a save does not grow with the session."""
     history = ScrubjayHistoryProvider(scope=JANE, limit=3)
-    save(history, said(*(f"line {n}" for n in range(500))))
+    save(history, messages(*(f"line {n}" for n in range(500))))
     read: list[int | None] = []
     documents = history._documents
     whole = documents.list
@@ -156,13 +156,13 @@ def test_long_sessions_are_read_from_their_end() -> None:
         return whole(limit=limit, **options)
 
     documents.list = counting  # type: ignore[method-assign]
-    save(history, said("line 498", "line 499", "line 500"))
+    save(history, messages("line 498", "line 499", "line 500"))
     assert texts(history) == ["line 498", "line 499", "line 500"]
     assert read == [4, 3]
 
 
 def test_messages_that_were_excluded() -> None:
-    kept = [*said("kept"), Message("user", ["gone"], additional_properties={"_excluded": True})]
+    kept = [*messages("kept"), Message("user", ["gone"], additional_properties={"_excluded": True})]
     for skip, expected in ((False, ["kept", "gone"]), (True, ["kept"])):
         history = ScrubjayHistoryProvider(scope=JANE, skip_excluded=skip)
         save(history, kept)
@@ -190,7 +190,7 @@ def test_a_message_is_found_by_its_identifier() -> None:
     history = ScrubjayHistoryProvider(scope=JANE)
     chooser = random.Random(3)
     names = [f"{chooser.choice(['sk', 'inv'])}-{chooser.choice(['stg', 'prd'])}-{n:04d}" for n in range(200)]
-    save(history, said(*(f"The ticket of the billing service is {name}." for name in names)))
+    save(history, messages(*(f"The ticket of the billing service is {name}." for name in names)))
 
     async def ask() -> list[str]:
         return [(await history.search(f"what is {name}?", "s1", 1))[0].text for name in names]
@@ -212,7 +212,7 @@ def test_look_alikes_are_apart(name: str) -> None:
         return ScrubjayHistoryProvider(index, scope=scope)
 
     mine = of(Scope("acme", user=name))
-    save(mine, said("secret"), name)
+    save(mine, messages("secret"), name)
     for other in TWINS(name):
         assert texts(mine, other) == []
         for scope in (Scope("acme", user=other), Scope(other, user=name), Scope("acme"), Scope(name)):
@@ -230,8 +230,8 @@ def test_a_scope_without_user_is_apart_from_every_user() -> None:
         ScrubjayHistoryProvider(index, scope=Scope("acme")),
         ScrubjayHistoryProvider(index, scope=JANE),
     )
-    save(nobody, said("of nobody"))
-    save(jane, said("of jane"))
+    save(nobody, messages("of nobody"))
+    save(jane, messages("of jane"))
     assert (texts(nobody), texts(jane)) == (["of nobody"], ["of jane"])
     assert asyncio.run(jane.delete_sessions(JANE)) == 1
     assert (texts(nobody), texts(jane)) == (["of nobody"], [])
@@ -240,8 +240,8 @@ def test_a_scope_without_user_is_apart_from_every_user() -> None:
 def test_a_scope_function_maps_sessions_to_users() -> None:
     index = Index()
     history = ScrubjayHistoryProvider(index, scope=lambda id: Scope("acme", user=id.partition(":")[0]))
-    save(history, said("of jane"), "jane:1")
-    save(history, said("of joe"), "joe:1")
+    save(history, messages("of jane"), "jane:1")
+    save(history, messages("of joe"), "joe:1")
     assert texts(ScrubjayHistoryProvider(index, scope=JANE), "jane:1") == ["of jane"]
     asyncio.run(history.delete_sessions(JANE))
     assert (texts(history, "jane:1"), texts(history, "joe:1")) == ([], ["of joe"])
@@ -250,11 +250,11 @@ def test_a_scope_function_maps_sessions_to_users() -> None:
 def test_deleting_a_session_leaves_the_others() -> None:
     history = ScrubjayHistoryProvider(scope=JANE)
     for session in ("s1", "s10", "S1", "s1 "):
-        save(history, said("one", "two"), session)
+        save(history, messages("one", "two"), session)
     assert asyncio.run(history.delete_session("s1")) == 2
     assert [texts(history, session) for session in ("s1", "s10", "S1", "s1 ")] == [[]] + [["one", "two"]] * 3
     assert asyncio.run(history.search("one", "s1")) == []
-    save(history, said("one"), "s1")
+    save(history, messages("one"), "s1")
     assert texts(history, "s1") == ["one"]
 
 
@@ -262,7 +262,7 @@ def test_turns_of_one_session_at_once_are_each_kept_once() -> None:
     history = ScrubjayHistoryProvider(scope=JANE)
 
     async def talk() -> None:
-        batches = [said(f"question {n}") + said(f"answer {n}", role="assistant") for n in range(30)]
+        batches = [messages(f"question {n}") + messages(f"answer {n}", role="assistant") for n in range(30)]
         await asyncio.gather(*(history.save_messages("s1", batch) for batch in batches))
 
     asyncio.run(talk())
@@ -301,9 +301,9 @@ def test_acknowledged_writes_survive_a_kill(tmp_path: Path) -> None:
 def test_foreign_documents_in_the_collection_are_not_messages() -> None:
     index = Index()
     history = ScrubjayHistoryProvider(index, scope=JANE)
-    save(history, said("one"))
+    save(history, messages("one"))
     index.collection("agent-framework").upsert("x", "foreign", scope=Scope("acme", "jane", "s1"))
-    save(history, said("two"))
+    save(history, messages("two"))
     assert texts(history) == ["one", "two"]
     assert [one.text for one in asyncio.run(history.search("foreign", "s1"))] == []
 
@@ -327,7 +327,7 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], named: str) -> Non
 def test_an_invalid_message_is_named_and_stores_nothing() -> None:
     history = ScrubjayHistoryProvider(scope=JANE)
     with pytest.raises(TypeError, match=r"messages\[1\]: expected a Message, got str"):
-        save(history, [*said("one"), "text"])  # type: ignore[list-item]
+        save(history, [*messages("one"), "text"])  # type: ignore[list-item]
     assert texts(history) == []
 
 
@@ -338,4 +338,4 @@ def test_a_closed_provider_raises_closed_error() -> None:
         history.close()
         assert "closed" in repr(history)
         with pytest.raises(ClosedError):
-            save(history, said("one"))
+            save(history, messages("one"))

@@ -79,7 +79,7 @@ def served(inner: Any, **limits: Any) -> Iterator[Served]:
     assert len(service.connections) == 0 and service.connections._all == set()
 
 
-def rest(raw: socket.socket) -> bytes:
+def read_until_closed(raw: socket.socket) -> bytes:
     """Return everything until the server closes the connection."""
     pieces = []
     try:
@@ -125,7 +125,7 @@ def test_requests_are_answered_one_after_the_other_and_all_together(inner: Any) 
             raw.sendall(GET)
             assert answer(raw) == (OK, b"0")
         raw.sendall(GET * 5 + b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        assert rest(raw).count(b"HTTP/1.1 200") == 6
+        assert read_until_closed(raw).count(b"HTTP/1.1 200") == 6
         with service.connected(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 500000\r\n\r\n") as slow:
             for _ in range(5):
                 time.sleep(0.4)  # a body may take longer than headers; the gate limits it
@@ -137,7 +137,7 @@ def test_requests_are_answered_one_after_the_other_and_all_together(inner: Any) 
 def test_incomplete_requests_time_out(inner: Any, content: bytes) -> None:
     with served(inner) as service, service.connected(content) as raw:
         start = time.monotonic()
-        said = rest(raw)
+        said = read_until_closed(raw)
         assert time.monotonic() - start < 60
         assert (b" 408 " in said) == (content in (b"G", HALF))
 
@@ -158,7 +158,7 @@ def test_an_idle_connection_lasts_longer_than_headers_may_take(inner: Any) -> No
         time.sleep(1.0)
         raw.sendall(GET)
         assert answer(raw) == (OK, b"0")
-        assert rest(raw) == b""
+        assert read_until_closed(raw) == b""
 
 
 def test_an_answer_that_is_not_read_is_not_kept(inner: Any) -> None:
@@ -166,7 +166,7 @@ def test_an_answer_that_is_not_read_is_not_kept(inner: Any) -> None:
     with served(inner) as service, service.connected(ask) as raw, service.connected(ask * 3) as more:
         time.sleep(3)
         wait_for(lambda: len(service.connections) == 0)
-        assert len(rest(raw)) < len(LARGE) and len(rest(more)) < len(LARGE)
+        assert len(read_until_closed(raw)) < len(LARGE) and len(read_until_closed(more)) < len(LARGE)
 
 
 def test_answers_that_are_not_read_take_no_more_memory_than_they_may(inner: Any) -> None:
@@ -193,7 +193,7 @@ def test_the_connection_that_waits_longest_is_closed_and_working_ones_stay(inner
         time.sleep(0.5)
         with service.connected(GET) as fourth:
             assert answer(fourth) == (OK, b"0")
-            assert rest(first) == b""
+            assert read_until_closed(first) == b""
             second.sendall(b"xx")
             assert answer(second) == (OK, b"2")
             third.sendall(b"\r\n")
@@ -224,7 +224,7 @@ def test_new_connections_get_503_while_all_are_busy(inner: Any) -> None:
         with service.connected(GET) as first, service.connected(GET) as second:
             wait_for(lambda: len(at_work) == 2)
             with service.connected() as third:
-                assert b" 503 " in rest(third)
+                assert b" 503 " in read_until_closed(third)
             gate.set()
             for raw in (first, second):
                 assert answer(raw) == (OK, b"0")

@@ -59,7 +59,7 @@ def room_of(file: str) -> str:
     return "/".join(Path(file).relative_to(PACKAGE).with_suffix("").parts[:2])
 
 
-def way(run: Callable[[], object]) -> list[str]:
+def rooms_entered(run: Callable[[], object]) -> list[str]:
     """Return the rooms whose calls receive the words, one entry per stay."""
     stays: list[str] = []
 
@@ -88,7 +88,7 @@ def test_a_proposal_returns_to_few_rooms(kind: str, tmp_path: Path) -> None:
         scope = Scope("acme") if kind == "policy" else JANE
         for i in range(3):  # warm up the file and its statements
             assert memory.propose(make(i, "goldfinch"), scope=scope, source="run")
-        stays = way(lambda: memory.propose(make(9, WORDS), scope=scope, source="run"))
+        stays = rooms_entered(lambda: memory.propose(make(9, WORDS), scope=scope, source="run"))
     assert stays[:2] == ["memory/facade", "memory/gate"]
     assert "store/sqlite" in stays, "it did not come to the rows"
     assert len(stays) - len(set(stays)) <= MOST_RETURNS, stays
@@ -106,4 +106,4 @@ def test_the_way_of_a_call_is_counted() -> None:
         encode_fields({"metadata": {}})
         normalised(f"The {WORDS}.")
 
-    assert way(run) == ["memory/model", "payload", "memory/model"]
+    assert rooms_entered(run) == ["memory/model", "payload", "memory/model"]

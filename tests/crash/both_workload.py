@@ -163,13 +163,13 @@ def _fact(rng: random.Random, number: int, world: World) -> Step:
     )
 
 
-def _until(number: int, ttl: Any) -> int | None:
+def _valid_until(number: int, ttl: Any) -> int | None:
     return None if ttl is None else now(number) + ttl * 1_000_000
 
 
 def _fact_in(world: World, candidate: FactCandidate, scope: Scope, run: str, number: int) -> str:
     topic = (candidate.subject.lower(), candidate.predicate)
-    until = _until(number, candidate.ttl)
+    until = _valid_until(number, candidate.ttl)
     status, _ = world.model.fact(key_of(scope), candidate.content, topic, candidate.confidence, until, run)
     return str(status)
 
@@ -187,7 +187,7 @@ def _episode(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _episode_in(world: World, candidate: EpisodeCandidate, scope: Scope, number: int) -> str:
-    until = _until(number, candidate.ttl)
+    until = _valid_until(number, candidate.ttl)
     return str(world.model.episode(key_of(scope), candidate.summary, until)[0])
 
 
@@ -236,7 +236,7 @@ def _preference(rng: random.Random, number: int, world: World) -> Step:
     )
 
     def then(world: World) -> str:
-        until = _until(number, candidate.ttl)
+        until = _valid_until(number, candidate.ttl)
         arguments = (key_of(scope), key, candidate.text, candidate.source, until)
         return str(world.model.preference(*arguments)[0])
 

@@ -78,7 +78,7 @@ def prepare(folder: Path) -> dict[str, dict[str, bytes]]:
     return files
 
 
-def _lay(files: dict[str, bytes], folder: Path) -> None:
+def _write_files(files: dict[str, bytes], folder: Path) -> None:
     for one in folder.iterdir():
         shutil.rmtree(one) if one.is_dir() else one.unlink()
     for name, data in files.items():
@@ -103,7 +103,7 @@ def run_case(folder: Path, files: dict[str, dict[str, bytes]], seed: int, number
     """Run one case in a child; return the damage, the findings, and how the child ended."""
     case = f"{seed}:{number}"
     kind = choose(random.Random(f"{case}:kind"))
-    _lay(files[kind], folder)
+    _write_files(files[kind], folder)
     incoming, outgoing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -196,7 +196,7 @@ def _keep(files: dict[str, bytes], case: str, keep: Path) -> None:
     place.mkdir(parents=True, exist_ok=True)
     child = os.fork()
     if child == 0:
-        _lay(files, place)
+        _write_files(files, place)
         damage(random.Random(case), place, NAME)
         os._exit(0)
     os.waitpid(child, 0)

@@ -55,7 +55,7 @@ def write_of(seed: int, thread: int, number: int, texts: Texts) -> Write:
     return Write("many", documents)
 
 
-def after(texts: Texts, write: Write) -> Texts:
+def apply_write(texts: Texts, write: Write) -> Texts:
     """Return the content of a scope after a call."""
     changed = {**texts, **write.documents}
     return {id: one for id, one in changed.items() if one is not None}
@@ -65,7 +65,7 @@ def expected(seed: int, thread: int, n_done: int) -> Texts:
     """Return the content of a thread's scope after `n_done` calls."""
     texts: Texts = {}
     for number in range(n_done):
-        texts = after(texts, write_of(seed, thread, number, texts))
+        texts = apply_write(texts, write_of(seed, thread, number, texts))
     return texts
 
 
@@ -102,7 +102,7 @@ def work(path: Path, seed: int) -> None:
             say(f"b{thread} {number}")
             do(index, scope_of(thread), one)
             say(f"a{thread} {number}")
-            texts = after(texts, one)
+            texts = apply_write(texts, one)
 
     def compact(index: Index, over: Callable[[], bool]) -> None:
         while not over():

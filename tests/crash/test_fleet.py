@@ -92,7 +92,7 @@ def upsert(
     return Call(who, 1, kind, begin, ack, dict(writes))
 
 
-def seen(
+def observation(
     values: Mapping[Key, str],
     *,
     who: str = "b",
@@ -103,7 +103,7 @@ def seen(
     return Seen(who, "bounded", begin, begin + 0.1, frozenset([PLACE]), values, since, stamp)
 
 
-def told(calls: list[Call], reader: Seen, before: Mapping[Key, str] | None = None) -> list[str]:
+def violations(calls: list[Call], reader: Seen, before: Mapping[Key, str] | None = None) -> list[str]:
     history = History(before or {}, calls, {(ONE, "long ago")})
     history.sight([reader])
     return [one.partition(":")[0] for one in history.disagreements(reader)]
@@ -111,56 +111,64 @@ def told(calls: list[Call], reader: Seen, before: Mapping[Key, str] | None = Non
 
 def test_a_lost_acknowledged_write_is_reported() -> None:
     calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
-    assert told(calls, seen({ONE: "x", TWO: "y"})) == []
-    assert told(calls, seen({})) == ["lost", "lost"]
-    assert told(calls, seen({}, since=1.5)) == []  # acknowledged after the time that the level guarantees
-    assert told(calls, seen({}, since=None)) == []  # the answer was marked stale
+    assert violations(calls, observation({ONE: "x", TWO: "y"})) == []
+    assert violations(calls, observation({})) == ["lost", "lost"]
+    assert (
+        violations(calls, observation({}, since=1.5)) == []
+    )  # acknowledged after the time that the level guarantees
+    assert violations(calls, observation({}, since=None)) == []  # the answer was marked stale
 
 
 def test_searches_that_miss_own_or_stamped_writes_are_reported() -> None:
     calls = [upsert("a", 1, 2, {ONE: "x", TWO: "y"})]
-    assert told(calls, seen({}, who="a", since=0)) == ["lost", "lost"]
-    assert told(calls, seen({}, since=0, stamp=Stamped("a", "acme..", 1, 3))) == ["lost", "lost"]
-    assert told(calls, seen({}, since=0, stamp=Stamped("c", "acme..", 3, 4))) == ["lost", "lost"]
-    assert told(calls, seen({}, since=0, stamp=Stamped("c", "acme..", 1.5, 4))) == []  # they overlap
-    assert told(calls, seen({}, since=0, stamp=Stamped("a", "globex..", 1, 3))) == []
+    assert violations(calls, observation({}, who="a", since=0)) == ["lost", "lost"]
+    assert violations(calls, observation({}, since=0, stamp=Stamped("a", "acme..", 1, 3))) == ["lost", "lost"]
+    assert violations(calls, observation({}, since=0, stamp=Stamped("c", "acme..", 3, 4))) == ["lost", "lost"]
+    assert (
+        violations(calls, observation({}, since=0, stamp=Stamped("c", "acme..", 1.5, 4))) == []
+    )  # they overlap
+    assert violations(calls, observation({}, since=0, stamp=Stamped("a", "globex..", 1, 3))) == []
 
 
 def test_a_half_written_call_is_reported() -> None:
     unknown = [upsert("a", 1, None, {ONE: "x", TWO: "y"})]
-    assert told(unknown, seen({})) == []
-    assert told(unknown, seen({ONE: "x", TWO: "y"})) == []
-    assert "half-written" in told(unknown, seen({ONE: "x"}, since=0))
+    assert violations(unknown, observation({})) == []
+    assert violations(unknown, observation({ONE: "x", TWO: "y"})) == []
+    assert "half-written" in violations(unknown, observation({ONE: "x"}, since=0))
     over = [*unknown, upsert("c", 3, 4, {TWO: None}, "delete")]
-    assert told(over, seen({ONE: "x"}, since=0)) == []  # deleted since
+    assert violations(over, observation({ONE: "x"}, since=0)) == []  # deleted since
     half_deleted = [upsert("a", 3, None, {ONE: None, TWO: None}, "delete")]
-    assert told(half_deleted, seen({ONE: "x"}), {ONE: "x", TWO: "y"}) == ["half-written"]
+    assert violations(half_deleted, observation({ONE: "x"}), {ONE: "x", TWO: "y"}) == ["half-written"]
 
 
 def test_a_value_never_written_or_written_later_is_reported() -> None:
     calls = [upsert("a", 11, 12, {ONE: "x"})]
-    assert told(calls, seen({ONE: "x"})) == ["phantom"]
-    assert told(calls, seen({ONE: "z"})) == ["phantom"]
-    assert told(calls, seen({ONE: "long ago"})) == ["lost"]
-    assert told(calls, seen({ONE: "long ago"}, since=None)) == []
+    assert violations(calls, observation({ONE: "x"})) == ["phantom"]
+    assert violations(calls, observation({ONE: "z"})) == ["phantom"]
+    assert violations(calls, observation({ONE: "long ago"})) == ["lost"]
+    assert violations(calls, observation({ONE: "long ago"}, since=None)) == []
 
 
 def test_an_erased_value_that_reappears_is_reported() -> None:
     erased = Call("a", 2, "erase", 3, 4, {}, frozenset([PLACE]))
     calls = [upsert("a", 1, 2, {ONE: "x"}), erased]
-    assert told(calls, seen({})) == []
-    assert told(calls, seen({ONE: "x"})) == ["lost"]
-    assert told([*calls, upsert("c", 3.5, 5, {ONE: "z"})], seen({ONE: "z"})) == []
+    assert violations(calls, observation({})) == []
+    assert violations(calls, observation({ONE: "x"})) == ["lost"]
+    assert violations([*calls, upsert("c", 3.5, 5, {ONE: "z"})], observation({ONE: "z"})) == []
 
 
 def test_calls_that_overlap_have_any_order() -> None:
     calls = [upsert("a", 1, 4, {ONE: "x", TWO: "x"}), upsert("c", 2, 3, {ONE: "z", TWO: "z"})]
-    assert told(calls, seen({ONE: "x", TWO: "x"})) == [] == told(calls, seen({ONE: "z", TWO: "z"}))
+    assert (
+        violations(calls, observation({ONE: "x", TWO: "x"}))
+        == []
+        == violations(calls, observation({ONE: "z", TWO: "z"}))
+    )
 
 
 def test_a_write_that_disappears_after_a_search_saw_it_is_reported() -> None:
     unknown = upsert("a", 1, None, {ONE: "x"})
-    early, late = seen({ONE: "x"}, begin=5, since=5), seen({}, begin=10, since=10)
+    early, late = observation({ONE: "x"}, begin=5, since=5), observation({}, begin=10, since=10)
     history = History({}, [unknown])
     assert history.sight([late, early]) == 1
     assert [*history.disagreements(early)] == [] and len([*history.disagreements(late)]) == 1

@@ -98,7 +98,7 @@ def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
     return Operation(kind, scope=rng.choice(SCOPES), collection=collection)
 
 
-def written(rng: random.Random, collection: str, n_ids: int) -> Operation:
+def upsert_operation(rng: random.Random, collection: str, n_ids: int) -> Operation:
     """Return an operation that writes one row."""
     return Operation("upsert", rows=(_row(rng, n_ids),), collection=collection)
 
@@ -247,11 +247,15 @@ def stored(index: Index, leaving_out: tuple[str, ...] = ()) -> State:
             assert found is not None
             document = engine.document(*found)  # type: ignore[union-attr]
             stars = fields_of(document.payload).get("metadata", {}).get("stars")
-            state[one.name, document.scope, int(document.id)] = (document.text, _of(document.vector), stars)
+            state[one.name, document.scope, int(document.id)] = (
+                document.text,
+                vector_of(document.vector),
+                stars,
+            )
     return state
 
 
-def _of(vector: DocumentVector | None) -> Vector:
+def vector_of(vector: DocumentVector | None) -> Vector:
     if isinstance(vector, PassageVectors):
         return tuple(tuple(row) for row in vector.rows.tolist())
     return None if vector is None else tuple(vector.tolist())

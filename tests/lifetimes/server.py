@@ -60,7 +60,7 @@ def run(cases: Iterable[Case], *, at_a_time: int = 3) -> Iterator[Outcome]:
             sys.stdout.flush()
             child = os.fork()
             if child == 0:
-                _be(case, folder)
+                _become_process(case, folder)
             running[child] = (case, folder, time.monotonic())
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
@@ -93,7 +93,7 @@ def _outcome(case: Case, folder: Path, code: int | None) -> Outcome:
     return Outcome(case, code, said)
 
 
-def _be(case: Case, folder: Path) -> None:
+def _become_process(case: Case, folder: Path) -> None:
     """Become the process of a case, which exits as any program does."""
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         opened = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -46,7 +46,7 @@ def proposals(known: str) -> list[tuple[Any, Scope, str]]:
     ]
 
 
-def told(memory: Memory, outcomes: list[Any]) -> Any:
+def everything_stored(memory: Memory, outcomes: list[Any]) -> Any:
     """Return everything that can be queried, with ids replaced by names in the order of their writing."""
     names: dict[str | None, Any] = {None: None}
     with memory._parts.context.reading() as connection:
@@ -79,7 +79,7 @@ def told(memory: Memory, outcomes: list[Any]) -> Any:
     return renamed(facts), renamed(log), sorted(renamed(seen), key=str), found, said
 
 
-def opened(path: Path) -> tuple[Memory, str]:
+def open_with_known_fact(path: Path) -> tuple[Memory, str]:
     memory = open_memory(path, Clock())
     memory.policy("rule", "Be kind.", tenant="acme", by="boss")
     memory.propose("known before", JANE, "r0")
@@ -94,13 +94,16 @@ def test_a_batch_of_proposals_equals_one_by_one(tmp_path: Path, seed: int) -> No
     order = list(range(len(proposals(""))))
     if seed:
         Random(seed).shuffle(order)
-    (one, known), (other, same) = opened(tmp_path / "a.scrubjay"), opened(tmp_path / "b.scrubjay")
+    (one, known), (other, same) = (
+        open_with_known_fact(tmp_path / "a.scrubjay"),
+        open_with_known_fact(tmp_path / "b.scrubjay"),
+    )
     with one, other:
         if one.index.path is None:
             pytest.skip("rows are compared as a file has them")
         together = one.propose_all([proposals(known)[i] for i in order])
         each = [other.propose(*proposals(same)[i]) for i in order]
-        assert told(one, together) == told(other, each)
+        assert everything_stored(one, together) == everything_stored(other, each)
 
 
 def test_a_fact_restored_by_a_batch_revocation_is_deduplicated_in_it(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def told(memory: Memory, content: str, predicate: str, **fields: Any) -> Outcome:
+def propose(memory: Memory, content: str, predicate: str, **fields: Any) -> Outcome:
     return memory.propose(FactCandidate(content, "Noor", predicate, **fields), scope=JANE, source="r")
 
 
@@ -100,8 +100,8 @@ BOTH_HOLD = [
 def test_statements_that_only_resemble_a_contradiction_both_hold(
     memory: Memory, predicate: str, first: str, second: str
 ) -> None:
-    told(memory, first, predicate)
-    assert told(memory, second, predicate).superseded is None
+    propose(memory, first, predicate)
+    assert propose(memory, second, predicate).superseded is None
     assert held(memory) == sorted([first, second])
 
 
@@ -121,12 +121,12 @@ def test_a_later_contradicting_statement_supersedes_the_earlier(
     """The order of arrival does not matter if they state their times."""
     one = {"value": old or None, "said_at": "2024-01-01"}
     two = {"value": new or None, "said_at": "2024-02-01"}
-    told(memory, first, predicate, **one)
-    assert told(memory, second, predicate, **two).status == "superseded"
+    propose(memory, first, predicate, **one)
+    assert propose(memory, second, predicate, **two).status == "superseded"
     assert held(memory) == [second] and held(memory, as_of="2024-01-15") == [first]
     memory.forget(JANE)
-    told(memory, second, predicate, **two)
-    told(memory, first, predicate, **one)
+    propose(memory, second, predicate, **two)
+    propose(memory, first, predicate, **one)
     assert held(memory) == [second] and held(memory, as_of="2024-01-15") == [first]
 
 
@@ -188,7 +188,7 @@ def test_a_statement_worded_as_a_replacement_supersedes(
     two = (second, predicate, {"value": new, "said_at": "2024-06-01"})
     for order in ((one, two), (two, one)):
         for content, named, fields in order:
-            told(memory, content, named, **fields)
+            propose(memory, content, named, **fields)
         assert held(memory) == [second] and held(memory, as_of="2024-03-01") == [first]
         memory.forget(JANE)
 
@@ -217,24 +217,24 @@ NO_PLACE = [
 def test_a_statement_worded_as_an_addition_supersedes_nothing(
     memory: Memory, predicate: str, first: str, second: str, old: str, new: str
 ) -> None:
-    told(memory, first, predicate, value=old, said_at="2024-01-01")
-    told(memory, second, predicate, value=new, said_at="2024-06-01")
+    propose(memory, first, predicate, value=old, said_at="2024-01-01")
+    propose(memory, second, predicate, value=new, said_at="2024-06-01")
     assert held(memory) == sorted([first, second])
 
 
 def test_a_change_ends_only_the_value_it_names_among_several(memory: Memory) -> None:
     for day, tool in enumerate(("Figma", "Slack"), 1):
-        told(memory, f"Noor uses {tool}", "uses", value=tool, said_at=f"2024-01-0{day}")
-    told(memory, "Noor switched to Penpot", "uses", value="Penpot", said_at="2024-02-01")
+        propose(memory, f"Noor uses {tool}", "uses", value=tool, said_at=f"2024-01-0{day}")
+    propose(memory, "Noor switched to Penpot", "uses", value="Penpot", said_at="2024-02-01")
     assert len(held(memory)) == 3, "it names none of both"
-    outcome = told(memory, "Noor replaced Slack with Matrix", "uses", value="Matrix", said_at="2024-03-01")
+    outcome = propose(memory, "Noor replaced Slack with Matrix", "uses", value="Matrix", said_at="2024-03-01")
     assert outcome.status == "superseded"
     assert held(memory) == ["Noor replaced Slack with Matrix", "Noor switched to Penpot", "Noor uses Figma"]
 
 
 def test_candidate_and_caller_override_the_wording_about_several_values(memory: Memory) -> None:
-    told(memory, "Noor favours Figma", "favours", value="Figma")
-    told(memory, "Noor switched to Sketch", "favours", value="Sketch", single=False)
+    propose(memory, "Noor favours Figma", "favours", value="Figma")
+    propose(memory, "Noor switched to Sketch", "favours", value="Sketch", single=False)
     assert len(held(memory)) == 2
     assert not is_single("favours", "Noor switched to Sketch", several=["favours"])
     assert is_single("favours", "Noor switched to Sketch") is None and is_single("favours") is False
@@ -271,26 +271,26 @@ def test_a_temporary_statement_does_not_end_a_permanent_one() -> None:
 def test_the_same_value_of_two_things_is_two_statements(
     memory: Memory, predicate: str, value: str, first: str, second: str
 ) -> None:
-    told(memory, first, predicate, value=value)
-    assert told(memory, second, predicate, value=value).status == "written"
+    propose(memory, first, predicate, value=value)
+    assert propose(memory, second, predicate, value=value).status == "written"
     assert held(memory) == sorted([first, second])
 
 
 @pytest.mark.parametrize("predicate", ["lives in", "has a flat in"])
 def test_a_more_detailed_statement_supersedes_the_shorter_one(memory: Memory, predicate: str) -> None:
-    old = told(
+    old = propose(
         memory, "Noor lives in Oslo", predicate, value="Oslo", sensitivity="private", said_at="2024-01-01"
     )
     richer = "Noor lives in Oslo, near the opera"
-    new = told(memory, richer, predicate, value="Oslo", said_at="2024-02-01")
+    new = propose(memory, richer, predicate, value="Oslo", said_at="2024-02-01")
     assert (new.status, new.superseded, new.reason) == ("superseded", old.id, "says more than a known fact")
     assert memory.recall("opera", JANE).texts == [richer] and held(memory) == [richer]
     record: Any = memory.get(new.id or "", scope=JANE)
     assert record.sensitivity == "private", "its class is not lost"
     assert held(memory, as_of="2024-01-15") == ["Noor lives in Oslo"]
-    again = told(memory, "Oslo is where Noor lives", predicate, value="Oslo")
+    again = propose(memory, "Oslo is where Noor lives", predicate, value="Oslo")
     assert (again.status, again.id) == ("deduplicated", new.id)
-    assert told(memory, "Noor lives in Rome", "lives in", value="Rome").status in ("superseded", "written")
+    assert propose(memory, "Noor lives in Rome", "lives in", value="Rome").status in ("superseded", "written")
     assert (richer in held(memory)) is (predicate != "lives in"), "another value ends both"
 
 
@@ -314,8 +314,10 @@ def test_two_that_say_different_things_of_a_single_value_both_hold_until_another
 
 def test_an_end_closes_only_the_fact_it_names(memory: Memory) -> None:
     for what in ("nuts", "latex"):
-        told(memory, f"Noor is allergic to {what}", "allergic to")
-    assert told(memory, "Noor's nut allergy is gone", "allergic to", relation="ends").status == "superseded"
+        propose(memory, f"Noor is allergic to {what}", "allergic to")
+    assert (
+        propose(memory, "Noor's nut allergy is gone", "allergic to", relation="ends").status == "superseded"
+    )
     assert held(memory) == ["Noor is allergic to latex", "Noor's nut allergy is gone"]
 
 
@@ -330,9 +332,9 @@ def test_an_end_closes_only_the_fact_it_names(memory: Memory) -> None:
 def test_an_end_finds_its_target_by_words(
     memory: Memory, known: str, said: str, fields: dict[str, Any]
 ) -> None:
-    told(memory, known, "takes", value="peanuts" if "peanuts" in known else None)
-    told(memory, "Noor takes metformin", "takes")
-    assert told(memory, said, "takes", relation="ends", **fields).status == "superseded"
+    propose(memory, known, "takes", value="peanuts" if "peanuts" in known else None)
+    propose(memory, "Noor takes metformin", "takes")
+    assert propose(memory, said, "takes", relation="ends", **fields).status == "superseded"
     assert held(memory) == sorted([said, "Noor takes metformin"])
 
 
@@ -341,26 +343,26 @@ def test_an_end_or_correction_without_a_target_changes_nothing_and_warns(
     memory: Memory, relation: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     for what in ("Netflix", "The Economist"):
-        told(memory, f"Noor subscribes to {what}", "subscribes to", value=what)
+        propose(memory, f"Noor subscribes to {what}", "subscribes to", value=what)
     with caplog.at_level(logging.WARNING, "scrubjay.memory"):
-        outcome = told(memory, "It was her streaming, really", "subscribes to", relation=relation)
+        outcome = propose(memory, "It was her streaming, really", "subscribes to", relation=relation)
     assert (outcome.status, outcome.reason, outcome.superseded) == ("written", UNFELT[relation], None)
     assert UNFELT[relation] in caplog.text
     assert {"Noor subscribes to Netflix", "Noor subscribes to The Economist"} < set(held(memory))
-    alone = told(memory, "Noor gave up rowing", "rows", relation=relation)
+    alone = propose(memory, "Noor gave up rowing", "rows", relation=relation)
     assert alone.reason == UNFELT[relation]
 
 
 def test_a_correction_supersedes_the_fact_it_names(memory: Memory) -> None:
     for what in ("walnuts", "kiwi"):
-        told(memory, f"I react to {what}", "food allergy")
-    told(memory, "Sorry, not walnuts: I meant hazelnuts", "food allergy", relation="corrects")
+        propose(memory, f"I react to {what}", "food allergy")
+    propose(memory, "Sorry, not walnuts: I meant hazelnuts", "food allergy", relation="corrects")
     assert held(memory) == ["I react to kiwi", "Sorry, not walnuts: I meant hazelnuts"]
 
 
 @pytest.mark.parametrize("predicate", ["--", "?", "\u2026"])
 def test_a_predicate_of_signs_alone_is_on_no_list(memory: Memory, predicate: str) -> None:
     assert is_single(predicate) is False
-    assert told(memory, "Noor drinks tea.", predicate)
-    assert told(memory, "Noor reads maps.", predicate)
+    assert propose(memory, "Noor drinks tea.", predicate)
+    assert propose(memory, "Noor reads maps.", predicate)
     assert len(memory.list(JANE)) == 2

@@ -43,7 +43,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
         yield memory
 
 
-def whats(memory: Memory, since: int = 0, scope: Scope = JANE, **options: Any) -> list[tuple[str, Any]]:
+def changes(memory: Memory, since: int = 0, scope: Scope = JANE, **options: Any) -> list[tuple[str, Any]]:
     return [(event.what, event.record) for event in memory.feed.changes(since, scope=scope, **options)]
 
 
@@ -76,7 +76,7 @@ def test_every_kind_is_in_it(memory: Memory, clock: Clock) -> None:
     memory.propose(FactCandidate("acme is old", "acme", "is"), scope=JOE, source="r2")
     clock.now += 20_000_000
     memory.admin.sweep()
-    assert whats(memory) == [
+    assert changes(memory) == [
         *(("proposed", rule), ("confirmed", rule), ("proposed", world), ("confirmed", world)),
         *(("proposed", shared), ("promoted", shared)),
         *(("expired", wish), ("expired", trip)),
@@ -110,14 +110,14 @@ def test_replaced_expired_records_are_in_the_feed(memory: Memory, clock: Clock, 
         seen = memory.feed.cursor
         new = [memory.propose(one, scope=JANE, source="r").id for one in said]
         pairs = zip(old, new, strict=True)
-        assert whats(memory, seen) == [one for a, b in pairs for one in (("expired", a), ("proposed", b))]
+        assert changes(memory, seen) == [one for a, b in pairs for one in (("expired", a), ("proposed", b))]
         return
     stale = memory.add("Jane works in Bergen", scope=JANE, ttl=10).id
     other = memory.add("Jane works in Oslo", scope=JANE).id
     clock.now += 60_000_000
     seen = memory.feed.cursor
     memory.update(other or "", scope=JANE, content="Jane works in Bergen")
-    assert whats(memory, seen) == [("expired", stale), ("updated", other)]
+    assert changes(memory, seen) == [("expired", stale), ("updated", other)]
 
 
 def test_the_feed_of_a_scope_has_the_events_visible_to_it(memory: Memory) -> None:
@@ -126,16 +126,16 @@ def test_the_feed_of_a_scope_has_the_events_visible_to_it(memory: Memory) -> Non
         for scope in EVERYWHERE
     }
     for scope in EVERYWHERE:
-        assert whats(memory, scope=scope) == [
+        assert changes(memory, scope=scope) == [
             ("proposed", made[one]) for one in EVERYWHERE if one in scope.visible()
         ]
     inside = [one for one in EVERYWHERE if one.tenant == "acme"]
-    assert whats(memory, scope=ACME, within=True) == [("proposed", made[one]) for one in inside]
-    assert whats(memory, scope=JANE, within=True) == [
+    assert changes(memory, scope=ACME, within=True) == [("proposed", made[one]) for one in inside]
+    assert changes(memory, scope=JANE, within=True) == [
         ("proposed", made[JANE]),
         ("proposed", made[JANES_CODER]),
     ]
-    assert whats(memory, scope=CODER, within=True) == [
+    assert changes(memory, scope=CODER, within=True) == [
         ("proposed", made[CODER]),
         ("proposed", made[JANES_CODER]),
     ]
@@ -148,7 +148,7 @@ def test_forgetting_leaves_one_event_without_content(memory: Memory) -> None:
     only = memory.propose(FactCandidate("acme is blue", "acme", "is"), scope=JANE, source="r9").id
     cat = memory.propose("Jane has a cat", scope=JANES_CODER, source="r").id or ""
     memory.delete(cat, scope=JANES_CODER, by="jane")
-    assert whats(memory, scope=JANES_CODER)[-1] == ("forgotten", cat)
+    assert changes(memory, scope=JANES_CODER)[-1] == ("forgotten", cat)
     memory.forget(JANE, by="jane")
     left = memory.feed.changes(scope=ACME, within=True)
     assert [(e.what, e.scope, e.kind, e.record, e.detail) for e in left] == [
@@ -166,10 +166,10 @@ def test_the_tenants_feed_reports_facts_lost_with_a_forgotten_user(memory: Memor
     shared = memory.propose(FactCandidate("acme is blue", "acme", "is"), scope=ACME, source=by_ann("r1")).id
     memory.propose(FactCandidate("acme is blue", "acme", "is"), scope=JANE, source="r2")
     memory.propose(FactCandidate("acme is red", "acme", "colour"), scope=JANE, source="r3")
-    assert ("promoted", shared) in whats(memory, scope=ACME)
+    assert ("promoted", shared) in changes(memory, scope=ACME)
     seen = memory.feed.cursor
     memory.forget(JANE)
-    assert whats(memory, seen, ACME) == []  # ann said it as well
+    assert changes(memory, seen, ACME) == []  # ann said it as well
     assert [e.scope for e in memory.feed.changes(seen, scope=JANE)] == [JANE]
 
 

@@ -248,12 +248,12 @@ def test_other_files_are_refused(memory: Memory, tmp_path: Path, text: str, said
 # ---------------------------------------------------------------------- Markdown
 
 
-def written(memory: Memory, tmp_path: Path, scope: Scope = JANE) -> str:
+def exported_markdown(memory: Memory, tmp_path: Path, scope: Scope = JANE) -> str:
     memory.files.export_markdown(tmp_path / "m.md", scope=scope, replace=True)
     return (tmp_path / "m.md").read_text()
 
 
-def taken(memory: Memory, tmp_path: Path, text: str, scope: Scope = JANE, **options: Any) -> Any:
+def import_markdown(memory: Memory, tmp_path: Path, text: str, scope: Scope = JANE, **options: Any) -> Any:
     (tmp_path / "m.md").write_text(text)
     return memory.files.import_markdown(tmp_path / "m.md", scope=scope, by="ann", **options)
 
@@ -284,16 +284,18 @@ def test_a_person_edits_deletes_and_adds(memory: Memory, tmp_path: Path) -> None
     cat = memory.add("Jane has a cat\n\nand a dog", scope=JANE).id or ""
     tone = memory.prefer("to*ne", "brief", scope=JANE).id or ""
     trip = memory.add("Went home", scope=JANE, kind="episode", outcome="success").id or ""
-    text = written(memory, tmp_path)
-    assert taken(memory, tmp_path, text).unchanged == 5 and written(memory, tmp_path) == text
+    text = exported_markdown(memory, tmp_path)
+    assert (
+        import_markdown(memory, tmp_path, text).unchanged == 5 and exported_markdown(memory, tmp_path) == text
+    )
     lines = [line for line in text.split("\n") if cello not in line or line.startswith("<!--")]
     edited = "\n".join(lines).replace("Oslo <!--", "Rome <!--").replace("brief", "long and\n  formal")
     edited = edited.replace("**success**: Went home", "**gave up**: Went home")
     edited = edited.replace("## Facts\n", "## Facts\n\n- Jane sings\n  and dances\n- **Jane** jumps\n")
     before = memory.list(JANE, hidden=True)
-    tried = taken(memory, tmp_path, edited, dry_run=True)
+    tried = import_markdown(memory, tmp_path, edited, dry_run=True)
     assert memory.list(JANE, hidden=True) == before and set(tried.updated) == {oslo, tone, trip}
-    done = taken(memory, tmp_path, edited)
+    done = import_markdown(memory, tmp_path, edited)
     assert set(done.updated) == {oslo, tone, trip} and done.revoked == tried.revoked == [cello]
     assert (
         done.unchanged == 1
@@ -307,21 +309,23 @@ def test_a_person_edits_deletes_and_adds(memory: Memory, tmp_path: Path) -> None
     assert memory.get(cat, scope=JANE) is not None and memory.known(JANE)["to*ne"].text == "long and\nformal"
     why = memory.why(cello, scope=JANE)
     assert why is not None and (why.events[-1].what, why.events[-1].by) == ("revoked", "ann")
-    text = written(memory, tmp_path)
-    assert taken(memory, tmp_path, text).unchanged == 6 and written(memory, tmp_path) == text
+    text = exported_markdown(memory, tmp_path)
+    assert (
+        import_markdown(memory, tmp_path, text).unchanged == 6 and exported_markdown(memory, tmp_path) == text
+    )
 
 
 def test_records_changed_since_the_export_are_left_alone(memory: Memory, tmp_path: Path) -> None:
     ids = [
         memory.add(f"Jane has {what}", scope=JANE).id or "" for what in ("a cat", "a dog", "an owl", "a bee")
     ]
-    text = written(memory, tmp_path)
+    text = exported_markdown(memory, tmp_path)
     for id in ids[:2]:
         memory.update(id, scope=JANE, content=f"Jane knows {id}")
     memory.revoke(ids[2], reason="x", scope=JANE)
     new = memory.add("Jane has a new wolf", scope=JANE).id or ""
     edited = "\n".join(line for line in text.split("\n") if "a dog" not in line).replace("a cat", "a cow")
-    done = taken(memory, tmp_path, edited.replace("an owl", "an elk"))
+    done = import_markdown(memory, tmp_path, edited.replace("an owl", "an elk"))
     assert done.updated == [] and done.revoked == [] and done.proposed == [] and done.unchanged == 1
     assert [id for id in ids[:3] if any(one.startswith(id) for one in done.left_alone)] == ids[:3]
     assert memory.get(new, scope=JANE) is not None
@@ -329,10 +333,10 @@ def test_records_changed_since_the_export_are_left_alone(memory: Memory, tmp_pat
 
 def test_a_line_that_is_no_item_is_named(memory: Memory, tmp_path: Path) -> None:
     memory.add("Jane skis", scope=JANE)
-    text = written(memory, tmp_path)
-    assert taken(memory, tmp_path, text).left_alone == []
+    text = exported_markdown(memory, tmp_path)
+    assert import_markdown(memory, tmp_path, text).left_alone == []
     edited = text.replace("## Facts\n", "## Facts\n\nJane has a boat\n1. Jane has a car\n-Jane has a bike\n")
-    done = taken(memory, tmp_path, edited)
+    done = import_markdown(memory, tmp_path, edited)
     place = edited.split("\n").index("Jane has a boat") + 1
     assert done.left_alone == [
         f"line {place + n}: expected an item, which begins with '- ', got '{line}'"
@@ -344,9 +348,9 @@ def test_a_line_that_is_no_item_is_named(memory: Memory, tmp_path: Path) -> None
 def test_policies_of_a_tenant_get_versions(memory: Memory, tmp_path: Path) -> None:
     memory.policy("refunds", "never", tenant="acme", by="legal")
     memory.policy("hours", "nine to five", tenant="acme", by="legal")
-    text = written(memory, tmp_path, ACME)
+    text = exported_markdown(memory, tmp_path, ACME)
     lines = [line for line in text.split("\n") if "nine to five" not in line]
-    done = taken(memory, tmp_path, "\n".join(lines).replace("never", "sometimes"), ACME)
+    done = import_markdown(memory, tmp_path, "\n".join(lines).replace("never", "sometimes"), ACME)
     assert len(done.updated) == len(done.revoked) == 1
     assert [(one.version, one.text, one.status) for one in memory.policies("acme", "refunds")] == [
         (1, "never", "active"),
@@ -357,17 +361,20 @@ def test_policies_of_a_tenant_get_versions(memory: Memory, tmp_path: Path) -> No
 
 def test_mismatched_lines_and_scopes_are_named(memory: Memory, tmp_path: Path) -> None:
     memory.prefer("tone", "brief", scope=JANE)
-    text = written(memory, tmp_path)
+    text = exported_markdown(memory, tmp_path)
     assert (
-        "key: expected 'tone'" in taken(memory, tmp_path, text.replace("**tone**", "**hat**")).left_alone[0]
+        "key: expected 'tone'"
+        in import_markdown(memory, tmp_path, text.replace("**tone**", "**hat**")).left_alone[0]
     )
     with pytest.raises(ValueError, match="scope: expected that of the file"):
-        taken(memory, tmp_path, text, JOE)
+        import_markdown(memory, tmp_path, text, JOE)
     with pytest.raises(ValueError, match="path: expected the last line"):
-        taken(memory, tmp_path, "- Jane sings")
+        import_markdown(memory, tmp_path, "- Jane sings")
     memory.add("Jane sings", scope=JANE)
     memory.add("Jane dances", scope=JANE)
-    clash = taken(memory, tmp_path, written(memory, tmp_path).replace("Jane sings <", "Jane dances <"))
+    clash = import_markdown(
+        memory, tmp_path, exported_markdown(memory, tmp_path).replace("Jane sings <", "Jane dances <")
+    )
     assert "already has this content" in clash.left_alone[0] and clash.updated == []
 
 
@@ -393,4 +400,6 @@ def test_any_text_is_read_as_it_was_written(text: str, key: str, by_key: bool) -
 
 def test_preferences_of_the_tenant_are_not_in_a_users_file(memory: Memory, tmp_path: Path) -> None:
     memory.propose(PreferenceCandidate("tone", "brief"), scope=ACME, source="r")
-    assert "brief" not in written(memory, tmp_path) and "brief" in written(memory, tmp_path, ACME)
+    assert "brief" not in exported_markdown(memory, tmp_path) and "brief" in exported_markdown(
+        memory, tmp_path, ACME
+    )

@@ -84,7 +84,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def taken(memory: Memory, tmp_path: Path, dump: Any, kind: str, scope: Scope = JANE, **options: Any) -> Any:
+def import_dump(
+    memory: Memory, tmp_path: Path, dump: Any, kind: str, scope: Scope = JANE, **options: Any
+) -> Any:
     path = tmp_path / "dump.json"
     path.write_text(dump if isinstance(dump, str) else json.dumps(dump))
     return memory.files.import_from(path, kind, scope=scope, **options)
@@ -111,39 +113,39 @@ def facts(memory: Memory, scope: Scope = JANE, **options: Any) -> list[str]:
 def test_a_dump_is_taken_over(
     memory: Memory, tmp_path: Path, kind: str, dump: Any, texts: list[str], left_out: dict[str, int]
 ) -> None:
-    tried = taken(memory, tmp_path, dump, kind, dry_run=True)
+    tried = import_dump(memory, tmp_path, dump, kind, dry_run=True)
     assert memory.list(JANE, hidden=True) == [] and tried.written == 0
-    done = taken(memory, tmp_path, dump, kind)
+    done = import_dump(memory, tmp_path, dump, kind)
     assert (done.left_out, done.found) == (tried.left_out, tried.found) == (left_out, done.found)
     assert facts(memory) == texts
     assert done.written >= len(texts) and memory.rejections(JANE) == []
     for one in memory.list(JANE, kinds=["fact"]):
         assert one.provenance.run == f"import from {kind}" and one.metadata["imported_from"] == kind  # type: ignore[union-attr]
     before = memory.list(JANE, hidden=True)
-    again = taken(memory, tmp_path, dump, kind)
+    again = import_dump(memory, tmp_path, dump, kind)
     assert {one.status for one in again.outcomes} == {"deduplicated"}
     assert [one.id for one in memory.list(JANE, hidden=True)] == [one.id for one in before]
 
 
 def test_times_and_ids_are_those_of_the_dump(memory: Memory, tmp_path: Path) -> None:
-    taken(memory, tmp_path, MEM0, "mem0")
+    import_dump(memory, tmp_path, MEM0, "mem0")
     go: Any = memory.list(JANE, kinds=["fact"])[0]
     assert go.said_at == datetime(2025, 3, 1, 18, tzinfo=timezone.utc)
     assert go.provenance.place == "mem0:a1"
     assert (go.metadata["category"], go.metadata["imported_kind"]) == ("hobbies", "game")
-    taken(memory, tmp_path, ZEP, "zep", JOE)
+    import_dump(memory, tmp_path, ZEP, "zep", JOE)
     assert facts(memory, JOE) == ["Jane lives in Oslo"]
     assert facts(memory, JOE, as_of="2023-06-01T00:00:00Z") == ["Jane lives in Berlin"]
 
 
 def test_users_of_a_dump_are_those_of_the_tenant(memory: Memory, tmp_path: Path) -> None:
-    done = taken(memory, tmp_path, MEM0, "mem0", ACME)
+    done = import_dump(memory, tmp_path, MEM0, "mem0", ACME)
     assert facts(memory, JANE) == ["Jane plays go"] and facts(memory, JOE) == ["Joe plays chess"]
     assert done.left_out == {"no text": 1, "an invalid time": 1}
 
 
 def test_notes_pass_no_gate(memory: Memory, tmp_path: Path) -> None:
-    done = taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True)
+    done = import_dump(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True)
     assert (done.notes, done.written, done.outcomes) == (1, 1, []) and facts(memory) == []
     (note,) = memory.recall("what does she do, sings?", JANE)
     assert (note.kind, note.id, note.metadata["item"]) == (
@@ -152,14 +154,15 @@ def test_notes_pass_no_gate(memory: Memory, tmp_path: Path) -> None:
         '{"mood": "glad"}',
     )
     assert (
-        taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True).written == 0 and len(memory.index) == 1
+        import_dump(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True).written == 0
+        and len(memory.index) == 1
     )
 
 
 def test_a_changed_note_is_written_again(memory: Memory, tmp_path: Path) -> None:
     for text, written in (("Jane sings", 1), ("Jane sings", 0), ("Jane hums", 1)):
         dump = [{"namespace": ["m"], "key": "k", "value": {"text": text}}]
-        assert taken(memory, tmp_path, dump, "langgraph", as_notes=True).written == written
+        assert import_dump(memory, tmp_path, dump, "langgraph", as_notes=True).written == written
     assert [one.text for one in memory.index.list(JANE)] == ["Jane hums"]
 
 
@@ -170,7 +173,7 @@ def test_the_nested_text_of_langmem_records_is_imported(memory: Memory, tmp_path
          "created_at": "2025-01-01T00:00:00+00:00", "updated_at": "2025-01-01T00:00:00+00:00"},
         {"namespace": ["profile"], "key": "p", "value": {"kind": "Profile", "content": {"name": "Jane"}}},
     ]  # fmt: skip
-    done = taken(memory, tmp_path, dump, "langgraph")
+    done = import_dump(memory, tmp_path, dump, "langgraph")
     assert facts(memory) == ["Jane plays the oud."] and done.left_out == {"no text in the value": 1}
     (fact,) = memory.list(JANE)
     assert isinstance(fact, Fact) and json.loads(fact.metadata["item"]) == {"kind": "Memory", "mood": "glad"}
@@ -190,7 +193,7 @@ def test_edges_of_zep_are_of_a_slot_and_nodes_are_summed_up(memory: Memory, tmp_
         "created_at": "2024-01-01T00:00:00Z",
     }
     odd = {"uuid": "g", "fact": "It rained", "name": "HAD_WEATHER", "created_at": "2024-01-01T00:00:00Z"}
-    done = taken(memory, tmp_path, {"edges": [edge, bare, odd], "nodes": nodes}, "zep")
+    done = import_dump(memory, tmp_path, {"edges": [edge, bare, odd], "nodes": nodes}, "zep")
     assert done.left_out == {"a node without a summary": 1} and done.refused == {}
     said = {
         one.text: (one.subject, one.predicate, one.value)
@@ -205,7 +208,7 @@ def test_edges_of_zep_are_of_a_slot_and_nodes_are_summed_up(memory: Memory, tmp_
     }
     memory.propose(FactCandidate("Jane lives in Bergen", "Jane", "lives in"), scope=JANE, source="r")
     assert "She lives in Ghent" not in facts(memory) and "Jane lives in Bergen" in facts(memory)
-    assert taken(memory, tmp_path, {"nodes": nodes}, "zep").found == 1
+    assert import_dump(memory, tmp_path, {"nodes": nodes}, "zep").found == 1
 
 
 def test_deleted_and_persona_blocks_of_letta_are_left_out(memory: Memory, tmp_path: Path) -> None:
@@ -214,7 +217,7 @@ def test_deleted_and_persona_blocks_of_letta_are_left_out(memory: Memory, tmp_pa
         {"label": "human", "value": "Likes trains.", "created_at": "2025-01-01T00:00:00+00:00"},
         {"label": "old", "value": "Likes ships.", "is_deleted": True},
     ]
-    done = taken(memory, tmp_path, {"agent_type": "memgpt_agent", "core_memory": blocks}, "letta")
+    done = import_dump(memory, tmp_path, {"agent_type": "memgpt_agent", "core_memory": blocks}, "letta")
     assert facts(memory) == ["Likes trains."] and done.left_out == {
         "the agent's persona, not about the user": 1,
         "deleted there": 1,
@@ -222,14 +225,14 @@ def test_deleted_and_persona_blocks_of_letta_are_left_out(memory: Memory, tmp_pa
     (fact,) = memory.list(JANE)
     assert isinstance(fact, Fact) and fact.said_at == datetime(2025, 1, 1, tzinfo=timezone.utc)
     passages = [{"id": "p", "text": "Jane prefers the aisle.", "is_deleted": True}]
-    assert taken(memory, tmp_path, passages, "letta").left_out == {"deleted there": 1}
+    assert import_dump(memory, tmp_path, passages, "letta").left_out == {"deleted there": 1}
 
 
 def test_headings_of_claude_are_no_statements(memory: Memory, tmp_path: Path) -> None:
     text = (
         "# Personal\nJane swims.\n- Jane bakes\n**Brief history**\n\n*Recent months*\n\nJane planned a trip."
     )
-    taken(memory, tmp_path, {"conversations_memory": text}, "claude")
+    import_dump(memory, tmp_path, {"conversations_memory": text}, "claude")
     assert {one.text: one.metadata["heading"] for one in memory.list(JANE) if isinstance(one, Fact)} == {
         "Jane swims.": "Personal",
         "Jane bakes": "Personal",
@@ -241,24 +244,24 @@ def test_headings_of_claude_are_no_statements(memory: Memory, tmp_path: Path) ->
 @pytest.mark.parametrize("dump", [{"foo": 1}, {}, {"results": "x"}])
 def test_an_object_of_another_kind_is_refused(memory: Memory, tmp_path: Path, kind: str, dump: Any) -> None:
     with pytest.raises(ValueError, match="path: expected a list, or an object with"):
-        taken(memory, tmp_path, dump, kind)
+        import_dump(memory, tmp_path, dump, kind)
 
 
 def test_records_rejected_by_the_gate_are_counted(memory: Memory, tmp_path: Path) -> None:
-    done = taken(memory, tmp_path, {"results": [{"id": "1", "memory": "x" * 70_000}]}, "mem0")
+    done = import_dump(memory, tmp_path, {"results": [{"id": "1", "memory": "x" * 70_000}]}, "mem0")
     assert done.written == 0 and list(done.refused.values()) == [1] and done.left_out == {}
 
 
 def test_lines_of_json_and_other_files(memory: Memory, tmp_path: Path) -> None:
     lines = "\n".join(json.dumps(one) for one in MEM0["results"])
-    assert taken(memory, tmp_path, lines, "mem0").found == 3
+    assert import_dump(memory, tmp_path, lines, "mem0").found == 3
     raw = "\n".join(
         json.dumps({"memory": f"Jane saw film {n}\u2028twice\x85"}, ensure_ascii=False) for n in (1, 2)
     )
-    assert taken(memory, tmp_path, raw, "mem0").found == 2  # these characters end no line
+    assert import_dump(memory, tmp_path, raw, "mem0").found == 2  # these characters end no line
     with pytest.raises(ValueError, match="path: expected JSON"):
-        taken(memory, tmp_path, "tea", "mem0")
+        import_dump(memory, tmp_path, "tea", "mem0")
     with pytest.raises(ValueError, match="path: expected a list"):
-        taken(memory, tmp_path, "5", "zep")
+        import_dump(memory, tmp_path, "5", "zep")
     with pytest.raises(ValueError, match="kind: expected one of mem0, letta"):
-        taken(memory, tmp_path, [], "tea")
+        import_dump(memory, tmp_path, [], "tea")

@@ -232,7 +232,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: st
     path = copy(prepared, tmp_path / "tried.scrubjay")
     failed = 0
     with open_memory(path, later()) as memory:
-        seen = everybody(memory)
+        seen = visible_to_all(memory)
         writer = memory._parts.context.store._writer
         for n_statements in (1, 2, 3, 5, 8, 13, 21):
             n_left = n_statements
@@ -252,13 +252,13 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: st
                 writer.set_authorizer(None)
                 break
             writer.set_authorizer(None)
-            assert everybody(memory) == seen, n_statements
+            assert visible_to_all(memory) == seen, n_statements
         assert failed > 0
     if failed == 7:
         assert state(path) == before
 
 
-def everybody(memory: Memory) -> Any:
+def visible_to_all(memory: Memory) -> Any:
     """Return what is visible without opening the file again."""
     return [
         (

@@ -67,7 +67,7 @@ def shown(records: Sequence[Any]) -> Shown:
     return found
 
 
-def told(memory: Memory, scope: Scope, **times: Any) -> Shown:
+def believed_facts(memory: Memory, scope: Scope, **times: Any) -> Shown:
     """Return the believed facts."""
     return shown(memory.list(scope, kinds=["fact"], **times))
 
@@ -232,7 +232,9 @@ def test_known_at_returns_the_beliefs_of_that_day_after_random_changes(
             for scope in (JANE, ACME, JOE) if erased == "joe" else (JANE,):
                 written[scope] = [] if scope != JANE or erased == "jane" else written[scope]
         for scope, days in written.items():
-            days.append((day(n + 0.5), {as_of: told(memory, scope, as_of=day(as_of)) for as_of in DAYS}))
+            days.append(
+                (day(n + 0.5), {as_of: believed_facts(memory, scope, as_of=day(as_of)) for as_of in DAYS})
+            )
     assert memory.admin.check() == []
     clock.pass_days(1)
     n_believed = 0
@@ -240,7 +242,7 @@ def test_known_at_returns_the_beliefs_of_that_day_after_random_changes(
         for known_at, answers in days:
             for as_of, answer in answers.items():
                 n_believed += len(answer)
-                again = told(memory, scope, known_at=known_at, as_of=day(as_of))
+                again = believed_facts(memory, scope, known_at=known_at, as_of=day(as_of))
                 assert again == answer, (scope, known_at, as_of, difference(answer, again))
             agree(memory, scope, known_at, day(life.rng.choice(DAYS)))
     assert n_believed > 100

@@ -50,7 +50,7 @@ def listed(memory: Memory, scope: Scope, limit: int) -> Summary:
     return Summary(counts, in_force, len(memory.runs(scope)), *times)
 
 
-def said(rng: random.Random, clock: Clock) -> Any:
+def random_candidate(rng: random.Random, clock: Clock) -> Any:
     """Return a candidate of any kind, about few subjects, at many times."""
 
     def moment(least: int = -40, most: int = 40) -> datetime:
@@ -92,7 +92,7 @@ def test_an_overview_agrees_with_a_full_listing(memory: Memory, seed: int) -> No
     overview = Overview.of(memory)
     for number in range(60):
         scope = rng.choice([JANE, JANE, JANE, *SCOPES])
-        candidate = said(rng, clock)
+        candidate = random_candidate(rng, clock)
         if isinstance(candidate, PolicyCandidate):
             scope = Scope(scope.tenant)
         outcome = memory.propose(candidate, scope=scope, source=f"run-{number}")

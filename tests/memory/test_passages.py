@@ -62,7 +62,7 @@ def tell(memory: Memory, contents: list[str], summaries: list[str]) -> None:
         assert memory.propose(candidate, scope=JANE, source="r").status in ("written", "deduplicated")
 
 
-def held(memory: Memory) -> dict[str, Any]:
+def embeddings_by_text(memory: Memory) -> dict[str, Any]:
     """Return the embeddings of the documents by text: None, a vector, or vectors with the spans of their passages."""
     found = {}
     for record in memory.documents.scroll(scope=JANE, exact=True, vectors=True):
@@ -86,7 +86,7 @@ def test_written_backfilled_and_reembedded_records_have_the_same_vectors(
 ) -> None:
     with opened(Letters()) as memory:
         tell(memory, contents, summaries)
-        written = held(memory)
+        written = embeddings_by_text(memory)
     for text, vector in written.items():
         if vector is not None and len(text) > 200:
             assert isinstance(vector, tuple) and len(vector[1]) > 1
@@ -96,31 +96,31 @@ def test_written_backfilled_and_reembedded_records_have_the_same_vectors(
         tell(memory, contents, summaries)
         away.is_up = True
         memory.documents.admin.backfill(progress=False)
-        assert held(memory) == written
+        assert embeddings_by_text(memory) == written
     with opened(Letters("whole", passage_chars=None)) as memory:
         tell(memory, contents, summaries)
         memory.documents.admin.reembed(Letters(), progress=False)
-        assert held(memory) == written
+        assert embeddings_by_text(memory) == written
 
 
 def test_changed_confirmed_imported_and_reindexed_records_keep_their_passages(tmp_path: Path) -> None:
     long = "aaaa aaaa aaaa aaaa aaaa aaaa. bbbb bbbb bbbb bbbb bbbb bbbb. cccc cccc cccc cccc cccc cccc."
     with Memory.open(tmp_path / "m.scrubjay", Letters()) as memory:
         outcome = memory.propose(FactCandidate(long, "Jane", "wrote"), scope=JANE, source="r")
-        (expected,) = held(memory).values()
+        (expected,) = embeddings_by_text(memory).values()
         assert [list(span) for span in expected[1]] == [[0, 30], [31, 61], [62, 92]]
         memory.propose(FactCandidate(long, "Jane", "wrote", confidence=1.0), scope=JANE, source="r2")
-        assert held(memory) == {long: expected}  # rewritten with the same vectors
+        assert embeddings_by_text(memory) == {long: expected}  # rewritten with the same vectors
         memory.update(str(outcome.id), scope=JANE, metadata={"n": 1})
-        assert held(memory) == {long: expected}
+        assert embeddings_by_text(memory) == {long: expected}
         memory.update(str(outcome.id), scope=JANE, content=f"dddd. {long}")
-        both = held(memory)  # including the version from before the edit
+        both = embeddings_by_text(memory)  # including the version from before the edit
         assert set(both) == {long, f"dddd. {long}"} and both[long] == expected
         assert len(both[f"dddd. {long}"][1]) > 2
         memory.files.export(tmp_path / "all.jsonl", scope=JANE)
         with Memory.open(tmp_path / "other.scrubjay", Letters()) as other:
             other.files.import_(tmp_path / "all.jsonl", scope=JANE)
-            assert held(other) == both
+            assert embeddings_by_text(other) == both
             assert other.admin.check() == []
 
 

@@ -70,7 +70,7 @@ ACME, JOE = Scope("acme"), Scope("acme", user="joe")
 CLASSES = {"secret": "policy", "personal": "preference", "health": "fact", "work": "episode"}
 
 
-def told(memory: Memory) -> dict[str, str]:
+def write_each_kind(memory: Memory) -> dict[str, str]:
     """Write a record of each kind with a class of its own, and one without; return the ids by class."""
     made = {
         "secret": memory.policy(
@@ -93,7 +93,7 @@ def told(memory: Memory) -> dict[str, str]:
 
 def test_every_kind_has_a_class_and_can_be_left_out(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
-        ids = told(memory)
+        ids = write_each_kind(memory)
         for name, kind in CLASSES.items():
             record = memory.get(ids[name], scope=JANE)
             assert record is not None and (record.kind, record.sensitivity) == (kind, name)
@@ -172,7 +172,7 @@ def test_a_finder_sees_wishes_and_rules(tmp_path: Path) -> None:
 
 def test_classes_go_through_files(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "m.scrubjay") as memory:
-        told(memory)
+        write_each_kind(memory)
         memory.files.export(tmp_path / "acme.jsonl", scope=ACME)
         memory.files.export_markdown(tmp_path / "jane.md", scope=JANE)
         edited = (tmp_path / "jane.md").read_text().replace("Call her on +4712.", "Call her on +4799.")

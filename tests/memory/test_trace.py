@@ -55,14 +55,14 @@ def traces(tmp_path: Path, clock: Clock) -> Iterator[Traces]:
         yield Traces(store, clock)
 
 
-def said(*texts: str, kind: str = "user") -> list[Draft]:
+def drafts(*texts: str, kind: str = "user") -> list[Draft]:
     return [Draft.of(kind, text) for text in texts]
 
 
 def test_events_come_back_in_order_with_numbers_and_turns(traces: Traces) -> None:
-    traces.append(JANE, "r1", said("one") + said("answer", kind="model"))
+    traces.append(JANE, "r1", drafts("one") + drafts("answer", kind="model"))
     traces.append(JANE, "r1", [Draft.of("tool", "", "search", {"hits": [1, 2]}, "2023-05-08T13:56:00")])
-    traces.append(JANE, "r1", said("two\0 with NUL, 'quotes' and \U0001f426"))
+    traces.append(JANE, "r1", drafts("two\0 with NUL, 'quotes' and \U0001f426"))
     found = traces.events(JANE, "r1")
     assert [(event.seq, event.turn, event.kind) for event in found] == [
         (1, 1, "user"),
@@ -94,7 +94,7 @@ def test_events_come_back_in_order_with_numbers_and_turns(traces: Traces) -> Non
     ],
 )
 def test_the_schema_holds_it_append_only(traces: Traces, statement: str) -> None:
-    traces.append(JANE, "r1", said("one", "two", "three"))
+    traces.append(JANE, "r1", drafts("one", "two", "three"))
     before = traces.events(JANE, "r1")
     with pytest.raises(StoreError), traces.store.writing("forging") as transaction:
         transaction.connection.execute(statement)
@@ -102,7 +102,7 @@ def test_the_schema_holds_it_append_only(traces: Traces, statement: str) -> None
 
 
 def test_overlapping_distilled_ranges_are_refused_by_the_schema(traces: Traces) -> None:
-    traces.append(JANE, "r1", said("one", "two", "three"))
+    traces.append(JANE, "r1", drafts("one", "two", "three"))
     row = "INSERT INTO memory_distilled VALUES (1, ?, ?, 0, 'x', '[]')"
     for first, last, taken in ((1, 2, False), (1, 3, True), (2, 3, True), (3, 3, False), (4, 3, True)):
         try:
@@ -129,19 +129,19 @@ def test_overlapping_distilled_ranges_are_refused_by_the_schema(traces: Traces) 
     ],
 )
 def test_only_exactly_the_scope_sees_its_runs(traces: Traces, foreign: Scope) -> None:
-    traces.append(JANE, "r1", said("the door code is 4711"))
+    traces.append(JANE, "r1", drafts("the door code is 4711"))
     assert traces.events(foreign, "r1") == []
     assert traces.tail(foreign, "r1", 9, ("user",)) == []
     assert traces.find(foreign, "code") == [] == traces.find(foreign, "")
     assert traces.run(foreign, "r1") is None and traces.runs(foreign) == []
-    traces.append(foreign, "r1", said("mine"))
+    traces.append(foreign, "r1", drafts("mine"))
     assert [event.content for event in traces.events(JANE, "r1")] == ["the door code is 4711"]
     assert [event.content for event in traces.events(foreign, "r1")] == ["mine"]
 
 
 def test_forensics_finds_text_whatever_its_case(traces: Traces) -> None:
-    traces.append(JANE, "r1", said("Die STRASSE ist 100% lang", "etwas anderes"))
-    traces.append(JANE, "r2", said("Straße_2"))
+    traces.append(JANE, "r1", drafts("Die STRASSE ist 100% lang", "etwas anderes"))
+    traces.append(JANE, "r2", drafts("Straße_2"))
     assert [(run, event.seq) for run, event in traces.find(JANE, "straße")] == [("r2", 1), ("r1", 1)]
     assert [run for run, _ in traces.find(JANE, "strasse", run_id="r1")] == ["r1"]
     assert traces.find(JANE, "_1") == [] and len(traces.find(JANE, "100%")) == 1
@@ -150,16 +150,16 @@ def test_forensics_finds_text_whatever_its_case(traces: Traces) -> None:
 
 def test_retention_is_kept_at_read_and_by_sweep(traces: Traces, clock: Clock) -> None:
     for retention, days in (("short", 7), ("standard", 90), ("long", 365)):
-        traces.append(JANE, retention, said("old"), retention)
+        traces.append(JANE, retention, drafts("old"), retention)
         clock.now += DAY_US
-        traces.append(JANE, retention, said("young"), retention)
+        traces.append(JANE, retention, drafts("young"), retention)
         clock.now += days * DAY_US - DAY_US - 1
         assert len(traces.events(JANE, retention)) == 2
         clock.now += 1
         assert [event.content for event in traces.events(JANE, retention)] == ["young"]
         assert [event.content for event in traces.tail(JANE, retention, 9, ("user",))] == ["young"]
         assert len(traces.find(JANE, "old")) == 0
-    traces.append(JANE, "kept", said("for ever"), "permanent")
+    traces.append(JANE, "kept", drafts("for ever"), "permanent")
     clock.now += 4000 * DAY_US
     with traces.store.writing("sweeping") as transaction:
         transaction.lock(["acme"])
@@ -167,7 +167,7 @@ def test_retention_is_kept_at_read_and_by_sweep(traces: Traces, clock: Clock) ->
         assert sweep_traces(transaction.connection, clock.now) == 0
     assert [event.content for event in traces.events(JANE, "kept")] == ["for ever"]
     # A run continues after its events are deleted, and its numbers are never reused.
-    assert traces.append(JANE, "standard", said("again"))[0].seq == 3
+    assert traces.append(JANE, "standard", drafts("again"))[0].seq == 3
 
 
 def test_erasure_takes_every_run_of_its_scope_and_nothing_else(traces: Traces) -> None:
@@ -179,12 +179,12 @@ def test_erasure_takes_every_run_of_its_scope_and_nothing_else(traces: Traces) -
         Scope("globex", user="jane"),
     ]
     for scope in scopes:
-        traces.append(scope, "r1", said("one", "two"))
+        traces.append(scope, "r1", drafts("one", "two"))
     with traces.store.writing("erasing") as transaction:
         transaction.lock(["acme"])
         assert erase_traces(transaction.connection, tenant="acme", user="jane") == 4
     assert [bool(traces.events(scope, "r1")) for scope in scopes] == [True, False, False, True, True]
-    assert traces.append(JANE, "r1", said("anew"))[0].seq == 1
+    assert traces.append(JANE, "r1", drafts("anew"))[0].seq == 1
     with traces.store.writing("erasing") as transaction:
         transaction.lock(["acme"])
         assert erase_traces(transaction.connection, tenant="acme") == 5
@@ -194,7 +194,7 @@ def test_erasure_takes_every_run_of_its_scope_and_nothing_else(traces: Traces) -
 def test_an_append_is_all_or_nothing(traces: Traces) -> None:
     class Fails(list):
         def __iter__(self) -> Iterator[Draft]:
-            yield from said("one")
+            yield from drafts("one")
             raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
@@ -205,7 +205,7 @@ def test_an_append_is_all_or_nothing(traces: Traces) -> None:
 def test_threads_append_to_one_run_without_gaps(traces: Traces) -> None:
     def work(name: str) -> None:
         for i in range(20):
-            traces.append(JANE, "r1", said(f"{name} {i}"))
+            traces.append(JANE, "r1", drafts(f"{name} {i}"))
 
     threads = [threading.Thread(target=work, args=(f"t{i}",)) for i in range(4)]
     for thread in threads:
@@ -246,9 +246,9 @@ def test_traces_are_sealed_with_the_tenants_key(tmp_path: Path) -> None:
     with sealed_traces(path, provider) as (index, traces):
         make_tables(traces.store)
         draft = Draft.of("user", "The door code is 4711.", "Jane Doe", {"where": "at the door"})
-        written = traces.append(JANE, "r1", [draft, *said("Noted.", kind="model")])
-        traces.append(joe, "r1", said("Joe was here."))
-        traces.append(globex, "r1", said("In the clear."))
+        written = traces.append(JANE, "r1", [draft, *drafts("Noted.", kind="model")])
+        traces.append(joe, "r1", drafts("Joe was here."))
+        traces.append(globex, "r1", drafts("In the clear."))
         assert traces.events(JANE, "r1") == written and written[0].data == {"where": "at the door"}
         assert traces.tail(JANE, "r1", 1, ("user",)) == written[:1]
         assert [event.seq for _, event in traces.find(JANE, "DOOR CODE")] == [1]
@@ -274,7 +274,7 @@ def test_traces_are_sealed_with_the_tenants_key(tmp_path: Path) -> None:
             traces.events(joe, "r1") == [] == traces.find(joe, "Joe") == traces.tail(joe, "r1", 1, ("user",))
         )
         with pytest.raises(KeyErasedError):
-            traces.append(joe, "r1", said("More."))
+            traces.append(joe, "r1", drafts("More."))
         assert [event.content for event in traces.events(globex, "r1")] == ["In the clear."]
     with sealed_traces(path, None) as (_, traces), pytest.raises(EncryptionError):
         traces.events(joe, "r1")

@@ -44,7 +44,7 @@ def say(
     return memory.propose(FactCandidate(content, "Jane", predicate, **fields), scope=scope, source=source)
 
 
-def held(memory: Memory, scope: Scope = JANE, **times: Any) -> list[str]:
+def facts_in_force(memory: Memory, scope: Scope = JANE, **times: Any) -> list[str]:
     """Return the facts in force from four queries that must agree."""
     listed = memory.list(scope, kinds=["fact"], **times)
     contents = sorted(record.text for record in listed)
@@ -67,9 +67,12 @@ def test_history_at_a_valid_time(memory: Memory, clock: Clock) -> None:
     berlin = say(memory, "Jane lives in Berlin")
     clock.pass_days(10)
     oslo = say(memory, "Jane lives in Oslo")
-    assert oslo.superseded == berlin.id and held(memory) == ["Jane lives in Oslo"]
-    assert held(memory, as_of=day(9)) == ["Jane lives in Berlin"]
-    assert held(memory, as_of=day(10)) == ["Jane lives in Oslo"] and held(memory, as_of=day(-1)) == []
+    assert oslo.superseded == berlin.id and facts_in_force(memory) == ["Jane lives in Oslo"]
+    assert facts_in_force(memory, as_of=day(9)) == ["Jane lives in Berlin"]
+    assert (
+        facts_in_force(memory, as_of=day(10)) == ["Jane lives in Oslo"]
+        and facts_in_force(memory, as_of=day(-1)) == []
+    )
     assert one(memory, berlin).holds == ((day(0), day(10)),) and one(memory, oslo).holds == ((day(10), None),)
     history = memory.history("jane", "Lives_in", JANE)
     assert [(fact.content, fact.status, fact.superseded_by) for fact in history] == [
@@ -84,17 +87,17 @@ def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: C
     clock.pass_days(1)
     late = say(memory, "In 2019 Jane lived in Berlin", valid_from="2019-01-01", valid_until="2020-01-01")
     assert (late.status, late.superseded, late.active, late.reason) == ("written", None, False, "it is over")
-    assert held(memory) == ["Jane lives in Oslo"] and one(memory, oslo).status == "active"
+    assert facts_in_force(memory) == ["Jane lives in Oslo"] and one(memory, oslo).status == "active"
     assert (
-        held(memory, as_of="2019-06-01") == ["In 2019 Jane lived in Berlin"]
+        facts_in_force(memory, as_of="2019-06-01") == ["In 2019 Jane lived in Berlin"]
         and one(memory, late).status == "ended"
     )
-    assert held(memory, as_of="2019-06-01", known_at=day(0.5)) == []
+    assert facts_in_force(memory, as_of="2019-06-01", known_at=day(0.5)) == []
     before = say(memory, "Jane lived in Bern", said_at="2018-05-05")  # superseded by the later known fact
-    assert not before.active and held(memory, as_of="2018-06-01") == ["Jane lived in Bern"]
-    assert held(memory, as_of="2020-06-01") == ["Jane lived in Bern"] and held(memory) == [
-        "Jane lives in Oslo"
-    ]
+    assert not before.active and facts_in_force(memory, as_of="2018-06-01") == ["Jane lived in Bern"]
+    assert facts_in_force(memory, as_of="2020-06-01") == ["Jane lived in Bern"] and facts_in_force(
+        memory
+    ) == ["Jane lives in Oslo"]
 
 
 def test_the_time_of_the_source_counts(memory: Memory, clock: Clock) -> None:
@@ -105,7 +108,7 @@ def test_the_time_of_the_source_counts(memory: Memory, clock: Clock) -> None:
     )
     fact = one(memory, rome)
     assert fact.said_at == fact.provenance.at == datetime(2023, 5, 1, tzinfo=timezone.utc)
-    assert fact.recorded_at == fact.created_at == START and held(memory, as_of="2024-01-01") == [
+    assert fact.recorded_at == fact.created_at == START and facts_in_force(memory, as_of="2024-01-01") == [
         "Jane lives in Rome"
     ]
     hit = memory.recall("Rome", JANE)[0]
@@ -115,7 +118,7 @@ def test_the_time_of_the_source_counts(memory: Memory, clock: Clock) -> None:
         "Jane lives in Pisa",
         source=Provenance("import", at=datetime(2022, 5, 1, tzinfo=timezone.utc)),
     )
-    assert older.superseded is None and held(memory) == ["Jane lives in Rome"]
+    assert older.superseded is None and facts_in_force(memory) == ["Jane lives in Rome"]
 
 
 def test_an_ended_fact_stops_holding_on_the_day_of_its_end(memory: Memory, clock: Clock) -> None:
@@ -124,50 +127,50 @@ def test_an_ended_fact_stops_holding_on_the_day_of_its_end(memory: Memory, clock
     clock.pass_days(5)
     end = say(memory, "Jane is not allergic to cats any more", "allergic to", value="Cats", relation="ends")
     assert end.status == "superseded" and end.reason == "ends a known fact"
-    assert held(memory) == ["Jane is allergic to nuts", "Jane is not allergic to cats any more"]
-    assert held(memory, as_of=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
-    assert held(memory, known_at=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
-    assert held(memory, as_of=day(6), known_at=day(4)) == held(memory, known_at=day(4))
+    assert facts_in_force(memory) == ["Jane is allergic to nuts", "Jane is not allergic to cats any more"]
+    assert facts_in_force(memory, as_of=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
+    assert facts_in_force(memory, known_at=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
+    assert facts_in_force(memory, as_of=day(6), known_at=day(4)) == facts_in_force(memory, known_at=day(4))
     clock.pass_days(1)
     say(memory, "Jane is allergic to cats again", "allergic to", value="cats")
-    assert held(memory) == ["Jane is allergic to cats again", "Jane is allergic to nuts"]
+    assert facts_in_force(memory) == ["Jane is allergic to cats again", "Jane is allergic to nuts"]
 
 
 def test_a_correction_was_true_all_along(memory: Memory, clock: Clock) -> None:
     porto = say(memory, "Jane lives in Porto", value="Porto")
     clock.pass_days(5)
     leeds = say(memory, "Sorry, it is Leeds, not Porto", value="Leeds", relation="corrects")
-    assert leeds.superseded == porto.id and held(memory) == ["Sorry, it is Leeds, not Porto"]
-    assert held(memory, as_of=day(1)) == ["Sorry, it is Leeds, not Porto"]
-    assert held(memory, known_at=day(1)) == ["Jane lives in Porto"]
+    assert leeds.superseded == porto.id and facts_in_force(memory) == ["Sorry, it is Leeds, not Porto"]
+    assert facts_in_force(memory, as_of=day(1)) == ["Sorry, it is Leeds, not Porto"]
+    assert facts_in_force(memory, known_at=day(1)) == ["Jane lives in Porto"]
     assert one(memory, porto).holds == () and one(memory, porto).status == "superseded"
 
 
 def test_a_plan_waits_for_its_day(memory: Memory, clock: Clock) -> None:
     say(memory, "Jane lives in Porto")
     plan = say(memory, "Jane moves to Graz", relation="plans", valid_from=day(7))
-    assert plan.superseded is None and held(memory) == ["Jane lives in Porto", "Jane moves to Graz"]
+    assert plan.superseded is None and facts_in_force(memory) == ["Jane lives in Porto", "Jane moves to Graz"]
     future = say(memory, "Jane works at Oakline", "works at", valid_from=day(3))
     assert (
         not future.active and future.reason == "it begins later" and one(memory, future).status == "planned"
     )
     clock.pass_days(2.9)
-    assert "Jane works at Oakline" not in held(memory)
+    assert "Jane works at Oakline" not in facts_in_force(memory)
     clock.pass_days(0.2)
-    assert "Jane works at Oakline" in held(memory)  # by time alone, without a write
+    assert "Jane works at Oakline" in facts_in_force(memory)  # by time alone, without a write
     clock.pass_days(5)
-    assert held(memory) == ["Jane moves to Graz", "Jane works at Oakline"]
+    assert facts_in_force(memory) == ["Jane moves to Graz", "Jane works at Oakline"]
 
 
 def test_a_statement_resumes_after_its_interruption(memory: Memory, clock: Clock) -> None:
     bern = say(memory, "Jane lives in Bern")
     clock.pass_days(1)
     say(memory, "Jane stays in Oslo for a week", valid_until=day(8))
-    assert held(memory) == ["Jane stays in Oslo for a week"]
+    assert facts_in_force(memory) == ["Jane stays in Oslo for a week"]
     assert one(memory, bern).holds == ((day(0), day(1)), (day(8), None))
     clock.pass_days(8)
-    assert held(memory) == ["Jane lives in Bern"] and memory.admin.check() == []
-    assert held(memory, as_of=day(0.5)) == ["Jane lives in Bern"]
+    assert facts_in_force(memory) == ["Jane lives in Bern"] and memory.admin.check() == []
+    assert facts_in_force(memory, as_of=day(0.5)) == ["Jane lives in Bern"]
     found = memory.recall("Jane lives in Bern", JANE, known_at=day(9), k=1)
     assert found.texts == ["Jane lives in Bern"]  # which has two documents
 
@@ -176,7 +179,9 @@ def test_a_restatement_in_other_words_is_one_fact(memory: Memory, clock: Clock) 
     first = say(memory, "I am based in Porto", value="Porto")
     clock.pass_days(1)
     again = say(memory, "My home is in Porto", value="porto.")
-    assert (again.status, again.id) == ("deduplicated", first.id) and held(memory) == ["I am based in Porto"]
+    assert (again.status, again.id) == ("deduplicated", first.id) and facts_in_force(memory) == [
+        "I am based in Porto"
+    ]
     bare = memory.propose("Jane sails", scope=JANE, source="r")
     said = say(memory, "Jane sails", "hobby", value="sailing")
     assert said.id == bare.id and (one(memory, said).subject, one(memory, said).value) == ("Jane", "sailing")
@@ -188,14 +193,14 @@ def test_a_fact_may_replace_facts_of_other_slots(memory: Memory, clock: Clock) -
     other = lives(memory, "Oslo", scope=JOE)
     clock.pass_days(1)
     coffee = say(memory, "Jane switched to coffee", "drinks in the morning", single=False, replaces=[tea.id])
-    assert coffee.superseded == tea.id and held(memory) == ["Jane switched to coffee"]
-    assert held(memory, known_at=day(0)) == ["Jane drinks tea every morning"]
-    assert held(memory, as_of=day(0.5)) == ["Jane drinks tea every morning"]
+    assert coffee.superseded == tea.id and facts_in_force(memory) == ["Jane switched to coffee"]
+    assert facts_in_force(memory, known_at=day(0)) == ["Jane drinks tea every morning"]
+    assert facts_in_force(memory, as_of=day(0.5)) == ["Jane drinks tea every morning"]
     refused = say(memory, "x", replaces=[other.id])
     assert refused.status == "rejected" and "replaces: expected ids of facts of this scope" in refused.reason
     assert memory.list(JOE, kinds=["fact"])[0].text == "Jane lives in Oslo"
     memory.revoke(coffee.id or "", reason="wrong", scope=JANE)
-    assert held(memory) == ["Jane drinks tea every morning"], "what nobody contradicts any more"
+    assert facts_in_force(memory) == ["Jane drinks tea every morning"], "what nobody contradicts any more"
 
 
 def test_synonyms_are_one_slot(memory: Memory) -> None:
@@ -209,10 +214,12 @@ def test_revoking_a_fact_restores_the_superseded_one(memory: Memory, clock: Cloc
     rome = say(memory, "Jane lives in Rome")
     clock.pass_days(1)
     memory.revoke(rome.id or "", reason="a joke", scope=JANE)
-    assert held(memory) == ["Jane lives in Oslo"] and held(memory, known_at=day(1)) == ["Jane lives in Rome"]
+    assert facts_in_force(memory) == ["Jane lives in Oslo"] and facts_in_force(memory, known_at=day(1)) == [
+        "Jane lives in Rome"
+    ]
     assert one(memory, oslo).holds == ((day(0), None),)
     lima = say(memory, "Jane lives in Lima")
-    assert memory.delete(lima.id or "", scope=JANE) and held(memory) == ["Jane lives in Oslo"]
+    assert memory.delete(lima.id or "", scope=JANE) and facts_in_force(memory) == ["Jane lives in Oslo"]
     assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
 
@@ -254,8 +261,8 @@ def test_a_tenants_fact_is_known_from_its_promotion_on(memory: Memory, clock: Cl
     memory.propose(ships, scope=ACME, source="r1")
     clock.pass_days(3)
     assert memory.propose(ships, scope=ACME, source=by_ann("r2")).active
-    assert held(memory, ACME, as_of=day(1)) == ["Acme ships on Fridays"]
-    assert held(memory, ACME, known_at=day(1)) == []
+    assert facts_in_force(memory, ACME, as_of=day(1)) == ["Acme ships on Fridays"]
+    assert facts_in_force(memory, ACME, known_at=day(1)) == []
 
 
 def test_prompts_say_since_when_and_how_sure(memory: Memory, clock: Clock) -> None:
@@ -342,7 +349,9 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None
             for candidate in told:
                 memory.propose(candidate, scope=JANE, source="r")
             assert memory.admin.check() == []
-            answers.add(tuple(str(sorted(held(memory, as_of=day(n - 100)))) for n in range(0, 85, 5)))
+            answers.add(
+                tuple(str(sorted(facts_in_force(memory, as_of=day(n - 100)))) for n in range(0, 85, 5))
+            )
     assert len(answers) == 1
 
 
@@ -361,10 +370,10 @@ def test_later_statements_do_not_change_earlier_beliefs(
             if record is not None:
                 memory.revoke(record.id, reason="x", scope=JANE)
         now = day(n + 1.5)
-        believed[now] = held(memory, as_of=now, known_at=now)
-        assert believed[now] == held(memory, as_of=now), "nothing is known that was recorded later"
+        believed[now] = facts_in_force(memory, as_of=now, known_at=now)
+        assert believed[now] == facts_in_force(memory, as_of=now), "nothing is known that was recorded later"
         for moment in rng.sample(sorted(believed), min(4, len(believed))):
-            assert held(memory, known_at=moment) == believed[moment]
+            assert facts_in_force(memory, known_at=moment) == believed[moment]
     assert memory.admin.check() == []
 
 
@@ -425,14 +434,14 @@ def test_a_fact_revoked_while_provisional_was_never_believed(memory: Memory, clo
     clock.pass_days(1)
     memory.revoke(fact.id, reason="wrong", scope=ACME)
     for known_at in (None, day(0.5), day(1)):
-        assert held(memory, ACME, known_at=known_at) == []
+        assert facts_in_force(memory, ACME, known_at=known_at) == []
     assert memory.admin.check() == [] and memory.admin.reindex() == 0
 
 
 def test_a_fact_revoked_in_the_same_instant_leaves_a_sound_memory(memory: Memory, clock: Clock) -> None:
     outcome = say(memory, "Jane lives in Oslo")
     memory.revoke(str(outcome.id), reason="wrong", scope=JANE)
-    assert held(memory) == [] and memory.admin.check() == []
+    assert facts_in_force(memory) == [] and memory.admin.check() == []
     assert memory.admin.reindex() == 0
 
 

@@ -31,7 +31,7 @@ FOREIGN = ("other", "u", "a")
 # -- the engine -------------------------------------------------------------------------------------------------------
 
 
-def written(kit: Kit, keys: Any = (*EVERY, FOREIGN), **options: Any) -> Any:
+def engine_with_one_id(kit: Kit, keys: Any = (*EVERY, FOREIGN), **options: Any) -> Any:
     """One id in several scopes; text and payload name the scope."""
     engine = kit.Engine(dim=2, metric="ip", **options)
     engine.upsert_many(
@@ -67,7 +67,7 @@ def test_the_same_id_in_two_tenants_is_two_documents(kit: Kit) -> None:
 
 
 def test_the_same_id_of_a_user_and_of_the_tenant_are_both_found(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     assert len(engine) == 5
     for mode in ("lexical", "vector", "hybrid"):
         result = engine.search("jay", vector=[1.0, 0.0], scope=kit.Scope(*OWN), query=Query(mode=mode))
@@ -84,7 +84,7 @@ def test_the_same_id_of_a_user_and_of_the_tenant_are_both_found(kit: Kit) -> Non
 def test_get_finds_the_most_specific_that_is_there(kit: Kit, n_there: int) -> None:
     """(t, u, a) before (t, u) before (t, a) before (t), for every subset of them."""
     for there in itertools.combinations(EVERY, n_there):
-        engine = written(kit, (*there, FOREIGN))
+        engine = engine_with_one_id(kit, (*there, FOREIGN))
         for reader in EVERY:
             visible = visible_partitions(kit.Scope(*reader))
             expected = next((home for home in MOST_SPECIFIC_FIRST if home in there and home in visible), None)
@@ -94,7 +94,7 @@ def test_get_finds_the_most_specific_that_is_there(kit: Kit, n_there: int) -> No
 
 
 def test_readers_see_the_next_once_the_most_specific_is_gone(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     for home, left in zip(MOST_SPECIFIC_FIRST, (*MOST_SPECIFIC_FIRST[1:], None), strict=True):
         assert seen(engine, kit, OWN) == home
         assert engine.delete("m", scope=kit.Scope(*home)) is True
@@ -106,11 +106,11 @@ def test_readers_see_the_next_once_the_most_specific_is_gone(kit: Kit) -> None:
 def test_delete_is_exact(kit: Kit, home: tuple) -> None:
     """A scope cannot delete a document that it sees, but that belongs to another scope."""
     others = [other for other in (*EVERY, FOREIGN) if other != home]
-    engine = written(kit, others)
+    engine = engine_with_one_id(kit, others)
     assert engine.delete("m", scope=kit.Scope(*home)) is False
     assert engine.delete_many(["m", "m"], scope=kit.Scope(*home)) == 0
     assert len(engine) == 4
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     assert engine.delete("m", scope=kit.Scope(*home)) is True
     assert engine.delete("m", scope=kit.Scope(*home)) is False
     for other in others:
@@ -118,7 +118,7 @@ def test_delete_is_exact(kit: Kit, home: tuple) -> None:
 
 
 def test_delete_many_takes_one_scope_or_one_for_each_id(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     homes = [kit.Scope(*home) for home in (USERS, AGENTS, USERS, ("nobody", None, None))]
     assert engine.delete_many(["m"] * 4, scope=homes) == 2
     assert found(engine.search("jay", scope=kit.Scope(*OWN))) == [SHARED, OWN]
@@ -133,7 +133,7 @@ def test_delete_many_takes_one_scope_or_one_for_each_id(kit: Kit) -> None:
 
 
 def test_delete_many_is_checked_as_a_whole(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     own = kit.Scope(*OWN)
     for ids, scope, error in (
         (["m", 7], own, TypeError), (["m", ""], own, ValueError), (["m", "m"], [own], ValueError),
@@ -145,7 +145,7 @@ def test_delete_many_is_checked_as_a_whole(kit: Kit) -> None:
 
 
 def test_an_upsert_replaces_only_in_its_scope(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     engine.upsert("m", "acorn", scope=kit.Scope(*AGENTS), vector=[5.0, 5.0])
     assert len(engine) == 5
     assert found(engine.search("jay", scope=kit.Scope(*OWN))) == [SHARED, USERS, OWN]
@@ -172,7 +172,7 @@ def test_within_a_batch_the_last_of_each_key_counts(kit: Kit) -> None:
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_erase_of_one_scope_leaves_the_others(kit: Kit, exact: bool) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     assert engine.erase(kit.Scope("t", "u"), exact=exact) == (1 if exact else 2)
     left = [SHARED, AGENTS, *([OWN] if exact else [])]
     assert found(engine.search("jay", scope=kit.Scope(*OWN))) == left
@@ -184,7 +184,7 @@ def test_erase_of_one_scope_leaves_the_others(kit: Kit, exact: bool) -> None:
 
 
 def test_ids_name_every_visible_document(kit: Kit) -> None:
-    engine, own = written(kit), kit.Scope(*OWN)
+    engine, own = engine_with_one_id(kit), kit.Scope(*OWN)
     engine.upsert("n", "jay n", scope=kit.Scope(*USERS), vector=[1.0, 1.0])
     for mode in ("lexical", "vector", "hybrid"):
         options: dict[str, Any] = {"vector": [1.0, 0.5], "scope": own, "k": 50}
@@ -236,7 +236,7 @@ def in_order(entries: list[Any], **options: Any) -> Query:
 
 
 def test_an_id_in_a_ranking_names_the_most_specific(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     for home in MOST_SPECIFIC_FIRST:
         assert ranked(engine, kit, ["m"]) == [home]
         assert ranked(engine, kit, ["unknown", "m", "m"]) == [home]
@@ -245,7 +245,7 @@ def test_an_id_in_a_ranking_names_the_most_specific(kit: Kit) -> None:
 
 
 def test_a_pair_in_a_ranking_names_exactly_one(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     for order in itertools.permutations(EVERY):
         pairs: list[Any] = [(kit.Scope(*home), "m") for home in order]
         assert ranked(engine, kit, pairs) == list(order)
@@ -255,7 +255,7 @@ def test_a_pair_in_a_ranking_names_exactly_one(kit: Kit) -> None:
 
 
 def test_invisible_documents_in_a_ranking_are_skipped(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     pairs: list[Any] = [(kit.Scope(*home), "m") for home in (FOREIGN, OWN, AGENTS, USERS, SHARED)]
     assert ranked(engine, kit, pairs, USERS) == [USERS, SHARED]
     assert ranked(engine, kit, pairs, ("nobody", None, None)) == []
@@ -265,7 +265,7 @@ def test_invisible_documents_in_a_ranking_are_skipped(kit: Kit) -> None:
 
 
 def test_a_filtered_ranking_finds_what_is_left(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     engine.upsert("m", "jay", scope=kit.Scope(*OWN), payload=b'{"metadata": {"n": 1}}')
     engine.upsert("m", "jay", scope=kit.Scope(*SHARED), payload=b'{"metadata": {"n": 2}}')
     assert ranked(engine, kit, ["m"], filter={"n": 2}) == [SHARED]
@@ -374,7 +374,7 @@ def test_no_answer_and_no_error_tells_that_another_tenant_has_an_id(kit: Kit, re
 
 
 def test_a_read_without_a_scope_is_a_type_error_whether_the_id_is_there_or_not(kit: Kit) -> None:
-    engine = written(kit)
+    engine = engine_with_one_id(kit)
     for id in ("m", "unknown"):
         for call in (
             lambda e, id=id: e.get(id), lambda e, id=id: e.delete(id), lambda e, id=id: e.delete_many([id]),

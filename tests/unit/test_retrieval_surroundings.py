@@ -38,7 +38,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         yield found
 
 
-def told(index: Index) -> None:
+def conversation(index: Index) -> None:
     """A short conversation; the question "oak" finds its second and fourth turn and the note."""
     for id, text, metadata in (
         ("ask", "What grows behind the house?", turn("monday", 0, "Ann")),
@@ -51,7 +51,7 @@ def told(index: Index) -> None:
 
 
 def test_a_turn_is_read_again_behind_what_it_answers(index: Index) -> None:
-    told(index)
+    conversation(index)
     reranker = Listening()
     found = Retriever(index, reranker=reranker, fused_weight=0).search("oak", scope=JANE)
     assert set(found.ids) == {"answer", "age", "note"}
@@ -88,7 +88,7 @@ def test_run_and_speaker_may_be_integers(index: Index) -> None:
 
 
 def test_without_surroundings_texts_are_read_alone(index: Index) -> None:
-    told(index)
+    conversation(index)
     reranker = Listening()
     Retriever(index, reranker=reranker, surroundings=False).search("oak on 8 May 2023", scope=JANE)
     assert set(reranker.read) == {"An oak.", "The oak is a hundred.", "Oak is hard."}
@@ -125,7 +125,7 @@ def test_only_preceding_turns_of_the_same_conversation_are_read(index: Index, be
     ],
 )
 def test_only_what_the_filter_admits_is_read(index: Index, filter: Any, is_read: bool) -> None:
-    told(index)
+    conversation(index)
     reranker = Listening()
     found = Retriever(index, reranker=reranker).search("hundred", scope=JANE, filter=filter)
     assert list(found.ids) == ["age"]
@@ -134,7 +134,7 @@ def test_only_what_the_filter_admits_is_read(index: Index, filter: Any, is_read:
 
 @pytest.mark.parametrize("query", [Query(ids=["age", "more"]), Query(exclude=["more"])])
 def test_where_ids_are_named_nothing_else_is_read(index: Index, query: Query) -> None:
-    told(index)
+    conversation(index)
     reranker = Listening()
     Retriever(index, reranker=reranker).search("hundred", scope=JANE, query=query)
     assert reranker.read == ["The oak is a hundred."]
@@ -201,7 +201,7 @@ def test_surroundings_that_cannot_be_read_leave_the_texts(
     def broken(*_: Any) -> None:
         raise OSError("gone")
 
-    told(index)
+    conversation(index)
     monkeypatch.setattr("scrubjay.retrieval.retriever.said_before", broken)
     reranker = Listening()
     found = Retriever(index, reranker=reranker).search("oak", scope=JANE)

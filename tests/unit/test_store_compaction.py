@@ -67,7 +67,7 @@ def scope_of(id: str) -> Scope:
     return SCOPES[int(id[3:], 16) % len(SCOPES)]
 
 
-def left(path: Path, texts: Texts) -> set[str]:
+def deleted_words_left(path: Path, texts: Texts) -> set[str]:
     """Return the ids and words of deleted documents that are in the file or its log."""
     files = (file for file in (path, path.with_name(path.name + "-wal")) if file.exists())
     data = b"".join(file.read_bytes() for file in files)
@@ -89,9 +89,9 @@ def test_nothing_deleted_is_left_and_the_space_is_given_back(tmp_path: Path) -> 
     with Index.open(path, durability="normal") as index:
         texts = fill(index, 6_000)
         before = size(path)
-        assert left(path, texts)
+        assert deleted_words_left(path, texts)
         index.admin.compact()
-        assert not left(path, texts)
+        assert not deleted_words_left(path, texts)
         assert unclean(path) == []
         assert len(index) == len(texts)
         assert index.admin.check().clean
@@ -128,7 +128,7 @@ def test_without_zeroing_deleted_bytes_would_be_left(tmp_path: Path, monkeypatch
         texts = fill(index, 6_000)
         index.admin.compact()
         assert unclean(path) != []
-        assert left(path, texts)
+        assert deleted_words_left(path, texts)
 
 
 def test_pages_freed_by_a_concurrent_compaction_are_zeroed(
@@ -162,7 +162,7 @@ def test_pages_freed_by_a_concurrent_compaction_are_zeroed(
         monkeypatch.setattr(Pages, "unclean", moved)
         index.admin.compact()
         assert n_listed > 1
-        assert not left(path, texts)
+        assert not deleted_words_left(path, texts)
         assert index.admin.check().clean
 
 
@@ -200,7 +200,7 @@ def test_pages_cached_by_other_connections_are_not_written_back(tmp_path: Path) 
                 id = f"id-{rng.getrandbits(64):016x}"
                 texts[id] = text(rng)
                 one.upsert(id, texts[id], scope=scope_of(id), vector=np.ones(DIM))
-        assert not left(path, texts)
+        assert not deleted_words_left(path, texts)
 
 
 def test_writers_and_searches_go_on(tmp_path: Path) -> None:
@@ -273,12 +273,12 @@ def test_a_compaction_that_ends_anywhere_leaves_a_whole_file(tmp_path: Path, is_
     while ended:
         shutil.copy(source, path)
         with Index.open(path, durability="normal") as index:
-            ended = ends(index, n_steps, is_committed=is_committed)
+            ended = compact_until(index, n_steps, is_committed=is_committed)
         with Index.open(path, durability="normal") as index:
             assert len(index) == len(texts)
             assert index.admin.check().clean
             index.admin.compact()
-            assert not left(path, texts)
+            assert not deleted_words_left(path, texts)
             assert len(index) == len(texts)
         n_steps += 1 + n_steps // 3
     assert n_steps > 10
@@ -306,7 +306,7 @@ def test_rows_that_cannot_be_written_again_stay(tmp_path: Path, monkeypatch: pyt
         assert n_refused == 1 and len(index) == len(texts)
         assert index.admin.check().clean
         index.admin.compact()
-        assert index.admin.check().clean and not left(path, texts)
+        assert index.admin.check().clean and not deleted_words_left(path, texts)
     with Index.open(path) as index:
         assert len(index) == len(texts)
 
@@ -315,7 +315,7 @@ class Ended(BaseException):
     """Simulates the end of the process."""
 
 
-def ends(index: Index, n_steps: int, *, is_committed: bool) -> bool:
+def compact_until(index: Index, n_steps: int, *, is_committed: bool) -> bool:
     """Compact, but stop in step `n_steps`, before or after its commit; return whether there were as many."""
     store = index._collection.engine.store  # type: ignore[union-attr]
     n_begun = 0
@@ -367,7 +367,7 @@ def test_a_compaction_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None
             assert len(index) == len(texts)
             assert index.admin.check().clean
             index.admin.compact()
-            assert not left(path, texts)
+            assert not deleted_words_left(path, texts)
             assert len(index) == len(texts)
 
 
@@ -403,7 +403,7 @@ def test_pages_of_any_size_are_compacted(tmp_path: Path, page_bytes: int, n_rese
     with Index.open(path, durability="normal") as index:
         texts = fill(index, 1_000)
         index.admin.compact()
-        assert not left(path, texts)
+        assert not deleted_words_left(path, texts)
         assert index.admin.check().clean and len(index) == len(texts)
         header = path.read_bytes()[:100]
         assert header[16:18] == (page_bytes & 0xFFFF or 1).to_bytes(2, "big") and header[20] == n_reserved
@@ -493,4 +493,4 @@ def test_a_reader_in_the_middle_of_a_snapshot_is_named(tmp_path: Path) -> None:
         other.close()
         index.upsert("new", "a writer does not wait", scope=SCOPES[0])
         index.admin.compact()
-        assert not left(path, texts)
+        assert not deleted_words_left(path, texts)

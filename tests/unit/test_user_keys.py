@@ -126,7 +126,7 @@ def fill(index: Index) -> None:
         index.upsert("m", CODE, scope=scope, metadata={"of": scope.user or "all"})
 
 
-def own(index: Index, scope: Scope) -> list[str]:
+def texts_of_scope(index: Index, scope: Scope) -> list[str]:
     """Return the texts of exactly a scope, by every way to read them."""
     listed = [one.text for one in index.list(scope) if one.scope == scope]
     found = [hit.text for hit in index.search("door", scope=scope, k=100) if hit.scope == scope]
@@ -139,8 +139,8 @@ def own(index: Index, scope: Scope) -> list[str]:
 
 
 def jane_is_as_if_erased(index: Index) -> None:
-    assert own(index, JANE) == own(index, JANES_BOT) == []
-    assert own(index, ACME) == own(index, BOB) == [CODE]
+    assert texts_of_scope(index, JANE) == texts_of_scope(index, JANES_BOT) == []
+    assert texts_of_scope(index, ACME) == texts_of_scope(index, BOB) == [CODE]
     assert (
         index.count(JANE) == len(index.search("door", scope=JANE)) == len(index.list(JANE)) == 1
     )  # the tenant's
@@ -156,7 +156,7 @@ def test_each_user_has_a_key_and_the_tenant_its_own(path: Path, vault: Vault) ->
         fill(index)
         index.admin.compact()
         for scope in (ACME, JANE, BOB, JANES_BOT):
-            assert own(index, scope) == [CODE]
+            assert texts_of_scope(index, scope) == [CODE]
         assert not index.admin.check().problems
     assert len(vault.halves.keys) == 2  # jane's and bob's
     heads = rows(path, "SELECT DISTINCT substr(text, 1, 10) FROM {sj}document")
@@ -172,7 +172,7 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
         fill(index)
         index.admin.compact()
         ((id,),) = rows(path, "SELECT id FROM {sj}user_key WHERE {user} = 'jane'")
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         vault.halves.destroy(bytes(id))
         jane_is_as_if_erased(index)  # what was in memory, too
     with Index.open(path, keys=vault) as index:
@@ -180,7 +180,7 @@ def test_a_key_that_is_destroyed_takes_its_user_and_nobody_else(path: Path, vaul
         assert not index.admin.check().problems
         assert index.erase(JANE) == 2
         index.upsert("m", CODE, scope=JANE)
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
@@ -194,13 +194,13 @@ def test_a_user_who_returns_can_be_erased_again(path: Path, vault: Vault, elsewh
             vault.halves.destroy(bytes(id))
             for one in (index, other):
                 for scope in (JANE, JANES_BOT):
-                    assert own(one, scope) == []
+                    assert texts_of_scope(one, scope) == []
             (other if elsewhere else index).erase(JANE)
             for scope in (JANE, JANES_BOT):
                 (other if elsewhere else index).upsert("m", CODE, scope=scope)
             for one in (index, other):
                 for scope in (JANE, JANES_BOT):
-                    assert own(one, scope) == [CODE]
+                    assert texts_of_scope(one, scope) == [CODE]
 
 
 def test_a_destroyed_key_hides_its_user_in_every_verb(path: Path, vault: Vault, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_erasing_a_user_destroys_the_key(path: Path, vault: Vault) -> None:
         )
         assert not index.admin.verify_erased(scope=BOB).clean
         index.upsert("m", CODE, scope=JANE)  # comes back, with another key
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         assert [key.destroyed_at is None for key in index.admin.verify_erased(scope=JANE).keys] == [
             False,
             True,
@@ -289,7 +289,7 @@ def test_a_tenant_that_is_erased_takes_the_keys_of_its_users(path: Path, vault: 
         assert index.erase(ACME) == 4
         assert len(vault.halves.gone) == 2 and len(vault.halves.keys) == 1
         assert rows(path, "SELECT count(*) FROM {sj}user_key") == [(1,)]
-        assert own(index, Scope("initech", user="ann")) == [CODE]
+        assert texts_of_scope(index, Scope("initech", user="ann")) == [CODE]
 
 
 def test_names_that_are_erased_are_in_no_row_of_a_key(path: Path, vault: Vault) -> None:
@@ -308,11 +308,11 @@ def test_names_that_are_erased_are_in_no_row_of_a_key(path: Path, vault: Vault) 
 def test_another_process_sees_that_a_key_is_gone_and_makes_another(path: Path, vault: Vault) -> None:
     with Index.open(path, keys=vault) as index, Index.open(path, keys=vault) as other:
         fill(index)
-        assert own(other, JANE) == [CODE]
+        assert texts_of_scope(other, JANE) == [CODE]
         index.erase(JANE)
-        assert own(other, JANE) == []
+        assert texts_of_scope(other, JANE) == []
         other.upsert("m", CODE, scope=JANE)  # what it knows of the old key must not seal it
-        assert own(index, JANE) == own(other, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == texts_of_scope(other, JANE) == [CODE]
         assert len(vault.halves.keys) == 2 and len(vault.halves.gone) == 1
 
 
@@ -535,17 +535,17 @@ def test_a_key_store_that_is_away_is_told_and_the_next_opening_finishes(path: Pa
             index.erase(JANE)
         assert rows(path, "SELECT {user}, dead FROM {sj}user_key WHERE id = ?", id) == [("", 1)]
         assert not index.admin.verify_erased(scope=JANE).clean
-        assert own(index, JANE) == []
+        assert texts_of_scope(index, JANE) == []
         index.upsert("m", CODE, scope=JANE)  # with another key
     with Index.open(path, keys=vault) as index:  # it is away still
-        assert own(index, JANE) == [CODE] and not vault.halves.gone
+        assert texts_of_scope(index, JANE) == [CODE] and not vault.halves.gone
     del vault.halves.destroy
     with Index.open(path, keys=vault, read_only=True):
         assert not vault.halves.gone
     with Index.open(path, keys=vault) as index:
         assert list(vault.halves.gone) == [bytes(id)]
         assert rows(path, "SELECT dead FROM {sj}user_key WHERE id = ?", id) == [(2,)]
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         assert index.erase(JANE) == 1 and len(vault.halves.gone) == 2
         assert index.admin.verify_erased(scope=JANE).clean
 
@@ -571,7 +571,11 @@ def test_a_crash_after_the_commit_leaves_what_the_next_opening_does(
                 index.erase(JANE)
         assert not vault.halves.gone
     with Index.open(path, keys=vault) as index:
-        assert len(vault.halves.gone) == 1 and own(index, JANE) == [] and own(index, BOB) == [CODE]
+        assert (
+            len(vault.halves.gone) == 1
+            and texts_of_scope(index, JANE) == []
+            and texts_of_scope(index, BOB) == [CODE]
+        )
 
 
 _WRITER = """
@@ -648,9 +652,9 @@ def test_an_erasure_that_is_not_committed_destroys_no_key(
             with pytest.raises(StoreError, match="the disk is full"):
                 index.upsert("m", CODE, scope=Scope("acme", user="carl"))
         assert not vault.halves.gone
-        assert own(index, JANE) == own(index, JANES_BOT) == [CODE]
+        assert texts_of_scope(index, JANE) == texts_of_scope(index, JANES_BOT) == [CODE]
         index.upsert("m", CODE, scope=Scope("acme", user="carl"))
-        assert own(index, Scope("acme", user="carl")) == [CODE]
+        assert texts_of_scope(index, Scope("acme", user="carl")) == [CODE]
 
 
 def test_a_key_store_that_is_away_or_another_one_never_looks_like_an_erasure(
@@ -668,9 +672,9 @@ def test_a_key_store_that_is_away_or_another_one_never_looks_like_an_erasure(
         ):
             with pytest.raises(EncryptionError, match="nothing is lost, try again"):
                 call()
-        assert own(index, ACME) == [CODE]
+        assert texts_of_scope(index, ACME) == [CODE]
         vault.halves.is_down = False
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         vault.users = index._collection.family.options["ring"].users = Halves()
         with pytest.raises(EncryptionError, match="is it the store that this index was written with"):
             index.search("door", scope=JANE)
@@ -680,7 +684,7 @@ def test_without_the_key_store_users_are_refused_and_the_tenant_is_not(path: Pat
     with Index.open(path, keys=vault) as index:
         fill(index)
     with Index.open(path, keys=vault.without_users()) as index:
-        assert own(index, ACME) == [CODE]
+        assert texts_of_scope(index, ACME) == [CODE]
         index.upsert("n", CODE, scope=ACME)
         for call in (
             lambda: index.search("door", scope=JANE),
@@ -692,7 +696,7 @@ def test_without_the_key_store_users_are_refused_and_the_tenant_is_not(path: Pat
             with pytest.raises(EncryptionError, match=r"keys=UserKeys\(provider, store\)"):
                 call()
     with Index.open(path, keys=vault) as index:
-        assert own(index, JANE) == [CODE] and index.count(ACME) == 2
+        assert texts_of_scope(index, JANE) == [CODE] and index.count(ACME) == 2
 
 
 def test_keys_that_were_exchanged_are_refused(path: Path, vault: Vault) -> None:
@@ -725,10 +729,10 @@ def test_rows_sealed_with_the_tenants_key_stay_readable_and_new_ones_use_the_use
     with Index.open(path, keys=vault.without_users()) as index:
         fill(index)
     with Index.open(path, keys=vault) as index:
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         index.upsert("n", CODE, scope=JANE)
         index.admin.compact()
-        assert own(index, JANE) == [CODE, CODE] and not index.admin.check().problems
+        assert texts_of_scope(index, JANE) == [CODE, CODE] and not index.admin.check().problems
         index.erase(JANE)
         (key,) = index.admin.verify_erased(scope=JANE).keys
         assert not key.whole and "copies from before" in str(key)
@@ -751,7 +755,7 @@ def test_tables_from_before_there_were_keys_of_users_are_migrated(path: Path, va
         )  # a file gets the table with the first key
     with Index.open(path, keys=vault) as index:
         index.upsert("n", CODE, scope=JANE)
-        assert own(index, JANE) == [CODE, CODE] and len(vault.halves.keys) == 1
+        assert texts_of_scope(index, JANE) == [CODE, CODE] and len(vault.halves.keys) == 1
     if database_of(path) is None:
         assert rows(path, "PRAGMA user_version")[0][0] & 0x800  # which versions that do not know it refuse
 
@@ -763,7 +767,10 @@ def test_a_tenant_that_is_encrypted_gives_its_users_keys(path: Path, vault: Vaul
     with Index.open(path, keys=vault) as index:
         assert index.admin.encrypt("acme") == 4
         assert len(vault.halves.keys) == 2
-        assert own(index, JANE) == own(index, BOB) == [CODE] and not index.admin.check().problems
+        assert (
+            texts_of_scope(index, JANE) == texts_of_scope(index, BOB) == [CODE]
+            and not index.admin.check().problems
+        )
         assert [note.query for note in index.admin.feedbacks(JANE)] == ["door?"]
         keys = {user: bytes(id) for id, user in rows(path, "SELECT id, {user} FROM {sj}user_key")}
         for (table, whose), ids in sealed_by_whom(path).items():
@@ -777,9 +784,11 @@ def test_a_tenants_master_key_is_exchanged_without_its_users(path: Path, vault: 
         old = vault.masters["acme"]
         vault.masters["acme"] = os.urandom(32)
         index.admin.rotate_key("acme", old)
-        assert own(index, JANE) == own(index, BOB) == own(index, ACME) == [CODE]
+        assert (
+            texts_of_scope(index, JANE) == texts_of_scope(index, BOB) == texts_of_scope(index, ACME) == [CODE]
+        )
     with Index.open(path, keys=vault) as index:
-        assert own(index, JANE) == [CODE]
+        assert texts_of_scope(index, JANE) == [CODE]
         index.erase(JANE)
         assert len(vault.halves.gone) == 1
 
@@ -800,7 +809,7 @@ def test_a_backup_of_a_file_from_before_opens_for_others_only(tmp_path: Path, va
         index.admin.check()
         index.erase(JANE)
         index.upsert("m", CODE, scope=JANE)
-        assert own(index, JANE) == [CODE] and not index.admin.check().problems
+        assert texts_of_scope(index, JANE) == [CODE] and not index.admin.check().problems
 
 
 @pytest.mark.parametrize("with_users", [True, False])
@@ -814,7 +823,7 @@ def test_a_repaired_file_keeps_the_keys_of_users(tmp_path: Path, vault: Vault, w
     report = Admin.repair(path, keys=vault if with_users else vault.without_users())
     assert report.changed and not [one for one in report.left_out if "acme" in one or "user_key" in one]
     with Index.open(path, keys=vault) as index:
-        assert own(index, JANE) == [CODE] and index.admin.verify_erased(scope=BOB).clean
+        assert texts_of_scope(index, JANE) == [CODE] and index.admin.verify_erased(scope=BOB).clean
         index.erase(JANE)
         assert len(vault.halves.gone) == 2
 
@@ -825,7 +834,7 @@ def test_a_file_that_lost_its_keys_of_users_says_so_and_serves_the_rest(tmp_path
         fill(index)
     rows(path, "DROP TABLE user_key")
     with Index.open(path, keys=vault) as index:
-        assert own(index, ACME) == [CODE]
+        assert texts_of_scope(index, ACME) == [CODE]
         with pytest.raises(CorruptIndexError, match="keys of users cannot be read"):
             index.get("m", scope=JANE)
         with pytest.raises(CorruptIndexError):
