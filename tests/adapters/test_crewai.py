@@ -214,7 +214,7 @@ def test_two_hundred_identifiers_come_first(storage: ScrubjayStorage) -> None:
         assert best.record.content == text
 
 
-def test_a_closed_memory_says_so(tmp_path: Path) -> None:
+def test_a_closed_memory_raises_closed_error(tmp_path: Path) -> None:
     memory = memory_of(ScrubjayStorage(tmp_path / "a", scope=JANE))
     remember(memory, "The key is sk-stg-0041.")
     memory.close()

@@ -373,7 +373,7 @@ class Wrong(Embeddings):
     "vectors",
     [[], [[1.0]], [[1.0], [1.0, 2.0]], [[], []], [None, None], [["a"], ["b"]], [[float("nan")], [1.0]], 5],
 )
-def test_embeddings_that_return_nonsense(vectors: Any) -> None:
+def test_malformed_embeddings_are_refused(vectors: Any) -> None:
     store = ScrubjayVectorStore(Wrong(vectors))
     with pytest.raises((scrubjay.EmbedderError, TypeError, ValueError)):
         store.add_texts(["a", "b"])

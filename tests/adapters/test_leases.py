@@ -67,7 +67,7 @@ def test_a_lease_that_is_dropped_holds_nothing(tmp_path: Path) -> None:
         assert len(fresh.index) == 1
 
 
-def test_an_index_that_was_closed_or_replaced_is_opened_anew(tmp_path: Path) -> None:
+def test_a_lease_reopens_an_index_that_was_closed_or_replaced(tmp_path: Path) -> None:
     path = tmp_path / "agent.scrubjay"
     one = lease(path, collection="a")
     one.index.upsert("m1", "an oak", scope=ACME)

@@ -195,7 +195,7 @@ def test_delete_removes_the_nodes_of_a_document(store: ScrubjayVectorStore) -> N
     assert known(store) == []
 
 
-def test_one_scope_sees_what_is_shared_and_changes_its_own() -> None:
+def test_a_scope_reads_shared_nodes_and_changes_only_its_own() -> None:
     index = Index()
     shared, jane, joe = (
         ScrubjayVectorStore(index=index, tenant="acme", user=user) for user in (None, "jane", "joe")

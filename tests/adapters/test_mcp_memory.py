@@ -353,7 +353,7 @@ def test_tools_offered_depend_on_file_and_user(tmp_path: Path) -> None:
         assert not NEW - {GET} & set(MemoryServer(index, Scope("acme", agent="bot")).tools)
 
 
-def test_two_servers_on_one_file_see_what_the_other_sets(tmp_path: Path) -> None:
+def test_preferences_of_one_server_are_visible_in_the_other(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as one, Index.open(path) as other:
         writer, reader = MemoryServer(one, JANE), MemoryServer(other, JANE, read_only=True)

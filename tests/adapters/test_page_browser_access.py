@@ -136,7 +136,7 @@ def test_a_keyboard_is_enough(running: Any, service: Serving) -> None:
         assert page.input_value("#q").endswith("/")
 
 
-def test_a_screen_reader_is_told_what_was_found(running: Any, service: Serving) -> None:
+def test_search_results_are_announced_to_screen_readers(running: Any, service: Serving) -> None:
     with page_of(running) as page:
         page.goto(service.url + LINKS["start"])
         settle(page)

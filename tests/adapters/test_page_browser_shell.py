@@ -206,7 +206,7 @@ def test_an_empty_index_is_filled_from_here(page: Any, tmp_path: Path) -> None:
         expect(page.locator(".empty h2")).to_have_text("No vectors here")
 
 
-def test_the_map_lights_what_is_found(page: Any) -> None:
+def test_the_map_highlights_the_hits(page: Any) -> None:
     with Serving("--demo") as service:
         page.goto(service.url + "#/map?tenant=acme&user=jane")
         expect(page.locator(".plane .dot")).to_have_count(99)

@@ -115,7 +115,7 @@ def test_records_are_told_edited_revoked_and_deleted(page: Any, service: Serving
     assert [fact["content"] for fact in left] == ["Joe lives in Rome"]
 
 
-def test_a_refusal_is_told_where_it_was_asked(page: Any, service: Serving) -> None:
+def test_a_refusal_is_shown_beside_the_form_that_caused_it(page: Any, service: Serving) -> None:
     first, _ = told(service, "ann", "Ann skates", "Ann swims")
     go(page, service, user="ann", record=first)
     record, form = page.locator("dialog.record"), page.locator("dialog.asking")

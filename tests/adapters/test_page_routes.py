@@ -112,7 +112,7 @@ def test_a_token_lists_its_own_scopes_only(index: Index, tmp_path: Path) -> None
         assert client_of(app).request(method, path_, json={}).status_code == 401, path_
 
 
-def test_about_says_what_is_served(index: Index) -> None:
+def test_about_names_the_served_index(index: Index) -> None:
     questions = [Example("One", "which key?", JANE, "that"), Example("Two", "and joe?", JOE)]
     app = create_app(index, limits=Limits(max_k=7), examples=questions)
     about = client_of(app).get("/v1/about").json()

@@ -44,7 +44,7 @@ class TestPydanticAi(ToolTests):
         return answers
 
 
-def test_one_agent_serves_all_users_and_says_what_they_prefer(tmp_path: Path) -> None:
+def test_one_agent_serves_all_users_with_their_preferences(tmp_path: Path) -> None:
     memory = Memory.open(tmp_path / "agent.scrubjay")
 
     memory.policy("refunds", "Never promise refunds.", tenant="acme", by="legal")

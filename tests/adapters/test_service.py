@@ -349,7 +349,7 @@ def test_the_best_passage_of_a_long_text_is_named_and_shown(callers: dict[str, C
     assert all("passage" not in hit for hit in jane.good("POST", "/v1/search", asked)["hits"])
 
 
-def test_passages_are_said_at_a_write_and_changed(index: Index, callers: dict[str, Caller]) -> None:
+def test_passages_can_be_given_and_changed_over_http(index: Index, callers: dict[str, Caller]) -> None:
     jane, text = callers["jane"], "The pumps are old. Backups run at night. Ada likes tea."
     spans = [[0, 18], [19, 40]]
 

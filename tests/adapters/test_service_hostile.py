@@ -276,7 +276,7 @@ def test_a_body_of_two_lengths_hides_no_second_request(path: Path) -> None:
         assert search(service) == 200  # the memory exists
 
 
-def test_nonsense_does_not_fill_the_log(path: Path) -> None:
+def test_malformed_requests_do_not_fill_the_log(path: Path) -> None:
     with Serving(path, "--embedder", "none") as service:
         for _ in range(100):
             with socket.create_connection(("127.0.0.1", service.port), timeout=60) as raw:

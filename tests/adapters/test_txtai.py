@@ -100,7 +100,7 @@ def test_upsert_replaces(embeddings: Any) -> None:
     assert NOTES[0] not in texts(embeddings.search("sk-stg-0041", 10))
 
 
-def test_index_begins_anew(embeddings: Any) -> None:
+def test_index_replaces_all_earlier_documents(embeddings: Any) -> None:
     embeddings.index(["Only this."])
     assert embeddings.count() == 1 and texts(embeddings.search("TS-4711", 5)) == ["Only this."]
 

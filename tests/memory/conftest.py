@@ -50,7 +50,7 @@ ABOUT_FILES = {
     "test_the_feed_of_an_encrypted_tenant_is_sealed": "reads the file",
     "test_no_key_is_asked_for": "reads the bytes of a file",
     "test_traces_are_sealed_with_the_tenants_key": "reads the bytes of a file",
-    "test_bad_usage_is_said": "looks at the folder",
+    "test_invalid_usage_exits_with_2_and_a_message": "looks at the folder",
     "test_overlapping_distilled_ranges_are_refused_by_the_schema": "is about the rules in the file",
     "test_a_memory_needs_an_index_with_a_file": "opens a text",
     "test_values_of_an_encrypted_tenant_are_not_in_the_file": "reads the bytes of a file",

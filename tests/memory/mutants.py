@@ -796,7 +796,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "ledger.preparation:Preparation.gather",
         "if not proposal.is_decided:",
         "if False:",
-        f"{FACTS}::test_the_judge_is_asked_while_nobody_waits",
+        f"{FACTS}::test_the_judge_is_called_outside_of_the_write_lock",
     ),
     "one_step": Mutant(
         "documents that go and documents that come are one step to a search",
@@ -875,7 +875,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "lifecycle.editing:Editing.update",
         "embedded = self._context.embed_texts([_text(candidate)])[0]",
         "embedded = self._context.embed_texts([current.text])[0]",
-        f"{RECORDS}::test_an_update_is_embedded_and_indexed_anew",
+        f"{RECORDS}::test_an_update_is_embedded_and_indexed_again",
     ),
     "lost_update": Mutant(
         "no update is lost",
@@ -1420,7 +1420,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.rules:_look_up",
         '"ORDER BY user"',
         '"ORDER BY user DESC"',
-        f"{VALUES}::test_a_tenants_preference_is_for_all_who_have_none_of_their_own",
+        f"{VALUES}::test_a_tenants_preference_applies_unless_the_user_has_one",
     ),
     "numbers_go_on": Mutant(
         "numbers of policies are not given again after an upgrade",
@@ -1478,21 +1478,21 @@ MUTANTS: dict[str, Mutant] = {
         _M + "read.prompt_lines:over_floor",
         "answered and tier",
         "tier",
-        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+        f"{FLOOR}::test_a_relevant_best_hit_admits_hits_of_low_relevance",
     ),
     "floor_of_the_best": Mutant(
         "the most relevant hit decides, wherever it stands",
         _M + "read.prompt_lines:over_floor",
         "best_of(tiers)",
         "best_of(tiers[:1])",
-        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+        f"{FLOOR}::test_a_relevant_best_hit_admits_hits_of_low_relevance",
     ),
     "floor_for_each": Mutant(
         "what is of no relevance stays out beside what answers",
         _M + "read.prompt_lines:over_floor",
         'answered and tier != "none"',
         "answered",
-        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+        f"{FLOOR}::test_a_relevant_best_hit_admits_hits_of_low_relevance",
     ),
     "overriding_narrower": Mutant(
         "what is said in the narrower scope holds",

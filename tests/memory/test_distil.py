@@ -211,7 +211,7 @@ def test_an_extractor_that_fails_leaves_nothing(memory: Memory) -> None:
     assert contents(memory) == ["Jane lives in Bergen."]
 
 
-def test_nobody_waits_for_an_extractor(memory: Memory) -> None:
+def test_writes_do_not_wait_for_a_running_extractor(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("I live in Bergen.")
     may_go, began = threading.Event(), threading.Event()
@@ -264,7 +264,7 @@ def test_threads_distil_a_run_once(memory: Memory) -> None:
     assert len(memory.why(done[0].outcomes[0].id, scope=JANE).events) == 1
 
 
-def test_a_run_erased_meanwhile_leaves_nothing(memory: Memory) -> None:
+def test_distilling_a_run_erased_meanwhile_writes_nothing(memory: Memory) -> None:
     memory.session(JANE, "r1").user("I live in Bergen.")
 
     def forgets(_: Transcript) -> Any:

@@ -272,7 +272,7 @@ def test_shapes_that_are_wrong_are_counted() -> None:
         as_extraction(lambda _: [{"content": "x", "status": "active"}], TRANSCRIPT)
 
 
-def test_an_extractor_hears_what_was_said_before(endpoint: Endpoint) -> None:
+def test_extractors_get_the_earlier_turns_as_context(endpoint: Endpoint) -> None:
     before = tuple(
         Utterance(n, n, AT, kind, kind.title(), f"word {n}")
         for n, kind in enumerate(["user", "tool", *["user", "model"] * 5], 1)

@@ -97,7 +97,7 @@ class _Found:
         ([], "standard", 0),
     ],
 )
-def test_the_best_opens_the_prompt_for_what_is_of_low_relevance(
+def test_a_relevant_best_hit_admits_hits_of_low_relevance(
     tiers: list[str], floor: str, n_inside: int
 ) -> None:
     hits: Any = [_Found(tier) for tier in tiers]

@@ -138,7 +138,7 @@ def test_a_mapping_cannot_set_what_the_gate_decides(memory: Memory, field: str) 
     assert row_count(memory, "memory_fact") == 0
 
 
-def test_kinds_are_told_by_their_fields(memory: Memory) -> None:
+def test_mappings_get_their_kind_from_their_fields(memory: Memory) -> None:
     def kind(candidate: Any) -> str:
         return memory.propose(candidate, scope=JANE, source="r1").kind
 

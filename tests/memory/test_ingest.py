@@ -195,7 +195,9 @@ FILES = st.dictionaries(
 
 @settings(max_examples=15)
 @given(states=st.lists(FILES, min_size=1, max_size=4))
-def test_memory_says_what_the_files_say(states: list[dict[str, list[str]]], tmp_path_factory: Any) -> None:
+def test_facts_of_a_folder_equal_its_files_after_each_ingestion(
+    states: list[dict[str, list[str]]], tmp_path_factory: Any
+) -> None:
     folder = tmp_path_factory.mktemp("ingest")
     notes = folder / "notes"
     with Memory.open(folder / "m.scrubjay", durability="normal") as memory:

@@ -97,7 +97,7 @@ def test_a_version_never_changes(memory: Memory) -> None:
     assert memory.policy("refunds", "Two.", tenant="acme").status == "deduplicated"
 
 
-def test_a_policy_needs_no_user_and_refuses_nonsense(memory: Memory) -> None:
+def test_invalid_policies_are_refused_and_a_policy_needs_no_user(memory: Memory) -> None:
     with pytest.raises(ValueError, match="text: expected some text"):
         memory.policy("refunds", "", tenant="acme")
     with pytest.raises(ValueError, match="effective_until"):
@@ -180,7 +180,7 @@ def test_readers_in_threads_while_somebody_writes(memory: Memory) -> None:
     assert wrong == [] and wishes(memory) == ["99", "99"]
 
 
-def test_a_closed_memory_says_so(tmp_path: Path) -> None:
+def test_a_closed_memory_raises_closed_error(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "m.scrubjay")
     memory.prefer("tone", "brief", scope=JANE)
     memory.known(JANE)

@@ -129,7 +129,9 @@ def test_sweep_reports_the_deleted_records(run) -> None:
     assert "expired" in run("sweep", *JANE)
 
 
-def test_bad_usage_is_said(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_2_and_a_message(
+    run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert "no such file" in run("recall", "x", *JANE, code=2)
     assert list(tmp_path.iterdir()) == [], "only add makes a file"
     assert "--key: a policy needs one" in run("add", "x", "--kind", "policy", *JANE, code=2)

@@ -61,7 +61,7 @@ def test_every_word_is_in_one_passage_on_the_lines_it_says(content: str, max_cha
         assert "\n".join(lines[one.first_line - 1 : one.last_line]).strip() == one.body
 
 
-def test_a_folder_is_read_without_what_is_no_note(tmp_path: Path) -> None:
+def test_a_folder_is_read_without_files_that_are_not_notes(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("secret")

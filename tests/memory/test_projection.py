@@ -142,7 +142,7 @@ def test_restatements_give_the_same_result_in_any_order(single: bool, days: list
     assert values_at([said, other], 9) == ({"vegan"} if single else {"vegan", "omnivore"})
 
 
-def test_an_end_holds_until_its_value_begins_anew() -> None:
+def test_an_end_holds_until_its_value_is_stated_again() -> None:
     job = Statement("job", "works at the library", value="library", single=True, said_at=1, recorded_at=1)
     quit = Statement("quit", "quit at the library", "ends", "library", True, 5, 5)
     new = Statement("new", "works at the mill", value="mill", single=True, said_at=9, recorded_at=9)

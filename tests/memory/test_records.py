@@ -144,7 +144,7 @@ def letters(texts: list[str]) -> Any:
     )
 
 
-def test_an_update_is_embedded_and_indexed_anew(tmp_path: Path) -> None:
+def test_an_update_is_embedded_and_indexed_again(tmp_path: Path) -> None:
     embedder = Function(letters, dim=26, name="letters")
     with open_memory(tmp_path / "m.scrubjay", Clock(), embedder=embedder) as memory:
         id = lives(memory, "Oslo").id or ""

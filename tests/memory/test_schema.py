@@ -315,7 +315,7 @@ def test_a_model_can_be_changed(tmp_path: Path) -> None:
     assert Memory.open(tmp_path / "m.scrubjay").recall("Rome", JANE).mode == "lexical"
 
 
-def test_a_collection_of_somebody_elses_is_refused(tmp_path: Path) -> None:
+def test_a_foreign_collection_named_memory_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "m.scrubjay"
     with Index.open(path) as index:
         index.collection("memory").upsert("m1", "not of a memory", scope=JANE)

@@ -167,7 +167,7 @@ def test_a_judge_of_ones_own_may_find_several_contradictions(tmp_path: Path) -> 
         open_memory(tmp_path / "m.scrubjay", judge=3)
 
 
-def test_the_judge_is_asked_while_nobody_waits(tmp_path: Path) -> None:
+def test_the_judge_is_called_outside_of_the_write_lock(tmp_path: Path) -> None:
     """Another thread writes while the judge works; its facts are judged as well."""
     with open_memory(tmp_path / "m.scrubjay", busy_timeout=0) as memory:
         asked: list[str] = []

@@ -82,7 +82,7 @@ def test_history_at_a_valid_time(memory: Memory, clock: Clock) -> None:
     assert memory.history("Jane", "lives in", JOE) == [] and memory.admin.check() == []
 
 
-def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: Clock) -> None:
+def test_a_late_fact_about_the_past_is_placed_by_its_time(memory: Memory, clock: Clock) -> None:
     oslo = say(memory, "Jane lives in Oslo")
     clock.pass_days(1)
     late = say(memory, "In 2019 Jane lived in Berlin", valid_from="2019-01-01", valid_until="2020-01-01")

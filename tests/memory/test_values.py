@@ -283,7 +283,7 @@ def test_an_update_keeps_text_and_value_together(memory: Memory) -> None:
 # ---------------------------------------------------------------------- tenant-wide
 
 
-def test_a_tenants_preference_is_for_all_who_have_none_of_their_own(memory: Memory, clock: Clock) -> None:
+def test_a_tenants_preference_applies_unless_the_user_has_one(memory: Memory, clock: Clock) -> None:
     def told(scope: Scope) -> dict[str, Any]:
         return {one.key: one.value for one in memory.known(scope).preferences}
 

@@ -230,7 +230,7 @@ def test_diversity_takes_the_different_first(kit: Kit, metric: str) -> None:
     assert list(varied.ids) == [1, 3, 2]
 
 
-def test_nonsense_finds_nothing(kit: Kit) -> None:
+def test_a_relevance_floor_drops_unrelated_hits(kit: Kit) -> None:
     pair = Pair(kit, dim=draw.DIM, metric="cosine").apply(
         [Put(1, "the jay caches acorns", HOME, ONE), Put(2, "the oak", HOME, OTHER)]
     )

@@ -155,7 +155,7 @@ def test_a_sweep_that_fails_is_not_the_last_one(caplog: pytest.LogCaptureFixture
     assert sweeper.start(0.001) is not done and swept.often.wait(60) and sweeper.stop()
 
 
-def test_sweeping_ends_with_what_is_swept() -> None:
+def test_the_sweeper_ends_when_its_object_is_closed_or_collected() -> None:
     closed, gone, cancelled = Swept(ClosedError("closed")), Swept(), Swept()
     sweepers = [Sweeper(one.sweep) for one in (closed, gone, cancelled)]
     done = [sweeper.start(0.001) for sweeper in sweepers]

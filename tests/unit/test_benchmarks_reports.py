@@ -150,7 +150,7 @@ def test_reports_become_one_page_with_plots(stored: dict[str, Path], tmp_path: P
             assert f"]({name})" in page
 
 
-def test_without_matplotlib_the_page_says_so(
+def test_without_matplotlib_the_page_names_the_extra(
     stored: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report.plots.importlib.util, "find_spec", lambda name: None)

@@ -120,7 +120,7 @@ def test_an_id_in_several_scopes_is_several_memories(
         assert sorted(line.split()[2] for line in table[1:5]) == ["agent", "tenant", "user", "user+agent"]
 
 
-def test_without_an_embedder_it_says_what_it_could_not_do(
+def test_without_an_embedder_the_missing_ranking_is_reported(
     capsys: pytest.CaptureFixture[str], file: str
 ) -> None:
     code, out, _ = run(capsys, "search", "office", file, "--embedder", "none")

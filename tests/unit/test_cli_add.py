@@ -138,7 +138,7 @@ def test_a_record_keeps_its_scope_and_its_own_field_file(notes: Path, capsys: An
         assert record is not None and record.metadata == {"file": "r.jsonl", "file_": "theirs"}
 
 
-def test_the_same_id_in_two_files_is_said(notes: Path, capsys: Any) -> None:
+def test_an_id_in_two_files_is_reported(notes: Path, capsys: Any) -> None:
     Path("y.csv").write_text("id,text\na,elm\n")
     add(capsys, "notes/x.csv")
     code, out, said = run(capsys, "add", "m.scrubjay", "y.csv")

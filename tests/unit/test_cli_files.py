@@ -82,7 +82,7 @@ def writers(path: Path, notes: Path, target: Path) -> dict[str, list[str | Path]
 
 @pytest.mark.parametrize("command", ["index", "backup", "export", "tune"])
 @pytest.mark.parametrize("suffix", [".jsonl", ".scrubjay"])
-def test_a_file_that_is_there_stays_unless_force_is_said(
+def test_an_existing_file_is_replaced_only_with_force(
     path: Path, notes: Path, tmp_path: Path, command: str, suffix: str, capsys: Any
 ) -> None:
     target = tmp_path / f"there{suffix}"
@@ -312,7 +312,7 @@ def test_a_new_file_takes_the_embedder_whose_vectors_an_export_brings(
         assert index.search("railway", scope=JANE)[0].vector_rank == 1
 
 
-def test_an_export_of_vectors_that_nobody_here_can_make(tmp_path: Path, capsys: Any) -> None:
+def test_importing_vectors_of_an_unavailable_model_is_reported(tmp_path: Path, capsys: Any) -> None:
     target, out = tmp_path / "to.scrubjay", tmp_path / "out.jsonl"
     header: dict[str, Any] = {"scrubjay_export": 1, "metric": "cosine", "dtype": "f16", "dim": 2}
     row = {"id": "m1", "text": "Prefers trains.", "tenant": "acme", "user": "jane", "vector": [1.0, 0.0]}

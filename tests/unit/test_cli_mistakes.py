@@ -181,11 +181,11 @@ def test_search_on_a_memory_names_the_memory_commands(here: Path, capsys: Any) -
     assert code == 1 and "`scrubjay memory list`" in said
 
 
-def test_an_index_without_a_memory_is_told_nothing_of_one(words: Path, capsys: Any) -> None:
+def test_search_on_an_index_without_memory_does_not_mention_memory_commands(words: Path, capsys: Any) -> None:
     assert "memory recall" not in run(capsys, "search", "words.scrubjay", "oak", "--user", "joe")[2]
 
 
-def test_no_judged_question_is_said_as_json(words: Path, capsys: Any) -> None:
+def test_missing_judged_questions_are_reported_as_json(words: Path, capsys: Any) -> None:
     code, out, said = run(capsys, "tune", "words.scrubjay", "--json")
     assert code == 1 and json.loads(out)["questions"] == 0 and said == ""
 
@@ -200,7 +200,7 @@ def test_a_table_without_rows_is_named(here: Path, text: str, capsys: Any) -> No
     assert code == 1 and "t.csv: a table without rows" in said
 
 
-def test_a_file_that_is_no_pdf_is_told_once(here: Path) -> None:
+def test_a_malformed_pdf_is_reported_once(here: Path) -> None:
     pytest.importorskip("pypdf")
     Path("j.pdf").write_bytes(b"%PDF-1.4 garbage")
     asked = [sys.executable, "-m", "scrubjay", "add", "m.scrubjay", "j.pdf", "--embedder", "none"]

@@ -107,7 +107,7 @@ def test_a_context_is_found_and_not_shown(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_context_is_patched_and_embedded_anew(kind: str, tmp_path: Path) -> None:
+def test_a_patched_context_is_embedded_again(kind: str, tmp_path: Path) -> None:
     texts = Texts()
     with opened(kind, tmp_path, embedder=texts.embedder) as index:
         index.upsert("a", "By train.", scope=JANE, metadata={"n": 1}, context="Riga")

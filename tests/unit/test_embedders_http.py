@@ -190,7 +190,7 @@ def test_a_refused_connection_is_an_embedder_error(server: Server) -> None:
         b'{"data": []}',
     ],
 )
-def test_nonsense_is_an_error(server: Server, answer: bytes) -> None:
+def test_a_malformed_answer_is_an_error(server: Server, answer: bytes) -> None:
     server.script = [(200, {}, answer)]
     with pytest.raises(EmbedderError, match="expected"):
         make(server).embed_query("a")

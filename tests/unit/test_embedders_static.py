@@ -136,7 +136,7 @@ def test_a_header_is_checked_number_by_number(at: int, number: int, message: str
         StaticEmbedder.read(bytes(data))
 
 
-def test_threads_run_meanwhile_and_get_the_same_vectors(path: Path) -> None:
+def test_embedding_releases_the_gil_and_gives_equal_vectors_in_threads(path: Path) -> None:
     embedder, several = Static(path), ["the staging token " * 50, "мир", ""] * 200
     expected = embedder.embed_documents(several)
     found: list[bool] = []

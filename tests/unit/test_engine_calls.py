@@ -96,7 +96,7 @@ def test_a_failed_upsert_is_tried_once() -> None:
     assert seen == ["jay"] and len(engine) == 0
 
 
-def test_get_says_of_an_object_without_init_what_is_wrong() -> None:
+def test_get_on_an_uninitialised_engine_names_the_problem() -> None:
     hollow = Engine.__new__(Engine)
     for call in (hollow.get, hollow.delete):
         with pytest.raises(TypeError, match="__init__"):

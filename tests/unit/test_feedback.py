@@ -90,7 +90,7 @@ def test_a_deleted_memory_takes_its_notes_along(index: Index) -> None:
     assert [note.id for note in index.admin.feedbacks()] == ["mine"]
 
 
-def test_notes_on_memories_of_one_id_are_told_apart(index: Index) -> None:
+def test_feedback_on_the_same_id_in_two_scopes_is_kept_apart(index: Index) -> None:
     for scope in (ACME, JANE, JOE):
         index.upsert("m", f"A train, by {scope!r}.", scope=scope)
     assert index.feedback("m", query="an id is the most specific that the asker sees", scope=JANE)

@@ -174,7 +174,7 @@ def test_malformed_and_filters_and_ids_are_named(index: Index) -> None:
 
 
 @pytest.mark.parametrize("filter", [is_third, {"$where": is_third}, {"$or": [{"$where": is_third}]}])
-def test_where_no_function_is_taken_the_error_says_so(index: Index, filter: Any) -> None:
+def test_calls_that_take_no_filter_function_refuse_one(index: Index, filter: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"filter|where"):
         index.scroll(scope=JANE, filter=filter)
     with pytest.raises((TypeError, ValueError), match=r"filter|where"):

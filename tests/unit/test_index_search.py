@@ -148,7 +148,7 @@ def test_an_embedder_that_fails_while_searching_degrades(index: Index) -> None:
 
 
 @pytest.mark.parametrize("bad", [[[1.0, 2.0]], [[float("nan")] * 3], "text", None, [1.0, 2.0, 3.0]])
-def test_an_embedder_that_answers_nonsense(bad: Any) -> None:
+def test_a_malformed_vector_of_the_embedder_degrades_the_search(bad: Any) -> None:
     class Bad:
         name, dim = "bad", 3
 

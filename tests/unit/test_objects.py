@@ -164,7 +164,7 @@ def test_a_damaged_object_is_treated_as_lost_and_counted(fault: str) -> None:
     }
 
 
-def test_a_damaged_copy_is_read_anew_and_the_cache_spares_the_place(tmp_path: Path) -> None:
+def test_a_damaged_copy_is_fetched_again_and_the_cache_saves_reads(tmp_path: Path) -> None:
     blobs = FaultyBlobs()
     digest = store(blobs).put(DATA)
     assert digest is not None

@@ -262,7 +262,7 @@ def test_a_search_that_embeds_starts_the_backfill(index: Index, monkeypatch: pyt
     wait_for(lambda: n_pending(index) == 0)
 
 
-def test_the_next_opening_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_opening_continues_the_backfill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, embedder = tmp_path / "memories.scrubjay", Flaky()
     with Index.open(path, embedder) as index:
         index.upsert("m0", "oak", scope=JANE)

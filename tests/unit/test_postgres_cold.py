@@ -434,7 +434,7 @@ def test_the_object_store_is_away(frozen: str, blobs: FaultyBlobs) -> None:
         assert index.count(scope=JOE) == N + 1 and index.admin.check().problems == []
 
 
-def test_an_index_without_an_object_store_says_so(frozen: str) -> None:
+def test_reading_a_frozen_scope_without_an_object_store_is_an_error(frozen: str) -> None:
     with opened(frozen, None) as index:
         assert index.count() == 3 * N
         for call in (
@@ -450,7 +450,7 @@ def test_an_index_without_an_object_store_says_so(frozen: str) -> None:
         assert index.erase(JOE) == N
 
 
-def test_a_place_that_does_not_give_back_what_it_took(url: str, blobs: FaultyBlobs) -> None:
+def test_freezing_verifies_the_object_before_deleting_rows(url: str, blobs: FaultyBlobs) -> None:
     with opened(url, blobs) as index:
         fill(index, JOE)
         blobs.on_put = lambda name: blobs.damage("half")

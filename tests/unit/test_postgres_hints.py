@@ -253,7 +253,7 @@ def test_the_locks_that_say_who_listens_go_with_the_process(pair: tuple[Index, I
     until(lambda: n_locks() == 0)
 
 
-def test_a_connection_that_was_cut_is_made_anew(pair: tuple[Index, Index], url: str) -> None:
+def test_a_lost_connection_is_reestablished(pair: tuple[Index, Index], url: str) -> None:
     writer, reader = pair
     found(reader)
     for index in pair:

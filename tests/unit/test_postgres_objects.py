@@ -171,7 +171,7 @@ def test_check_names_an_object_that_is_lost(filled: str, blobs: FaultyBlobs) -> 
         assert index.admin.check().problems == []
 
 
-def test_a_row_that_names_nonsense_costs_a_rebuild(filled: str, blobs: FaultyBlobs) -> None:
+def test_a_malformed_object_name_costs_a_rebuild_only(filled: str, blobs: FaultyBlobs) -> None:
     for change in (
         "n_bytes = 1 << 40",
         "n_bytes = -1",

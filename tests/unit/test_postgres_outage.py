@@ -221,7 +221,7 @@ class TestFreshness:
             hits = index.search("oak", scope=JANE)
             assert hits.ids.tolist() == [1] and hits.freshness >= 0.05
 
-    def test_a_search_that_could_not_ask_says_so_though_the_server_is_back(
+    def test_a_search_that_could_not_poll_is_marked_stale_although_the_server_is_back(
         self, url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with Index.open(url, max_stale=0) as index:

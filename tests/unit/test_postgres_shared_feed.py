@@ -268,7 +268,7 @@ def test_a_leader_wakes_only_followers_of_the_written_scopes(tmp_path: Path) -> 
         assert leader.hear(leader.sockets()) == ([Hint(1, 5, 7)], False)
 
 
-def test_a_follower_is_silent_about_what_nobody_else_wants(tmp_path: Path) -> None:
+def test_a_follower_sends_only_hints_that_others_want(tmp_path: Path) -> None:
     def hints(*buckets: int) -> list[Hint]:
         return [Hint(1, 5, bucket) for bucket in buckets]
 
@@ -770,7 +770,7 @@ def test_the_leader_is_killed_again_and_again_while_others_read(server: Cluster)
         assert n_judged > 50 and len(gone) == 6
 
 
-def test_a_leader_that_is_stopped_holds_up_nobody(server: Cluster) -> None:
+def test_followers_do_not_wait_for_a_stopped_leader(server: Cluster) -> None:
     url = new_url(server.url)
     with processes(url, 3) as there:
         writer = Writer(url)

@@ -84,7 +84,7 @@ def test_no_progress_bar_without_a_terminal(
 
 
 @pytest.mark.usefixtures("temporary_folder")
-def test_scrubjay_works_without_what_is_optional() -> None:
+def test_scrubjay_works_without_optional_packages() -> None:
     """An index, a memory and a search import nothing but NumPy."""
     program = """
 import builtins, tempfile

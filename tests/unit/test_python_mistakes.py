@@ -18,7 +18,7 @@ ACME = Scope("acme")
 @pytest.mark.parametrize(
     "place", ["m.scrubjay", Path("m.scrubjay"), Path("notes"), "a.db", "a.sqlite3", "postgresql://db/x"]
 )
-def test_a_place_given_for_an_embedder_is_told_of_open(place: Any) -> None:
+def test_a_path_given_as_the_embedder_suggests_open(place: Any) -> None:
     with pytest.raises(
         TypeError, match=r"embedder: .* which looks like a file or a database.*Index\.open\(\)"
     ):
@@ -26,12 +26,12 @@ def test_a_place_given_for_an_embedder_is_told_of_open(place: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["BAAI/bge-small-en-v1.5", "text-embedding-3.5", "notes"])
-def test_a_name_without_its_kind_is_told_the_kinds(name: str) -> None:
+def test_an_embedder_name_without_its_kind_lists_the_kinds(name: str) -> None:
     with pytest.raises(ValueError, match="sentence-transformers:NAME, fastembed:NAME"):
         Index(name)
 
 
-def test_a_number_given_for_an_embedder_is_told_of_dim() -> None:
+def test_a_number_given_as_the_embedder_suggests_dim() -> None:
     with pytest.raises(TypeError, match=r"embedder: .* got int; for vectors of your own give dim=256"):
         Index(256)  # type: ignore[arg-type]
 

@@ -203,7 +203,7 @@ def test_places_count_where_several_queries_found_the_hits(index: Index) -> None
 
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), 10**400, "1", True, None])
-def test_a_weight_that_is_none(index: Index, weight: Any) -> None:
+def test_an_invalid_weight_is_refused(index: Index, weight: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="fused_weight: expected a"):
         Retriever(index, fused_weight=weight)
 
@@ -501,7 +501,7 @@ def test_entries_age() -> None:
 # ---- observability, threads ------------------------------------------------------------------------------------------
 
 
-def test_a_trace_tells_what_ran(index: Index, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_trace_lists_the_stages_that_ran(index: Index, caplog: pytest.LogCaptureFixture) -> None:
     events: list[dict[str, Any]] = []
     spans: list[str] = []
 

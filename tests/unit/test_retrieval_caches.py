@@ -330,7 +330,7 @@ def test_a_restored_backup_has_a_future_of_its_own(tmp_path: Path, server: Serve
         assert retrieve(index)[0]
 
 
-def test_expiry_reaches_what_is_shared(
+def test_expired_memories_are_not_served_from_the_shared_cache(
     tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Index.open(tmp_path / "a.scrubjay", durability="normal") as index:

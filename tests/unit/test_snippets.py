@@ -63,7 +63,7 @@ def test_words_are_marked_as_they_stand(text: str, question: str, words: list[st
     assert marked(text, question) == words
 
 
-def test_of_each_text_only_the_wanted_terms_are_told() -> None:
+def test_only_the_wanted_terms_of_each_text_are_returned() -> None:
     wanted = frozenset({"sail", "sk-stg-0041"})
     found = ENGLISH.terms(["She sails", "", "sk-stg-0041", "90817263 sailing"], wanted)
     assert [sorted(one.all) for one in found] == [["sail"], [], ["sk-stg-0041"], ["sail"]]

@@ -79,7 +79,7 @@ def test_an_error_in_the_block_rolls_back(index: Index, steps: int) -> None:
     assert index.admin.check().clean
 
 
-def test_a_step_that_failed_fails_the_change_even_if_nobody_looks(index: Index) -> None:
+def test_a_failed_step_fails_the_change_even_if_its_error_is_caught(index: Index) -> None:
     index.upsert("a", "oak a", scope=JANE)
 
     def ignore_a_step() -> None:
@@ -166,7 +166,7 @@ STEPS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_any_sequence_of_steps_comes_to_what_it_comes_to_one_by_one(tmp_path: Path, seed: int) -> None:
+def test_steps_in_one_change_equal_the_same_steps_one_by_one(tmp_path: Path, seed: int) -> None:
     """Compared with the same steps in separate changes, from a second process, and after reopening."""
     rng = np.random.default_rng(seed)
     one_by_one = Index.open(tmp_path / "one.scrubjay", dim=2, durability="normal")

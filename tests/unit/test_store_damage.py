@@ -348,7 +348,7 @@ def test_an_index_that_leads_to_another_scope_is_damage(tmp_path: Path) -> None:
                 verb()
 
 
-def test_a_version_that_goes_back_is_damage_and_no_loop(path: Path) -> None:
+def test_a_decreasing_version_is_reported_as_damage(path: Path) -> None:
     with Index.open(path) as index:
         assert len(index.search("oak", scope=JANE)) > 0
         partition = Backend.of(index).engine.residency.partition(JANE)  # type: ignore[union-attr]

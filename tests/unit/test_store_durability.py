@@ -95,7 +95,9 @@ def test_normal_durability_waits_for_nothing(tmp_path: Path, monkeypatch: pytest
         assert spans == []
 
 
-def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_raises_in_every_waiting_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Index.open(tmp_path / "memories.scrubjay") as index:
         index.upsert("a", "oak", scope=SCOPE)
         n_errors = 0
@@ -131,7 +133,7 @@ def test_a_disk_that_fails_is_told_to_all_who_wait(tmp_path: Path, monkeypatch: 
         assert index.admin.check().clean
 
 
-def test_closing_waits_for_those_who_wait_for_the_disk(
+def test_closing_waits_for_threads_that_wait_for_a_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow(monkeypatch, 0.003)
@@ -180,7 +182,7 @@ def test_closing_by_a_thread_that_waits_itself_does_not_wait_for_it(
     assert time.monotonic() - begun < 20
 
 
-def test_an_interrupted_wait_is_begun_anew_for_the_others(tmp_path: Path) -> None:
+def test_after_an_interrupted_wait_the_others_sync_again(tmp_path: Path) -> None:
     file = (tmp_path / "log").open("wb")
     entered, leave = threading.Event(), threading.Event()
     waits: list[str] = []

@@ -377,7 +377,7 @@ def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Pro
         assert index.admin.check().problems == []
 
 
-def test_bad_tenants_and_keys_are_said(path: Path, provider: Provider) -> None:
+def test_invalid_tenants_and_keys_are_refused(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         fill(index)
         for bad, error in ((5, TypeError), (None, TypeError), ("", ValueError), (b"acme", TypeError)):

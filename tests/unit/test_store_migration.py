@@ -338,7 +338,7 @@ def test_a_collection_that_is_damaged_does_not_stop_the_others(tmp_path: Path) -
             index.collection("side")
 
 
-def test_a_rule_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_trigger_survives_the_migration(tmp_path: Path) -> None:
     path = copied(GOLDEN / "notes" / "format-3.scrubjay", tmp_path)
     rule = "CREATE TRIGGER theirs AFTER DELETE ON event BEGIN SELECT missing FROM document WHERE gone; END"
     with closing(sqlite3.connect(path)) as connection:

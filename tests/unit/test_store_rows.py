@@ -224,7 +224,7 @@ def test_a_name_that_is_too_long_is_a_typed_error(tmp_path: Path) -> None:
         scrubjay.Admin.salvage(too_long, tmp_path / "saved")
 
 
-def test_a_closed_index_says_so(path: Path) -> None:
+def test_a_closed_index_raises_closed_error_everywhere(path: Path) -> None:
     index = Index.open(path)
     index.upsert("a", "oak", scope=ACME)
     index.close()
@@ -262,7 +262,7 @@ def test_deletions_leave_events_without_content(path: Path) -> None:
 
 
 @pytest.mark.parametrize("in_file", [True, False])
-def test_expired_memories_are_seen_by_nobody(
+def test_expired_memories_are_invisible_to_every_verb(
     path: Path, in_file: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import time

@@ -72,7 +72,7 @@ def test_a_held_lock_is_a_typed_error_and_readers_go_on(name: str, tmp_path: Pat
     faults.judge(path, name)
 
 
-def test_compaction_says_when_somebody_reads(tmp_path: Path) -> None:
+def test_compaction_reports_a_reader_that_blocks_it(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     faults.prepare(path)
     with Index.open(path, busy_timeout=0) as index:
