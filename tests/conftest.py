@@ -3,9 +3,10 @@
 Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run and `tiny` draw the same cases each time, so that the
 result depends on the commit alone; `ci` and `thorough` draw new cases, to find unforeseen bugs (`tests/long/run`);
 `hunt` is for the mutants.
-Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long`
-(CI runs a share of their cases) only with `--long` or under `thorough`; the seeded bugs of `reference/mutants.py` only
-with `--mutants` (twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the tests of `smoke.py`.
+Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long` or named
+in `long_cases.py` (CI runs a share of their cases) only with `--long` or under `thorough`; the seeded bugs of
+`reference/mutants.py` only with `--mutants` (twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the
+tests of `smoke.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests import smoke
+from tests import long_cases, smoke
 from tests.data.engines import Kit, engine_kit
 from tests.data.stores import BUCKETS, use_buckets
 
@@ -113,7 +114,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if not smoke.has(item.nodeid)]
         items[:] = [item for item in items if smoke.has(item.nodeid)]
         config.hook.pytest_deselected(items=left_out)
+    elif lines := long_cases.unknown([item.nodeid for item in items], config.args):
+        raise pytest.UsageError(f"long_cases.py names tests that are not there: {', '.join(lines)}")
     for item in items:
+        if long_cases.is_long(item.nodeid):
+            item.add_marker(pytest.mark.long)
         reason = next((why for part, why in NOT_UNDER_ASAN.items() if part in item.nodeid), None)
         if UNDER_ASAN and reason is not None:
             item.add_marker(pytest.mark.skip(reason=f"under ASan: {reason}"))

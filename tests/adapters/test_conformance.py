@@ -29,7 +29,7 @@ MCP += ["durability.fork", "retrieval.k", "errors.metadata", "errors.question", 
         ("mcp.client.stdio", "mcp_scrubjay", MCP),
     ],
 )
-def test_each_adapter_passes_its_conformance_suite(
+def test_each_adapter_passes_its_suite(
     framework: str, name: str, only: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip(framework)

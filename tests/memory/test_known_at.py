@@ -221,9 +221,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_known_at_returns_the_beliefs_of_that_day_after_random_changes(
-    memory: Memory, clock: Clock, seed: int
-) -> None:
+def test_known_at_returns_the_beliefs_of_that_day(memory: Memory, clock: Clock, seed: int) -> None:
     life = Life(memory, clock, random.Random(seed))
     written: dict[Scope, list[tuple[datetime, dict[int, Shown]]]] = {JANE: [], JOE: [], ACME: []}
     for n in range(1, N_DAYS + 1):

@@ -190,6 +190,37 @@ def test_function_words_of_other_languages_weigh_less(
     check(pair, "".join(word + between for word, between in query), HOME)
 
 
+JAPANESE = """
+    伊藤 趣味 何 味 ガリ デス jay さん さんの くん さんたちには ちゃんと は の の について です ですか
+    でしたよ のですが していましたか してください いますか こと もの からは かに りんごが さく すから
+    でかさん しないでくださいね さんについてしないでくださいけど さたち
+""".split()
+
+
+@given(
+    st.lists(st.sampled_from(JAPANESE), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.sampled_from(JAPANESE), st.sampled_from(["", "", "", "、", " ", "?", "・", "\u3099"])),
+        min_size=1,
+        max_size=8,
+    ),
+)
+@example(
+    ["さんです", "趣味"], [("伊藤", ""), ("さんの", ""), ("趣味", ""), ("は", ""), ("何", ""), ("ですか", "")]
+)
+@example(["です", "趣味"], [("です", ""), ("さく", ""), ("趣味", ""), ("です", "")])
+@example(["です", "すか"], [("ですか", "")])
+@example(["さん", "かに"], [("かに", "、"), ("さんと", "、"), ("趣味", "")])
+def test_pairs_of_hiragana_in_endings_weigh_little(
+    kit: Kit, words: list[str], query: list[tuple[str, str]]
+) -> None:
+    pair = Pair(kit)
+    for id, word in enumerate(words):
+        pair.step(Put(id, f"{word} oak", HOME, None))
+        pair.step(Put(len(words) + id, "".join(words[id:]), HOME, None))
+    check(pair, "".join(word + between for word, between in query), HOME)
+
+
 @HEAVY
 @given(
     draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys

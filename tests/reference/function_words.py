@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tests.reference.analyzer import stem_english
 from tests.reference.foreign_function_words import foreign_function_words
+from tests.reference.japanese_function_words import japanese_function_words
 
 WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
@@ -34,7 +35,7 @@ MOST_FOREIGN_IDF = 0.1
 
 def function_words(text: str) -> set[str]:
     """Return the stems of the text's function words, except for those that look like a name somewhere in it, and of the
-    continuations of question phrases that occur nowhere else."""
+    continuations of question phrases that occur nowhere else; and the pairs of characters of Japanese ones."""
     text = text.replace("\u2019", "'")
     written = list(re.finditer(r"[A-Za-z0-9_'\x80-\U0010ffff]+", text))
     any_small = any("a" <= word[0][0] <= "z" for word in written)
@@ -58,7 +59,8 @@ def function_words(text: str) -> set[str]:
             asking.update([] if behind is None else [stem_english(behind[1])])
     pieces = [piece.lower() for piece in re.findall("[A-Za-z]+", text) if len(piece) <= LONGEST_PIECE]
     everywhere = Counter(map(stem_english, pieces))
-    return (found - names) | {term for term, n in asking.items() if everywhere[term] == n}
+    asked = {term for term, n in asking.items() if everywhere[term] == n}
+    return (found - names) | asked | japanese_function_words(text)
 
 
 def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[str, float]:

@@ -56,6 +56,16 @@ def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[st
     assert first(kit, list(reversed(texts)), query) == texts[0]
 
 
+def test_endings_of_a_japanese_question_do_not_outrank_its_nouns(kit: Kit) -> None:
+    """The pairs of characters in ですか are as rare here as that of the name."""
+    texts = ["佐藤さんは医者ですか。", "伊藤さんは松山で生まれた。"]
+    texts += [f"鈴木は{city}に行く。" for city in ("大阪", "金沢", "神戸", "名古屋", "仙台")]
+    query = "伊藤さんの趣味は何ですか？"
+    assert first(kit, texts, query) == texts[1]
+    assert first(kit, texts, "ですか") == texts[0]  # it has nothing else
+    assert first(kit, [*texts, "ひですか"], "ひですか") == "ひですか"  # a noun perhaps
+
+
 @pytest.mark.parametrize(
     ("query", "frequent", "rare", "is_content"),
     [

@@ -6,6 +6,7 @@
 
 #include "base/hash.hpp"
 #include "text/characters.hpp"
+#include "text/japanese_function_words.hpp"
 #include "text/porter2.hpp"
 #include "text/term_key.hpp"
 
@@ -118,6 +119,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   bool any_small = false;      // a word that begins with a lower-case letter
   bool sentence_start = true;  // only quotes and spaces since the end of a sentence, or no word yet
   bool first = true;
+  bool kana = false;  // perhaps
   for (size_t at = 0; at < utf8.size();) {
     if (!in_word(utf8[at])) {
       const char c = utf8[at++];
@@ -166,6 +168,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
         apostrophe = n;
       } else if ((byte_class(c) & (kDigit | kBeyondAscii)) != 0 || c == '_') {
         plain = false;
+        kana = kana || c == '\xe3';
       } else {
         break;
       }
@@ -190,6 +193,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   for (const Occurrence& occurrence : found_)
     if (is_name(occurrence)) std::erase(keys_, words.key(occurrence.word));
   if (!asking_.empty()) add_asking(utf8);
+  if (kana) add_japanese_function_words(utf8, keys_);
   return keys_;
 }
 

@@ -7,8 +7,8 @@
 // (didn't). A term that is a name somewhere in the text is one everywhere.
 //
 // A noun that only completes a question word is also dropped ("how many", "how much", "what kind of", "which
-// types of"), unless the text has it elsewhere, too ("what kind of kind words"). Other languages:
-// foreign_function_words.hpp. Reference: tests/reference/function_words.py.
+// types of"), unless the text has it elsewhere, too ("what kind of kind words"). So are pairs of hiragana in the
+// endings of Japanese words (japanese_function_words.hpp). Other languages: foreign_function_words.hpp. Reference: tests/reference/function_words.py.
 #pragma once
 
 #include <cstdint>

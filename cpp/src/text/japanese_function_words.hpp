@@ -1,0 +1,19 @@
+// Function words of a Japanese question: titles, particles, and endings of verbs, which hiragana writes.
+//
+// Japanese text is indexed as overlapping pairs of characters (runs.hpp), and pairs inside the endings of a
+// question ("さんの", "ですか") are rarer in a small scope than they mean anything. A pair is a function word if
+// the text has it only inside runs of hiragana that consist of a title, a particle, an ending and a final
+// particle, in this order, each of which may be absent; nouns that are written in hiragana are no such runs, but
+// for a few that are spelled as particles are. Reference: tests/reference/japanese_function_words.py.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace scrubjay::text {
+
+// Appends the keys (term_key()) of the text's Japanese function words, possibly with repetitions.
+void add_japanese_function_words(std::string_view utf8, std::vector<uint64_t>& keys);
+
+}  // namespace scrubjay::text
