@@ -415,7 +415,7 @@ def _together(rng: random.Random, number: int, world: World) -> Step:
 
 
 def _written(rng: random.Random, collection: str) -> Step:
-    op = workload.written(rng, collection, N_IDS)
+    op = workload.upsert_operation(rng, collection, N_IDS)
 
     def then(world: World) -> None:
         world.index = workload.expected(world.index, op)
