@@ -520,8 +520,8 @@ class Engine:
         """
         Loads images from save_partition() as the partition of `scope`.
 
-        Either all images are bytes or other buffers, or all are iterables of their bytes in pieces, with a length that
-        is not less than the number of bytes. Pieces are not kept, and each is copied to its place at once.
+        Either all images are bytes or other buffers, or all are iterables of their bytes in pieces, with a length
+        that is not less than the number of bytes. Each piece is copied to its place at once, and not kept.
         Returns the number of documents.
 
         Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if
