@@ -29,14 +29,35 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
   return out;
 }
 
+// Iterates over the pieces of images: Python code, which may read a file.
+size_t load_pieces(Engine& engine, const ScopePtr& scope, const py::tuple& images) {
+  std::vector<engine::ArrivingImage> arriving;
+  for (const py::handle image : images) {
+    if (!PyObject_HasAttrString(image.ptr(), "__len__") || !PyObject_HasAttrString(image.ptr(), "__iter__"))
+      throw py::type_error("images: expected bytes or pieces of bytes, got " + type_name(image));
+    in_python([&] {
+      arriving.push_back(engine.arriving_image(scope, py::len(image)));
+      for (const py::handle piece : py::iter(image)) {
+        if (!PyBytes_Check(piece.ptr()))
+          throw py::type_error("images: expected pieces of bytes, got " + type_name(piece));
+        arriving.back().add(
+            {PyBytes_AS_STRING(piece.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(piece.ptr()))});
+      }
+    });
+  }
+  const InterruptibleWithoutGil without_gil;
+  return engine.load_partition(scope, arriving);
+}
+
 size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
+  const py::tuple given(images);  // the caller may change the list
+  for (const py::handle image : given)
+    if (!PyObject_CheckBuffer(image.ptr())) return load_pieces(engine, loaded, given);
   std::vector<py::buffer_info> buffers;  // own the viewed memory
   std::deque<std::string> copies;        // for buffers that another thread could change
   std::vector<std::string_view> views;
-  for (const py::handle image : images) {
-    if (!PyObject_CheckBuffer(image.ptr()))
-      throw py::type_error("images: expected bytes, got " + type_name(image));
+  for (const py::handle image : given) {
     buffers.push_back(py::reinterpret_borrow<py::buffer>(image).request());
     const py::buffer_info& buffer = buffers.back();
     if (buffer.ndim != 1 || buffer.itemsize != 1 || buffer.strides[0] != 1)
@@ -93,8 +114,10 @@ only.
 Returns [] if the scope has no partition. If the partition has a graph, its image comes last
 (is_graph_image()).)")
       .def("load_partition", &load_partition, py::arg("scope"), py::arg("images"),
-           R"(Loads images from save_partition() (bytes or other buffers) as the partition of `scope`.
+           R"(Loads images from save_partition() as the partition of `scope`.
 
+Either all images are bytes or other buffers, or all are iterables of their bytes in pieces, with a length
+that is not less than the number of bytes. Each piece is copied to its place at once, and not kept.
 Returns the number of documents.
 
 Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if

@@ -69,6 +69,24 @@ std::vector<std::string> seed_images(const std::shared_ptr<const Scope>& scope) 
   return images;
 }
 
+// Loads the image in pieces whose sizes follow from its bytes; false if it is refused.
+bool load_in_pieces(Engine& engine, const std::shared_ptr<const Scope>& scope, std::string_view image) {
+  std::minstd_rand random(static_cast<unsigned>(base::hash64(image)));
+  std::vector<engine::ArrivingImage> arriving;
+  try {
+    arriving.push_back(engine.arriving_image(scope, image.size()));
+    for (std::string_view rest = image; !rest.empty();) {
+      const std::string_view piece = rest.substr(0, 1 + random() % 400);
+      arriving.back().add(piece);
+      rest.remove_prefix(piece.size());
+    }
+    static_cast<void>(engine.load_partition(scope, arriving));
+  } catch (const base::Corrupt&) {
+    return false;
+  }
+  return true;
+}
+
 void use(Engine& engine, const std::shared_ptr<const Scope>& scope) {
   const float query[] = {1.0f, 2.0f, 3.0f};
   engine::SearchRequest request;
@@ -99,14 +117,16 @@ void use(Engine& engine, const std::shared_ptr<const Scope>& scope) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto scope = std::make_shared<const Scope>("a", std::nullopt, std::nullopt);
   const std::string image = repaired(std::string(reinterpret_cast<const char*>(data), size));
-  Engine engine({});
+  Engine engine({}), in_pieces({});
+  const bool is_loaded = load_in_pieces(in_pieces, scope, image);
   const std::string_view view = image;
   try {
     static_cast<void>(engine.load_partition(scope, {&view, 1}));
   } catch (const base::Corrupt&) {
-    if (engine.count(nullptr) != 0) std::abort();
+    if (engine.count(nullptr) != 0 || is_loaded) std::abort();
     return 0;
   }
+  if (!is_loaded || in_pieces.save_partition(*scope) != engine.save_partition(*scope)) std::abort();
   use(engine, scope);
   return 0;
 }

@@ -83,7 +83,67 @@ void check_same(const engine::Digest& a, const engine::Digest& b) {
   CHECK_EQ(b.n_miscounted, 0u);
 }
 
+// The images as they arrive in pieces of random sizes up to `most`.
+std::vector<engine::ArrivingImage> in_pieces(const Engine& engine, const std::vector<std::string>& images,
+                                             size_t most, std::mt19937& random) {
+  std::vector<engine::ArrivingImage> arriving;
+  for (const std::string_view image : images) {
+    arriving.push_back(engine.arriving_image(scope(), image.size() + random() % 2 * 16));
+    for (size_t at = 0; at < image.size();) {
+      const size_t n = 1 + random() % most;
+      arriving.back().add(image.substr(at, n));
+      at += n;
+    }
+  }
+  return arriving;
+}
+
 }  // namespace
+
+// Images of many sections and sizes: whole, or in pieces that begin and end anywhere.
+TEST(image_in_pieces_is_the_same_partition) {
+  std::mt19937 random(6);
+  for (const bool string_ids : {false, true}) {
+    for (const int n_docs : {1, 2, 65, 300}) {
+      Engine written(options());
+      fill(written, scope(), n_docs, string_ids, 17);
+      const std::vector<std::string> images = written.save_partition(*scope());
+      for (const size_t most : {1u, 7u, 300u, 70'000u}) {
+        Engine read(options());
+        std::vector<engine::ArrivingImage> arriving = in_pieces(read, images, most, random);
+        CHECK_EQ(read.load_partition(scope(), arriving), written.count(nullptr));
+        check_same(written.digest(*scope()), read.digest(*scope()));
+        CHECK(images == read.save_partition(*scope()));
+      }
+    }
+  }
+}
+
+TEST(image_in_pieces_is_refused_when_damaged) {
+  Engine written(options());
+  fill(written, scope(), 90, true, 5);
+  const std::vector<std::string> images = written.save_partition(*scope());
+  std::mt19937 random(12);
+  for (int round = 0; round < 600; ++round) {
+    std::vector<std::string> damaged = images;
+    std::string& image = damaged[random() % damaged.size()];
+    const size_t at = round % 2 == 0 ? random() % 80 : random() % image.size();  // often the header
+    if (round % 3 == 0) {
+      image.resize(at);
+    } else if (round % 3 == 1) {
+      image[at] ^= static_cast<char>(1u << (random() % 8));
+    } else {
+      image.append(1 + random() % 9, '\0');
+    }
+    Engine read(options());
+    const auto load = [&] {
+      std::vector<engine::ArrivingImage> arriving = in_pieces(read, damaged, 1 + random() % 5000, random);
+      static_cast<void>(read.load_partition(scope(), arriving));
+    };
+    CHECK_THROWS(load(), base::Corrupt);
+    CHECK_EQ(read.count(nullptr), 0u);
+  }
+}
 
 TEST(image_of_a_partition_comes_back_the_same) {
   for (const vector::Storage storage : {vector::Storage::f16, vector::Storage::f32}) {

@@ -235,6 +235,22 @@ std::vector<Operation> operations(const Inputs& inputs) {
                    *images = e.save_partition(*kOwn);
                    CHECK_EQ(e.erase(*kOwn, true), before.erase(*kOwn, true));
                  }});
+  const auto in_pieces = std::make_shared<std::vector<std::string>>();
+  all.push_back({"load_partition in pieces",
+                 [in_pieces](Engine& e) {
+                   std::vector<ArrivingImage> arriving;
+                   for (const std::string_view image : *in_pieces) {
+                     arriving.push_back(e.arriving_image(kOwn, image.size()));
+                     for (size_t at = 0; at < image.size(); at += 100)
+                       arriving.back().add(image.substr(at, 100));
+                   }
+                   static_cast<void>(e.load_partition(kOwn, arriving));
+                 },
+                 [](Model&) {},
+                 [in_pieces](Engine& e, Model& before) {
+                   *in_pieces = e.save_partition(*kOwn);
+                   CHECK_EQ(e.erase(*kOwn, true), before.erase(*kOwn, true));
+                 }});
   const auto with_graph = std::make_shared<std::vector<std::string>>();
   all.push_back({"load_partition with a graph",
                  [with_graph](Engine& e) {

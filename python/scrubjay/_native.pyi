@@ -518,8 +518,10 @@ class Engine:
         """
     def load_partition(self, scope: Scope, images: list[typing.Any]) -> int:
         """
-        Loads images from save_partition() (bytes or other buffers) as the partition of `scope`.
+        Loads images from save_partition() as the partition of `scope`.
 
+        Either all images are bytes or other buffers, or all are iterables of their bytes in pieces, with a length
+        that is not less than the number of bytes. Each piece is copied to its place at once, and not kept.
         Returns the number of documents.
 
         Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if

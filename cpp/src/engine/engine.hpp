@@ -226,6 +226,11 @@ class Engine {
   // number. Throws base::Corrupt and then has changed nothing. An unusable graph is not an error: see
   // graph_state(). To evict the partition: erase(scope, true).
   size_t load_partition(const ScopeRef& scope, std::span<const std::string_view> images);
+  // The same for images that arrived in pieces. They are unusable afterwards.
+  size_t load_partition(const ScopeRef& scope, std::span<ArrivingImage> images);
+  [[nodiscard]] ArrivingImage arriving_image(const ScopeRef& scope, size_t n_bytes) const {
+    return {scope, image_identity(), n_bytes};
+  }
   // Memory of the partition of exactly this scope, and the digest of its content.
   [[nodiscard]] size_t partition_bytes(const Scope& scope) const;
   [[nodiscard]] Digest digest(const Scope& scope) const;
@@ -294,6 +299,8 @@ class Engine {
   Written apply_with(const PreparedBatch& batch, WriterScratch& scratch);
   void settle(IdKind kind, uint32_t dim);
   void settle_images(std::span<const ChunkRef> chunks);
+  struct LoadedImages;
+  [[nodiscard]] size_t install(const ScopeRef& scope, LoadedImages& loaded);
   [[nodiscard]] Partition& partition_for(const ScopeRef& scope, bool& made);
   void take_from_table(Partition& partition) noexcept;
   [[nodiscard]] bool remove(const DocumentKey& key, uint64_t expected, WriterScratch& scratch);

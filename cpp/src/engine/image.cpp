@@ -9,19 +9,11 @@
 #include "base/hash.hpp"
 #include "base/interruption.hpp"
 #include "engine/image_parts.hpp"
+#include "engine/image_stream.hpp"
 #include "lexical/posting.hpp"
 #include "text/term_key.hpp"
 
 namespace scrubjay::engine {
-namespace {
-
-[[nodiscard]] uint64_t checksum_of(ImageHeader header, std::string_view body) {
-  header.checksum = 0;
-  return block_checksum(body, block_checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
-}
-
-}  // namespace
-
 void ChunkParts::number_live(const Chunk& chunk, std::vector<uint32_t>& live,
                              std::vector<uint32_t>& renumbered) {
   const uint32_t n_docs = chunk.n_docs();
@@ -67,7 +59,7 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   if (chunk.passages()) write_passages(chunk, renumbered, header, out);
   write_terms(chunk, renumbered, header, out);
   header.body_bytes = out.size() - sizeof header;
-  header.checksum = checksum_of(header, std::string_view(out).substr(sizeof header));
+  header.checksum = block_checksum(std::string_view(out).substr(sizeof header), checksum_of(header));
   std::memcpy(out.data(), &header, sizeof header);
 }
 
@@ -168,37 +160,80 @@ std::string write_image(const Chunk& chunk, const ImageIdentity& identity) {
   return out;
 }
 
-ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageIdentity& identity) {
-  ImageReader in(bytes);
-  const bool is_early = is_early_image(bytes);
-  const auto header = is_early ? take_early_header(bytes, in) : in.value<ImageHeader>();
-  if (!is_early) {
-    if (std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) != 0) in.fail("the magic number");
-    if (header.version != kImageVersion) in.fail("the version");
-    if (header.body_bytes != in.left()) in.fail("the size");
-    if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
-  }
-  if (header.analyzer != base::hash64(identity.analyzer)) in.fail("the analyzer");
-  if (header.storage != static_cast<uint8_t>(identity.vectors.storage) ||
-      header.metric != static_cast<uint8_t>(identity.vectors.metric)) {
-    in.fail("the kind of vectors");
+namespace {
+
+[[nodiscard]] bool is_current_image(std::string_view bytes) noexcept {
+  ImageHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return std::memcmp(header.magic, kImageMagic, sizeof kImageMagic) == 0 && header.version == kImageVersion;
+}
+
+}  // namespace
+
+void check_header(const ImageHeader& header, const vector::ColumnOptions& vectors, IdKind id_kind,
+                  uint64_t analyzer) {
+  if (header.analyzer != analyzer) corrupt_image("the analyzer");
+  if (header.storage != static_cast<uint8_t>(vectors.storage) ||
+      header.metric != static_cast<uint8_t>(vectors.metric)) {
+    corrupt_image("the kind of vectors");
   }
   const auto kind = static_cast<IdKind>(header.id_kind);
-  if ((kind != IdKind::integer && kind != IdKind::string) ||
-      (identity.id_kind != IdKind::unset && kind != identity.id_kind))
-    in.fail("the kind of ids");
+  if ((kind != IdKind::integer && kind != IdKind::string) || (id_kind != IdKind::unset && kind != id_kind))
+    corrupt_image("the kind of ids");
   if (header.n_docs == 0 || header.n_docs > kMaxChunkDocs || header.n_with_column > header.n_docs)
-    in.fail("the number of documents");
+    corrupt_image("the number of documents");
   const bool has_vectors = header.n_with_column != 0 || (header.flags & ImageHeader::kPassages) != 0;
   if (header.dim > vector::kMaxDim || (header.dim == 0 && has_vectors) ||
-      (header.dim != 0 && identity.vectors.dim != 0 && header.dim != identity.vectors.dim)) {
-    in.fail("the dimension");
+      (header.dim != 0 && vectors.dim != 0 && header.dim != vectors.dim)) {
+    corrupt_image("the dimension");
   }
+}
+
+ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageIdentity& identity) {
+  if (!is_early_image(bytes)) {
+    ImageStream stream(scope, identity, bytes.size());
+    stream.add(bytes);
+    return stream.finish();
+  }
+  ImageReader in(bytes);
+  const ImageHeader header = take_early_header(bytes, in);
+  check_header(header, identity.vectors, identity.id_kind, base::hash64(identity.analyzer));
   auto* chunk = new Chunk(scope);
   const ChunkRef owner(chunk);
   chunk->drop_reference();  // the owner has a reference now
-  ChunkParts::read(*chunk, header, in, identity);
+  ChunkParts::read_early(*chunk, header, in, identity);
   return owner;
+}
+
+ArrivingImage::ArrivingImage(const ScopeRef& scope, const ImageIdentity& identity, size_t n_bytes)
+    : n_bytes_(n_bytes), stream_(std::make_unique<ImageStream>(scope, identity, n_bytes)) {}
+ArrivingImage::ArrivingImage(ArrivingImage&&) noexcept = default;
+ArrivingImage::~ArrivingImage() = default;
+
+void ArrivingImage::add(std::string_view bytes) {
+  constexpr size_t kMostReserved = size_t{1} << 30;
+  if (!is_header_complete_) {
+    const std::string_view first = bytes.substr(0, sizeof(ImageHeader) - collected_.size());
+    collected_.append(first);
+    bytes.remove_prefix(first.size());
+    if (collected_.size() < sizeof(ImageHeader)) return;
+    is_header_complete_ = true;
+    if (is_current_image(collected_)) {
+      stream_->add(collected_);
+    } else {
+      stream_.reset();
+      collected_.reserve(std::min(n_bytes_, kMostReserved));
+    }
+  }
+  if (stream_) {
+    stream_->add(bytes);
+  } else {
+    collected_.append(bytes);
+  }
+}
+
+ChunkRef ArrivingImage::chunk(const ScopeRef& scope, const ImageIdentity& identity) {
+  return stream_ && is_header_complete_ ? stream_->finish() : read_image(collected_, scope, identity);
 }
 
 uint64_t image_checksum(std::string_view image) noexcept {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -39,6 +40,30 @@ struct ImageIdentity {
 // Returns a new chunk of `scope` with the documents of an image. Throws base::Corrupt.
 [[nodiscard]] ChunkRef read_image(std::string_view bytes, const ScopeRef& scope,
                                   const ImageIdentity& identity);
+
+// An image whose bytes arrive in pieces: of a chunk, or of a graph (graph_image.hpp). A chunk's bytes are
+// copied to their places at once (image_stream.hpp), other bytes are collected. For one thread.
+class ArrivingImage {
+ public:
+  // At most `n_bytes` will arrive.
+  ArrivingImage(const ScopeRef& scope, const ImageIdentity& identity, size_t n_bytes);
+  ArrivingImage(ArrivingImage&&) noexcept;
+  ~ArrivingImage();
+
+  // Throws base::Corrupt or std::bad_alloc; the image is unusable then.
+  void add(std::string_view bytes);
+
+  // After the last byte. The chunk; throws base::Corrupt if it is none. Call once.
+  [[nodiscard]] ChunkRef chunk(const ScopeRef& scope, const ImageIdentity& identity);
+  // What was collected: all bytes, or the header of a chunk's image (enough for image_checksum()).
+  [[nodiscard]] std::string_view collected() const noexcept { return collected_; }
+
+ private:
+  size_t n_bytes_;
+  std::string collected_;
+  std::unique_ptr<class ImageStream> stream_;  // null: the bytes are collected
+  bool is_header_complete_ = false;
+};
 
 // The checksum stored in an image; 0 if there are too few bytes.
 [[nodiscard]] uint64_t image_checksum(std::string_view image) noexcept;

@@ -2,6 +2,7 @@
 // Private to image*.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
@@ -53,16 +54,52 @@ void copy_array(std::string_view bytes, std::vector<T>& out) {
 }
 
 // Checksum of images: the SIMD kernel hashes whole blocks, each lane independently; the fixed hash covers the
-// lanes and the rest.
+// lanes and the rest. The bytes may come in pieces.
+class BlockChecksum {
+ public:
+  explicit BlockChecksum(uint64_t seed) noexcept {
+    for (size_t i = 0; i < std::size(lanes_); ++i)
+      lanes_[i] = static_cast<uint32_t>(base::mix64(seed ^ (i + 1), 0x9e3779b97f4a7c15ull) >> 16);
+  }
+
+  void add(std::string_view bytes) noexcept {
+    n_bytes_ += bytes.size();
+    if (n_rest_ != 0) {
+      const size_t n = std::min(bytes.size(), sizeof rest_ - n_rest_);
+      std::memcpy(rest_ + n_rest_, bytes.data(), n);
+      n_rest_ += n;
+      bytes.remove_prefix(n);
+      if (n_rest_ < sizeof rest_) return;
+      simd::kernels().checksum(rest_, 1, lanes_);
+    }
+    const size_t n_blocks = bytes.size() / sizeof rest_;
+    simd::kernels().checksum(bytes.data(), n_blocks, lanes_);
+    bytes.remove_prefix(n_blocks * sizeof rest_);
+    n_rest_ = bytes.size();
+    if (n_rest_ != 0) std::memcpy(rest_, bytes.data(), n_rest_);
+  }
+
+  [[nodiscard]] uint64_t value() const noexcept {
+    const uint64_t of_blocks = base::hash64({reinterpret_cast<const char*>(lanes_), sizeof lanes_});
+    const uint64_t of_rest = base::hash64({rest_, n_rest_});
+    return base::mix64(of_blocks ^ 0xe7037ed1a0b428dbull, of_rest ^ n_bytes_ ^ 0xa0761d6478bd642full);
+  }
+
+ private:
+  uint32_t lanes_[simd::kChecksumBytes / sizeof(uint32_t)];
+  char rest_[simd::kChecksumBytes];
+  size_t n_rest_ = 0;
+  uint64_t n_bytes_ = 0;
+};
+
 [[nodiscard]] inline uint64_t block_checksum(std::string_view bytes, uint64_t seed) noexcept {
-  uint32_t lanes[simd::kChecksumBytes / sizeof(uint32_t)];
-  for (size_t i = 0; i < std::size(lanes); ++i)
-    lanes[i] = static_cast<uint32_t>(base::mix64(seed ^ (i + 1), 0x9e3779b97f4a7c15ull) >> 16);
-  const size_t n_blocks = bytes.size() / simd::kChecksumBytes;
-  simd::kernels().checksum(bytes.data(), n_blocks, lanes);
-  const uint64_t of_blocks = base::hash64({reinterpret_cast<const char*>(lanes), sizeof lanes});
-  const uint64_t of_rest = base::hash64(bytes.substr(n_blocks * simd::kChecksumBytes));
-  return base::mix64(of_blocks ^ 0xe7037ed1a0b428dbull, of_rest ^ bytes.size() ^ 0xa0761d6478bd642full);
+  BlockChecksum checksum(seed);
+  checksum.add(bytes);
+  return checksum.value();
+}
+
+[[noreturn]] inline void corrupt_image(const char* what) {
+  throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
 }
 
 // Reads values from the front of an image; throws base::Corrupt if too few bytes are left.
@@ -88,9 +125,7 @@ class ImageReader {
   void array(uint32_t n, std::vector<T>& out) {
     copy_array(take(uint64_t{n} * sizeof(T)), out);
   }
-  [[noreturn]] void fail(const char* what) const {
-    throw base::Corrupt(std::string("image of a chunk: corrupt (") + what + ")");
-  }
+  [[noreturn]] void fail(const char* what) const { corrupt_image(what); }
 
  private:
   std::string_view rest_;

@@ -8,16 +8,19 @@
 //     terms       long terms, each after a length byte; keys of short ones; counts; bounds; offsets; payloads
 //                 (lexical/frozen_postings.hpp)
 //
-// Everything except the passages has its in-memory layout, so that reading is copying and checking.
+// Everything except the passages has its in-memory layout, so that reading is copying (image_stream.hpp) and
+// checking.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "base/place.hpp"
 #include "engine/chunk.hpp"
 #include "engine/image.hpp"
 #include "engine/image_bytes.hpp"
@@ -79,7 +82,32 @@ struct ChunkParts {
   static constexpr uint32_t kNoOffset = 0xffffffffu;
 
   static void write(const Chunk& chunk, const ImageIdentity& identity, std::string& out);
-  static void read(Chunk& chunk, const ImageHeader& header, ImageReader& in, const ImageIdentity& identity);
+  // An image of the version that is written: places for its sections, then checks of what arrived in them
+  // (image_stream.hpp). The caller has compared the sizes with the bytes that are left: they bound what is
+  // allocated.
+  struct DocumentPlaces {
+    base::Place length_codes, texts;
+  };
+  [[nodiscard]] static DocumentPlaces place_documents(Chunk& chunk, const ImageHeader& header);
+  static void check_documents(Chunk& chunk, const ImageHeader& header, std::string_view records,
+                              const base::Place& texts);
+  static void install_vectors(Chunk& chunk, std::unique_ptr<vector::Column> column,
+                              uint32_t n_vectors) noexcept;
+  static void read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                            const vector::ColumnOptions& vectors);
+  // Whether the terms are used as stored; otherwise they are read one by one.
+  [[nodiscard]] static bool is_frozen(const ImageHeader& header) noexcept {
+    return header.n_terms != 0 && !lexical::PostingTable::is_tiny(header.n_terms, header.n_docs);
+  }
+  [[nodiscard]] static base::Place place_long_terms(Chunk& chunk, const ImageHeader& header);
+  // `numbers`: the keys of the short terms, and the counts.
+  static void settle_terms(Chunk& chunk, const ImageHeader& header, const base::Place& long_terms,
+                           const char* numbers, lexical::FrozenPostings::Owner frozen);
+  static void read_few_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
+  static void complete(Chunk& chunk, const ImageHeader& header) noexcept;
+  // An image of an earlier version.
+  static void read_early(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                         const ImageIdentity& identity);
   static void digest(const Chunk& chunk, uint64_t first, Digest& digest);
 
  private:
@@ -91,17 +119,20 @@ struct ChunkParts {
                              std::string& out);
   static void write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, ImageHeader& header,
                           std::string& out);
-  static void read_documents(Chunk& chunk, const ImageHeader& header, ImageReader& in);
-  static void read_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                           const ImageIdentity& identity);
-  static void read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                            const ImageIdentity& identity);
-  static void read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
   // For images before version 3 (image_early.cpp).
   static void read_early_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
                                  const ImageIdentity& identity);
   static void read_early_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in);
 };
+
+// Throws base::Corrupt unless an engine with these options (dim 0, id kind unset: any), and with an analyzer
+// whose name has this hash, can have a chunk with this header.
+void check_header(const ImageHeader& header, const vector::ColumnOptions& vectors, IdKind id_kind,
+                  uint64_t analyzer);
+[[nodiscard]] inline uint64_t checksum_of(ImageHeader header) noexcept {
+  header.checksum = 0;
+  return block_checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0);
+}
 
 // Whether the bytes claim to be an image of version 1 or 2, whose parts have another form.
 [[nodiscard]] bool is_early_image(std::string_view bytes) noexcept;

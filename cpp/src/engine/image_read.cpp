@@ -1,10 +1,11 @@
-// Reading the parts of an image: copies and checks every value.
+// Reading the parts of an image: checks every value.
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/interruption.hpp"
@@ -17,19 +18,13 @@ namespace scrubjay::engine {
 namespace {
 
 [[nodiscard]] bool is_ascii(std::string_view bytes) noexcept {
-  unsigned char all = 0;
-  for (const char byte : bytes) all |= static_cast<unsigned char>(byte);
-  return all < 0x80;
-}
-
-[[nodiscard]] uint32_t n_present(std::string_view exponents) noexcept {
-  uint32_t n = 0;
-  for (size_t at = 0; at < exponents.size(); at += sizeof(int16_t)) {
-    int16_t exponent;
-    std::memcpy(&exponent, exponents.data() + at, sizeof exponent);
-    n += exponent != vector::RowScales::kNoVector ? 1u : 0u;
+  constexpr size_t kStep = 4096;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(kStep, bytes.size()))) {
+    unsigned char all = 0;
+    for (const char byte : bytes.substr(0, kStep)) all |= static_cast<unsigned char>(byte);
+    if (all >= 0x80) return false;
   }
-  return n;
+  return true;
 }
 
 }  // namespace
@@ -41,31 +36,43 @@ bool scale_in_range(const vector::RowScale& scale) noexcept {
          scale.square >= 0.0f;
 }
 
-void ChunkParts::read(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                      const ImageIdentity& identity) {
-  const bool is_early = header.version < kImageVersion;
-  read_documents(chunk, header, in);
+void ChunkParts::read_early(Chunk& chunk, const ImageHeader& header, ImageReader& in,
+                            const ImageIdentity& identity) {
+  const uint32_t n = header.n_docs;
+  const std::string_view records = in.take(size_t{n} * sizeof(RecordImage));
+  const std::string_view codes = in.take(size_t{n} * sizeof(uint16_t));
+  const std::string_view texts = in.take(header.text_bytes);
+  const auto [code_place, text_place] = place_documents(chunk, header);
+  std::memcpy(code_place.memory, codes.data(), codes.size());
+  if (!texts.empty()) std::memcpy(text_place.memory, texts.data(), texts.size());
+  check_documents(chunk, header, records, text_place);
   const bool several = (header.flags & ImageHeader::kPassages) != 0;
   if (header.n_with_column != 0 || (header.dim != 0 && !several))
-    (is_early ? read_early_vectors : read_vectors)(chunk, header, in, identity);
-  if (several) read_passages(chunk, header, in, identity);
-  (is_early ? read_early_terms : read_terms)(chunk, header, in);
+    read_early_vectors(chunk, header, in, identity);
+  if (several) read_passages(chunk, header, in, identity.vectors);
+  read_early_terms(chunk, header, in);
   if (!in.empty()) in.fail("bytes after the end");
+  complete(chunk, header);
+}
+
+void ChunkParts::complete(Chunk& chunk, const ImageHeader& header) noexcept {
   chunk.n_live_.store(header.n_docs, std::memory_order_relaxed);
   chunk.n_docs_.store(header.n_docs, std::memory_order_release);
 }
 
-void ChunkParts::read_documents(Chunk& chunk, const ImageHeader& header, ImageReader& in) {
-  const uint32_t n = header.n_docs;
+ChunkParts::DocumentPlaces ChunkParts::place_documents(Chunk& chunk, const ImageHeader& header) {
   chunk.id_kind_ = static_cast<IdKind>(header.id_kind);
-  chunk.records_.reserve(n, 0);
-  chunk.length_codes_.reserve(n, 0);
-  const std::string_view records = in.take(size_t{n} * sizeof(RecordImage));
-  const std::string_view codes = in.take(size_t{n} * sizeof(uint16_t));
-  const std::string_view texts = in.take(header.text_bytes);
-  char* bytes = chunk.texts_.allocate(texts.size());
-  if (!texts.empty()) std::memcpy(bytes, texts.data(), texts.size());
-  if (n != 0) std::memcpy(chunk.length_codes_.data(), codes.data(), codes.size());
+  chunk.records_.reserve(header.n_docs, 0);
+  chunk.length_codes_.reserve(header.n_docs, 0);
+  return {{reinterpret_cast<char*>(chunk.length_codes_.data()), header.n_docs * sizeof(uint16_t)},
+          {chunk.texts_.allocate(header.text_bytes), header.text_bytes}};
+}
+
+void ChunkParts::check_documents(Chunk& chunk, const ImageHeader& header, std::string_view records,
+                                 const base::Place& place) {
+  const uint32_t n = header.n_docs;
+  const char* bytes = place.memory;
+  const std::string_view texts(bytes, place.n_bytes);
   const bool all_ascii = is_ascii(texts);
   uint64_t at = 0, total_length = 0, payload_bytes = 0;
   uint32_t greatest_code = 0;
@@ -75,25 +82,25 @@ void ChunkParts::read_documents(Chunk& chunk, const ImageHeader& header, ImageRe
     std::memcpy(&image, records.data() + i * sizeof image, sizeof image);
     uint64_t id_size = 0;
     if (chunk.id_kind_ == IdKind::string) {
-      if (image.id < 1 || image.id > 65535) in.fail("an id's size");
+      if (image.id < 1 || image.id > 65535) corrupt_image("an id's size");
       id_size = static_cast<uint64_t>(image.id);
     }
     const uint64_t payload_size = image.payload_size == kNoPayload ? 0 : image.payload_size;
-    if (id_size + image.text_size + payload_size > texts.size() - at) in.fail("a text's size");
+    if (id_size + image.text_size + payload_size > texts.size() - at) corrupt_image("a text's size");
     const std::string_view text = texts.substr(at + id_size, image.text_size);
     if (!all_ascii && (text::valid_utf8_prefix(texts.substr(at, id_size)) != id_size ||
                        text::valid_utf8_prefix(text) != text.size())) {
-      in.fail("a text that is not UTF-8");
+      corrupt_image("a text that is not UTF-8");
     }
     chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size, 0};
     at += id_size + image.text_size + payload_size;
     payload_bytes += payload_size;
     const uint32_t code = chunk.length_codes_.data()[i];
-    if (code > lexical::kMaxLengthCode) in.fail("a length");
+    if (code > lexical::kMaxLengthCode) corrupt_image("a length");
     greatest_code = std::max(greatest_code, code);
     total_length += lexical::decode_length(code);
   }
-  if (at != texts.size()) in.fail("the size of the texts");
+  if (at != texts.size()) corrupt_image("the size of the texts");
   chunk.n_deferred_ = n;
   chunk.n_deferred_payload_bytes_.store(static_cast<uint32_t>(std::min<uint64_t>(payload_bytes, 0xffffffffu)),
                                         std::memory_order_relaxed);
@@ -101,35 +108,15 @@ void ChunkParts::read_documents(Chunk& chunk, const ImageHeader& header, ImageRe
   chunk.total_length_.store(total_length, std::memory_order_relaxed);
 }
 
-void ChunkParts::read_vectors(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                              const ImageIdentity& identity) {
-  vector::ColumnOptions options = identity.vectors;
-  options.dim = header.dim;
-  const size_t n = header.n_with_column;
-  vector::StoredColumn stored;
-  stored.n_docs = header.n_with_column;
-  stored.exponents = in.take(n * sizeof(int16_t));
-  if (options.metric != vector::Metric::inner_product) stored.values = in.take(n * sizeof(float));
-  const uint32_t n_rows = n_present(stored.exponents);
-  stored.rows = in.take(size_t{n_rows} * options.row_bytes());
-  stored.coded = (header.flags & ImageHeader::kCodes) != 0;
-  if (stored.coded != (n >= vector::Column::kCodedDocs && options.dim >= vector::kLeastCodedDim))
-    in.fail("the number of codes");
-  if (stored.coded) {
-    stored.codes.factors = in.take(n * sizeof(float));
-    if (options.metric == vector::Metric::l2) stored.codes.biases = in.take(n * sizeof(float));
-    stored.codes.errors = in.take(n * sizeof(vector::CodeError));
-    stored.codes.codes = in.take(n_rows * vector::code_bytes(options.dim));
-  }
-  auto column = std::make_unique<vector::Column>(options);
-  if (!column->adopt(stored)) in.fail("a vector");
-  chunk.n_vectors_.fetch_add(n_rows, std::memory_order_relaxed);
+void ChunkParts::install_vectors(Chunk& chunk, std::unique_ptr<vector::Column> column,
+                                 uint32_t n_vectors) noexcept {
+  chunk.n_vectors_.fetch_add(n_vectors, std::memory_order_relaxed);
   chunk.vectors_.store(column.release(), std::memory_order_relaxed);
 }
 
 void ChunkParts::read_passages(Chunk& chunk, const ImageHeader& header, ImageReader& in,
-                               const ImageIdentity& identity) {
-  vector::ColumnOptions options = identity.vectors;
+                               const vector::ColumnOptions& vectors) {
+  vector::ColumnOptions options = vectors;
   options.dim = header.dim;
   const auto counts = in.value<PassagesImage>();
   if (counts.n_docs == 0 || counts.n_docs > header.n_docs || counts.n < counts.n_docs ||
@@ -175,7 +162,24 @@ void ChunkParts::read_passages(Chunk& chunk, const ImageHeader& header, ImageRea
   chunk.passages_.store(passages.release(), std::memory_order_relaxed);
 }
 
-void ChunkParts::read_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in) {
+base::Place ChunkParts::place_long_terms(Chunk& chunk, const ImageHeader& header) {
+  return chunk.postings_.place_long_terms(header.long_term_bytes);
+}
+
+void ChunkParts::settle_terms(Chunk& chunk, const ImageHeader& header, const base::Place& long_terms,
+                              const char* numbers, lexical::FrozenPostings::Owner frozen) {
+  const size_t key_bytes = header.n_short_terms * sizeof(uint64_t);
+  lexical::FrozenPostings::Source source;
+  source.n_terms = header.n_terms;
+  source.short_keys = {numbers, key_bytes};
+  source.counts = {numbers + key_bytes, header.n_terms * sizeof(uint16_t)};
+  source.long_terms = {long_terms.memory, long_terms.n_bytes};
+  source.length_codes = {chunk.length_codes_.read(), header.n_docs};
+  frozen->settle(source);
+  chunk.postings_.install(std::move(frozen), long_terms.n_bytes);
+}
+
+void ChunkParts::read_few_terms(Chunk& chunk, const ImageHeader& header, ImageReader& in) {
   lexical::FrozenPostings::Source source;
   source.n_terms = header.n_terms;
   source.long_terms = in.take(header.long_term_bytes);
@@ -190,8 +194,7 @@ void ChunkParts::read_terms(Chunk& chunk, const ImageHeader& header, ImageReader
       in.fail("the number of terms");
     return;
   }
-  if (!lexical::PostingTable::is_tiny(header.n_terms, header.n_docs)) return chunk.postings_.freeze(source);
-  // For a few documents, all postings are copied one by one.
+  // All postings are copied one by one.
   const lexical::FrozenPostings::Owner frozen = lexical::FrozenPostings::make(source);
   for (uint32_t term = 0; term < frozen->n_terms(); ++term) {
     const lexical::FrozenPostings::List list = frozen->list(term);

@@ -81,31 +81,59 @@ std::vector<std::string> Engine::save_partition(const Scope& scope) const {
   return images;
 }
 
+// The chunks of a partition that were read from images.
+struct Engine::LoadedImages {
+  std::unique_ptr<ChunkList> list = std::make_unique<ChunkList>();
+  std::vector<std::string_view> of_chunks;  // or the headers of their images
+  std::string_view of_graph;
+
+  void add(ChunkRef chunk, std::string_view bytes) {
+    of_chunks.push_back(bytes);
+    list->chunks.push_back(std::move(chunk));
+  }
+};
+
 size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string_view> images) {
   const ImageIdentity identity = image_identity();
-  auto list = std::make_unique<ChunkList>();
-  size_t n_docs = 0;
-  std::vector<std::string_view> of_chunks;
-  std::string_view of_graph;
+  LoadedImages loaded;
   for (const std::string_view bytes : images) {
     if (is_graph_image(bytes)) {
-      of_graph = bytes;
-      continue;
+      loaded.of_graph = bytes;
+    } else {
+      loaded.add(read_image(bytes, scope, identity), bytes);
     }
-    of_chunks.push_back(bytes);
-    list->chunks.push_back(read_image(bytes, scope, identity));
-    const ChunkRef& chunk = list->chunks.back();
-    const_cast<Chunk*>(chunk.get())->limit(options_.chunk_docs);
-    const_cast<Chunk*>(chunk.get())->number(list->chunks.size() - 1);
-    const_cast<Chunk*>(chunk.get())
-        ->number_writes(next_write_.fetch_add(chunk->n_docs(), std::memory_order_relaxed));
+  }
+  return install(scope, loaded);
+}
+
+size_t Engine::load_partition(const ScopeRef& scope, std::span<ArrivingImage> images) {
+  const ImageIdentity identity = image_identity();
+  LoadedImages loaded;
+  for (ArrivingImage& image : images) {
+    if (is_graph_image(image.collected())) {
+      loaded.of_graph = image.collected();
+    } else {
+      loaded.add(image.chunk(scope, identity), image.collected());
+    }
+  }
+  return install(scope, loaded);
+}
+
+size_t Engine::install(const ScopeRef& scope, LoadedImages& images) {
+  std::unique_ptr<ChunkList> list = std::move(images.list);
+  size_t n_docs = 0;
+  for (size_t i = 0; i < list->chunks.size(); ++i) {
+    auto* chunk = const_cast<Chunk*>(list->chunks[i].get());
+    chunk->limit(options_.chunk_docs);
+    chunk->number(i);
+    chunk->number_writes(next_write_.fetch_add(chunk->n_docs(), std::memory_order_relaxed));
     n_docs += chunk->n_docs();
   }
   if (list->chunks.empty()) return 0;
   if (n_docs > 0xffffffffu || !have_distinct_ids(list->chunks, n_docs))
     throw base::Corrupt("images of a partition: two documents with one id");
   std::unique_ptr<PartitionGraph> graph =
-      read_graph_image(of_graph, list->chunks, of_chunks, options_.chunk_docs);
+      read_graph_image(images.of_graph, list->chunks, images.of_chunks, options_.chunk_docs);
 
   const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;

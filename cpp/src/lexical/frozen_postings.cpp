@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string>
 
@@ -67,32 +68,44 @@ void FrozenPostings::destroy(void* raw) noexcept {
 }
 
 FrozenPostings::Owner FrozenPostings::make(const Source& source) {
-  const size_t n_terms = source.n_terms, n_short = source.short_keys.size() / sizeof(uint64_t),
+  const size_t n_short = source.short_keys.size() / sizeof(uint64_t),
                n_bounds = source.bounds.size() / sizeof(Bounds),
                n_postings = source.offsets.size() / sizeof(uint16_t);
-  if (n_terms == 0 || n_short > n_terms || source.counts.size() != n_terms * sizeof(uint16_t))
-    fail("the number of terms");
-  if (n_postings > 0xffffffffu || n_bounds > n_terms || source.payloads.size() != source.offsets.size())
+  if (n_postings > 0xffffffffu || n_bounds > source.n_terms || n_short > source.n_terms ||
+      source.payloads.size() != source.offsets.size())
     fail("the number of postings");
-  const Size size{source.n_terms, static_cast<uint32_t>(n_short), static_cast<uint32_t>(n_bounds),
-                  static_cast<uint32_t>(n_postings)};
-  Owner owner(new (base::allocate_aligned(size.bytes())) FrozenPostings(size));
-  owner->copy(source);
-  owner->read_terms(source);
-  owner->check_postings(source);
-  for (uint32_t t = 0; t < source.n_terms; ++t)
-    if (owner->terms()[t].n >= RankedBitmap::kShortest) owner->rank(t);
+  std::vector<base::Place> places;
+  Owner owner = place(source.n_terms, static_cast<uint32_t>(n_short), static_cast<uint32_t>(n_bounds),
+                      static_cast<uint32_t>(n_postings), places);
+  const std::string_view parts[] = {source.bounds, source.offsets, source.payloads};
+  for (size_t i = 0; i < std::size(parts); ++i)
+    if (!parts[i].empty()) std::memcpy(places[i].memory, parts[i].data(), parts[i].size());
+  owner->settle(source);
   return owner;
 }
 
-void FrozenPostings::copy(const Source& source) noexcept {
-  const auto copy_to = [](auto* to, std::string_view bytes) {
-    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+FrozenPostings::Owner FrozenPostings::place(uint32_t n_terms, uint32_t n_short, uint32_t n_bounds,
+                                            uint32_t n_postings, std::vector<base::Place>& out) {
+  if (n_terms == 0 || n_short > n_terms) fail("the number of terms");
+  if (n_bounds > n_terms) fail("the number of postings");
+  const Size size{n_terms, n_short, n_bounds, n_postings};
+  Owner owner(new (base::allocate_aligned(size.bytes())) FrozenPostings(size));
+  const auto add = [&](const void* part, size_t n_bytes) {
+    out.push_back({static_cast<char*>(const_cast<void*>(part)), n_bytes});
   };
-  copy_to(to_fill(bounds()), source.bounds);
-  copy_to(to_fill(offsets()), source.offsets);
-  copy_to(to_fill(payloads()), source.payloads);
-  to_fill(payloads())[size_.n_postings] = 0;
+  add(owner->bounds(), n_bounds * sizeof(Bounds));
+  add(owner->offsets(), n_postings * sizeof(uint16_t));
+  add(owner->payloads(), n_postings * sizeof(uint16_t));
+  to_fill(owner->payloads())[n_postings] = 0;
+  return owner;
+}
+
+void FrozenPostings::settle(const Source& source) {
+  if (source.counts.size() != size_t{size_.n_terms} * sizeof(uint16_t)) fail("the number of terms");
+  read_terms(source);
+  check_postings(source);
+  for (uint32_t t = 0; t < size_.n_terms; ++t)
+    if (terms()[t].n >= RankedBitmap::kShortest) rank(t);
 }
 
 // Reads the terms and the directory, and checks where each list begins and that its offsets ascend.
@@ -102,8 +115,11 @@ void FrozenPostings::read_terms(const Source& source) {
   Term* const terms = to_fill(this->terms());
   uint32_t* const directory = to_fill(this->directory());
   const uint16_t* const offsets = this->offsets();
+  // The entry after one with terms is first set to the number of terms up to its last one; a running maximum
+  // then fills the others. A loop over the entries between two terms is as long, but its end is mispredicted.
+  std::memset(directory, 0, (size_t{size_.n_terms} + kEnds) * sizeof(uint32_t));
   uint64_t first = 0, previous = 0;
-  uint32_t n_bounds = 0, next_bucket = 0, n_falls = 0;
+  uint32_t n_bounds = 0, n_falls = 0;
   const auto add = [&](uint32_t t, uint64_t key, uint32_t term_at) {
     uint16_t count;
     std::memcpy(&count, source.counts.data() + t * sizeof count, sizeof count);
@@ -115,7 +131,7 @@ void FrozenPostings::read_terms(const Source& source) {
     n_bounds += bounded ? 1 : 0;
     n_falls += first != 0 && offsets[first] <= offsets[first - 1] ? 1 : 0;
     first += n;
-    for (const uint32_t bucket = bucket_of(key); next_bucket <= bucket;) directory[next_bucket++] = t;
+    directory[bucket_of(key) + 1] = t + 1;
   };
   for (uint32_t t = 0; t < size_.n_short; ++t) {
     uint64_t key;
@@ -125,7 +141,6 @@ void FrozenPostings::read_terms(const Source& source) {
     previous = stored_order(key);
     add(t, key, 0);
   }
-  while (next_bucket <= size_.n_short) directory[next_bucket++] = size_.n_short;
   size_t at = 0;
   std::string_view previous_term;
   for (uint32_t t = size_.n_short; t < size_.n_terms; ++t) {
@@ -140,7 +155,8 @@ void FrozenPostings::read_terms(const Source& source) {
     add(t, key, static_cast<uint32_t>(at));
     at += 1 + term.size();
   }
-  while (next_bucket < size_.n_terms + kEnds) directory[next_bucket++] = size_.n_terms;
+  for (uint32_t bucket = 1; bucket < size_.n_terms + kEnds; ++bucket)
+    directory[bucket] = std::max(directory[bucket], directory[bucket - 1]);
   if (first != size_.n_postings || at != source.long_terms.size() || n_bounds != size_.n_bounds)
     fail("the size of the terms");
   // Offsets decrease where a list begins, and nowhere else.

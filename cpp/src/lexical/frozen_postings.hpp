@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/hash.hpp"
+#include "base/place.hpp"
 #include "lexical/posting.hpp"
 #include "lexical/ranked_bitmap.hpp"
 #include "text/term_key.hpp"
@@ -66,6 +67,11 @@ class FrozenPostings {
   // Throws base::Corrupt unless everything is in range and in order, and each posting has its document's
   // length code.
   [[nodiscard]] static Owner make(const Source& source);
+  // The same in two steps, for bytes that arrive later: place() allocates, and appends the places of bounds,
+  // offsets and payloads; settle() checks them and the rest of the source.
+  [[nodiscard]] static Owner place(uint32_t n_terms, uint32_t n_short, uint32_t n_bounds, uint32_t n_postings,
+                                   std::vector<base::Place>& out);
+  void settle(const Source& source);
   // Deletes the ranked bitmaps, too, unless they were released.
   static void destroy(void* raw) noexcept;
   FrozenPostings(const FrozenPostings&) = delete;
@@ -126,7 +132,6 @@ class FrozenPostings {
 
   explicit FrozenPostings(const Size& size) noexcept : size_(size) {}
   ~FrozenPostings();
-  void copy(const Source& source) noexcept;
   void read_terms(const Source& source);
   void check_postings(const Source& source) const;
   void rank(uint32_t term);

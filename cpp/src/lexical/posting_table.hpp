@@ -117,6 +117,10 @@ class PostingTable {
   }
   // Fills an empty table with the postings of an image; source.long_terms are copied. Throws base::Corrupt.
   void freeze(FrozenPostings::Source source);
+  // The same for postings that were read into their places: the long terms into this one, the others as
+  // FrozenPostings::place() says, and checked by settle().
+  [[nodiscard]] base::Place place_long_terms(size_t n_bytes);
+  void install(FrozenPostings::Owner frozen, size_t n_long_term_bytes) noexcept;
   // Builds the dictionary after freeze(). Required before the first change: append() calls it itself, before
   // count_dead() the caller must. May throw std::bad_alloc, and then has changed nothing.
   void thaw();

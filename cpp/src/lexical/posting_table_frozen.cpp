@@ -14,12 +14,19 @@ namespace scrubjay::lexical {
 
 void PostingTable::freeze(FrozenPostings::Source source) {
   if (source.n_terms == 0) return;
-  long_terms_.reserve(source.long_terms.size(), 0);
-  if (!source.long_terms.empty())
-    std::memcpy(long_terms_.data(), source.long_terms.data(), source.long_terms.size());
-  source.long_terms = {long_terms_.data(), source.long_terms.size()};
-  FrozenPostings::Owner frozen = FrozenPostings::make(source);
-  long_terms_bytes_.store(static_cast<uint32_t>(source.long_terms.size()), std::memory_order_release);
+  const base::Place place = place_long_terms(source.long_terms.size());
+  if (place.n_bytes != 0) std::memcpy(place.memory, source.long_terms.data(), place.n_bytes);
+  source.long_terms = {place.memory, place.n_bytes};
+  install(FrozenPostings::make(source), place.n_bytes);
+}
+
+base::Place PostingTable::place_long_terms(size_t n_bytes) {
+  long_terms_.reserve(n_bytes, 0);
+  return {long_terms_.data(), n_bytes};
+}
+
+void PostingTable::install(FrozenPostings::Owner frozen, size_t n_long_term_bytes) noexcept {
+  long_terms_bytes_.store(static_cast<uint32_t>(n_long_term_bytes), std::memory_order_release);
   n_terms_ = frozen->n_terms();
   n_postings_ = frozen->n_postings();
   form_.store(reinterpret_cast<uintptr_t>(frozen.release()) | kFrozenBit, std::memory_order_release);

@@ -61,7 +61,13 @@ class RankedBitmap {
     word.store(word.load(std::memory_order_relaxed) & ~bit, std::memory_order_release);
   }
   void add_all(const uint16_t* offsets, uint32_t n) noexcept {
-    for (uint32_t i = 0; i < n; ++i) add(offsets[i], i);
+    for (uint32_t i = 0; i < n;) {
+      const uint32_t at = offsets[i] / kDocsPerWord, first = at * kDocsPerWord;
+      uint64_t value = words()[at].load(std::memory_order_relaxed);
+      if (value << (64 - kDocsPerWord) == 0) value = uint64_t{i} << kDocsPerWord;
+      for (; i < n && offsets[i] < first + kDocsPerWord; ++i) value |= uint64_t{1} << (offsets[i] - first);
+      words()[at].store(value, std::memory_order_release);
+    }
   }
 
   // Also true for documents of the list that are beyond the reader's snapshot.

@@ -30,6 +30,12 @@ Subpart next_subpart(std::string_view bytes, size_t at) noexcept {
 }
 
 size_t ascii_prefix(std::string_view bytes, size_t at) noexcept {
+  while (at + 32 <= bytes.size()) {
+    uint64_t words[4];
+    std::memcpy(words, bytes.data() + at, sizeof words);
+    if (((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080ull) != 0) break;
+    at += sizeof words;
+  }
   while (at + 8 <= bytes.size()) {
     uint64_t word;
     std::memcpy(&word, bytes.data() + at, 8);

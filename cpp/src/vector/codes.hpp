@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/growing.hpp"
+#include "base/place.hpp"
 #include "vector/code_scale.hpp"
 #include "vector/metric.hpp"
 #include "vector/signs.hpp"
@@ -57,12 +58,6 @@ struct CodeQuery {
   float shift = 0.0f;   // l2: -|q|^2
 };
 
-// The stored form of codes in an image: per document a factor, for l2 a bias, and an error; the codes of
-// documents that have one.
-struct StoredCodes {
-  std::string_view factors, biases, errors, codes;
-};
-
 class Codes {
  public:
   explicit Codes(const ColumnOptions& options);
@@ -72,9 +67,13 @@ class Codes {
   // no vector.
   void append(uint32_t doc, std::span<const float> row, const RowScale& scale);
 
-  // Fills empty codes with those of n documents. Returns false, leaving the codes unusable, if they cannot be
-  // what was stored. Cost: a copy, and the signs if the vectors have them.
-  [[nodiscard]] bool adopt(uint32_t n_docs, const StoredCodes& stored);
+  // Allocates empty codes for n documents of an image, and appends the places of its sections in order: per
+  // document a factor, for l2 a bias, and an error; the codes of documents that have a vector (by the
+  // exponents of the column).
+  void place(uint32_t n_docs, const int16_t* exponents, std::vector<base::Place>& out);
+  // Publishes them once the bytes have arrived. Returns false, leaving the codes unusable, if they cannot be
+  // what was stored. Cost: a check of the numbers, and the signs if the vectors have them.
+  [[nodiscard]] bool settle(uint32_t n_docs, const int16_t* exponents);
 
   // For readers: documents below size() have codes.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }

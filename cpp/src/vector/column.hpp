@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/growing.hpp"
+#include "base/place.hpp"
 #include "vector/codes.hpp"
 #include "vector/metric.hpp"
 
@@ -107,15 +108,6 @@ struct PreparedQuery {
   CodeQuery code;               // after prepare_code_query()
 };
 
-// The sections of an image that make a column (see Column). Per document: a 16-bit exponent and, except for
-// the inner product, a 32-bit value. Rows and codes: of the documents that have a vector, concatenated.
-struct StoredColumn {
-  uint32_t n_docs = 0;
-  std::string_view exponents, values, rows;
-  bool coded = false;  // whether `codes` is present
-  StoredCodes codes;
-};
-
 class Column {
  public:
   // A column of at least this many documents, of a dimension worth coding, has codes beside its rows.
@@ -136,9 +128,18 @@ class Column {
   // The same with a row (of row_bytes() bytes) and its scale, taken earlier from such a column.
   void append_stored(uint32_t doc, const RowScale& scale, const char* row);
 
-  // Fills an empty column with the n documents of an image. Returns false, leaving the column unusable, if
-  // they cannot be what was stored.
-  [[nodiscard]] bool adopt(const StoredColumn& stored);
+  // Fills an empty column with the n documents of an image, whose sections arrive in this order: per document
+  // a 16-bit exponent and, except for the inner product, a 32-bit value; the rows of documents that have a
+  // vector; the codes, if there are any (Codes::place). Each function allocates, and appends the places of
+  // the bytes: place_scales() first, the others once the scales have arrived. settle() publishes the
+  // documents; it returns false, leaving the column unusable, if they cannot be what was stored. Rows are not
+  // checked (see stored_row_in_range()).
+  void place_scales(uint32_t n_docs, std::vector<base::Place>& out);
+  [[nodiscard]] uint32_t n_placed_rows(uint32_t n_docs) const noexcept;
+  void place_rows(uint32_t n_docs, std::vector<base::Place>& out);
+  [[nodiscard]] size_t placed_code_bytes(uint32_t n_docs) const noexcept;
+  void place_codes(uint32_t n_docs, std::vector<base::Place>& out);
+  [[nodiscard]] bool settle(uint32_t n_docs);
 
   // For readers: documents from size() on have no vector; size() may lag behind the chunk's document count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }

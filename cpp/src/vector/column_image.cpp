@@ -1,10 +1,11 @@
-// Columns and codes in images: copied in their stored layout, with every value checked.
+// Columns and codes of images: places for their bytes, which have the layout in memory, and checks of values.
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "base/interruption.hpp"
 #include "vector/column.hpp"
@@ -13,35 +14,33 @@ namespace scrubjay::vector {
 namespace {
 
 template <class T>
-void copy_to(base::GrowingArray<T>& array, std::string_view bytes) {
-  array.reserve(bytes.size() / sizeof(T), 0);
-  if (!bytes.empty()) std::memcpy(array.data(), bytes.data(), bytes.size());
+void place_array(base::GrowingArray<T>& array, uint32_t n, std::vector<base::Place>& out) {
+  array.reserve(n, 0);
+  out.push_back({reinterpret_cast<char*>(array.data()), n * sizeof(T)});
 }
 
-// Copies concatenated rows to the documents that have one, a run at a time. Returns false if
-// their numbers differ.
-template <class Has>
-[[nodiscard]] bool copy_rows(base::RowBlocks& rows, uint32_t n_docs, std::string_view bytes, Has&& has) {
+[[nodiscard]] bool has_row(const int16_t* exponents, uint32_t doc) noexcept {
+  return exponents[doc] != RowScales::kNoVector;
+}
+
+// The places of concatenated rows of the documents that have a vector, a run at a time.
+void place_each(base::RowBlocks& rows, uint32_t n_docs, const int16_t* exponents,
+                std::vector<base::Place>& out) {
   constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
-  const size_t row_bytes = rows.row_bytes();
   for (uint32_t block = 0; block * kRows < n_docs; ++block) {
     const uint32_t end = std::min(n_docs, (block + 1) * kRows);
     base::interruption_point();
     for (uint32_t doc = block * kRows; doc < end;) {
-      if (!has(doc)) {
+      if (!has_row(exponents, doc)) {
         ++doc;
         continue;
       }
       const uint32_t first = doc;
-      while (doc < end && has(doc)) ++doc;
-      const size_t n_bytes = (doc - first) * row_bytes;
-      if (n_bytes > bytes.size()) return false;
-      (void)rows.place(end - 1, 0);  // allocates the whole first block before it is written
-      std::memcpy(rows.place(first, 0), bytes.data(), n_bytes);
-      bytes.remove_prefix(n_bytes);
+      while (doc < end && has_row(exponents, doc)) ++doc;
+      (void)rows.place(end - 1, 0);  // allocates the whole first block before places in it are taken
+      out.push_back({rows.place(first, 0), (doc - first) * rows.row_bytes()});
     }
   }
-  return bytes.empty();
 }
 
 // Whether every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
@@ -82,41 +81,59 @@ bool Column::scales_in_range(uint32_t n_docs) const noexcept {
   return in_range;
 }
 
-bool Column::adopt(const StoredColumn& stored) {
-  const uint32_t n = stored.n_docs;
-  copy_to(exponents_, stored.exponents);
-  copy_to(values_, stored.values);
-  if (!scales_in_range(n)) return false;
-  const auto has = [&](uint32_t doc) { return exponents_.data()[doc] != RowScales::kNoVector; };
-  for (size_t at = 0; at < stored.rows.size(); at += rows_.row_bytes())
-    if (!stored_row_in_range(options_, stored.rows.data() + at)) return false;
-  if (!copy_rows(rows_, n, stored.rows, has)) return false;
-  if (stored.coded) {
-    auto codes = std::make_unique<Codes>(options_);
-    if (!codes->adopt(n, stored.codes)) return false;
-    for (uint32_t doc = 0; doc < n; ++doc)
-      if (codes->errors()[doc].has_code() != has(doc)) return false;
-    codes_.store(codes.release(), std::memory_order_release);
-  }
-  size_.store(n, std::memory_order_release);
+void Column::place_scales(uint32_t n_docs, std::vector<base::Place>& out) {
+  place_array(exponents_, n_docs, out);
+  if (options_.metric != Metric::inner_product) place_array(values_, n_docs, out);
+}
+
+uint32_t Column::n_placed_rows(uint32_t n_docs) const noexcept {
+  uint32_t n = 0;
+  for (uint32_t doc = 0; doc < n_docs; ++doc) n += has_row(exponents_.read(), doc) ? 1u : 0u;
+  return n;
+}
+
+void Column::place_rows(uint32_t n_docs, std::vector<base::Place>& out) {
+  place_each(rows_, n_docs, exponents_.read(), out);
+}
+
+size_t Column::placed_code_bytes(uint32_t n_docs) const noexcept {
+  const size_t numbers =
+      sizeof(float) + (options_.metric == Metric::l2 ? sizeof(float) : 0) + sizeof(CodeError);
+  return n_docs * numbers + n_placed_rows(n_docs) * code_bytes(options_.dim);
+}
+
+void Column::place_codes(uint32_t n_docs, std::vector<base::Place>& out) {
+  auto codes = std::make_unique<Codes>(options_);
+  codes->place(n_docs, exponents_.read(), out);
+  codes_.store(codes.release(), std::memory_order_release);
+}
+
+bool Column::settle(uint32_t n_docs) {
+  if (!scales_in_range(n_docs)) return false;
+  Codes* codes = codes_.load(std::memory_order_relaxed);
+  if (codes && !codes->settle(n_docs, exponents_.read())) return false;
+  size_.store(n_docs, std::memory_order_release);
   return true;
 }
 
-bool Codes::adopt(uint32_t n_docs, const StoredCodes& stored) {
-  copy_to(factors_, stored.factors);
-  copy_to(biases_, stored.biases);
-  copy_to(errors_, stored.errors);
+void Codes::place(uint32_t n_docs, const int16_t* exponents, std::vector<base::Place>& out) {
+  place_array(factors_, n_docs, out);
+  if (metric_ == Metric::l2) place_array(biases_, n_docs, out);
+  place_array(errors_, n_docs, out);
+  place_each(rows_, n_docs, exponents, out);
+}
+
+bool Codes::settle(uint32_t n_docs, const int16_t* exponents) {
   bool in_range = true;
   for (uint32_t doc = 0; doc < n_docs; ++doc) {
-    const uint16_t error = errors_.data()[doc].bits;
-    in_range &= error <= 0x7f80 || error == CodeError().bits;
+    const CodeError error = errors_.data()[doc];
+    in_range &= error.bits <= 0x7f80 || error.bits == CodeError().bits;
+    in_range &= error.has_code() == has_row(exponents, doc);
     in_range &= std::isfinite(factors_.data()[doc]);
   }
-  for (uint32_t doc = 0; doc < stored.biases.size() / sizeof(float); ++doc)
-    in_range &= std::isfinite(biases_.data()[doc]);
+  if (metric_ == Metric::l2)
+    for (uint32_t doc = 0; doc < n_docs; ++doc) in_range &= std::isfinite(biases_.data()[doc]);
   if (!in_range) return false;
-  const auto has = [&](uint32_t doc) { return errors_.data()[doc].has_code(); };
-  if (!copy_rows(rows_, n_docs, stored.codes, has)) return false;
   while (signs_ && n_docs >= kSignedDocs && signs_->size() < n_docs / Signs::kPlaneDocs * Signs::kPlaneDocs)
     signs_->follow({rows_, factors_.data(), errors_.data()}, signs_->size(), n_docs);
   size_.store(n_docs, std::memory_order_release);

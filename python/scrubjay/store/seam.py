@@ -82,6 +82,19 @@ class Keys(Protocol):
         ...
 
 
+class Pieces(Protocol):
+    """A chunk of an image that is read while it is iterated over, once."""
+
+    def __len__(self) -> int:
+        """Return a number of bytes that is not exceeded."""
+        ...
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+ImagePart = bytes | memoryview | Pieces
+
+
 class Transaction(Protocol):
     """Writes that are committed together or not at all. Not thread-safe."""
 
@@ -395,10 +408,11 @@ class Store(Protocol):
 
     def image_views(
         self, scope: Scope, key: Any
-    ) -> AbstractContextManager[tuple[int, Sequence[bytes | memoryview]] | None]:
-        """Provide what :meth:`image` returns for the duration of a block, in reused memory if possible.
+    ) -> AbstractContextManager[tuple[int, Sequence[ImagePart]] | None]:
+        """Provide what :meth:`image` returns, for `Engine.load_partition` within a block. `scope` is the scope with
+        this key.
 
-        `scope` is the scope with this key.
+        Chunks that are pieces are read, and found to be of another image, while they are iterated over.
         """
         ...
 

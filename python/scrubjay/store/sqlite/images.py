@@ -1,23 +1,51 @@
-"""Reads images of partitions from the file: copied, or into reused memory."""
+"""Reads images of partitions from the file: as a whole, or in pieces."""
 
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.locks import renew_in_children
-from scrubjay.store.rows.decoding import unmarked
+from scrubjay.errors import ClosedError
+from scrubjay.store.rows.decoding import MARK_BYTES, has_mark, unmarked
+from scrubjay.store.seam import ImagePart
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
 
-_PIECE_BYTES = 1 << 16
-_MAX_SCRATCH_BYTES = 16 << 20
+# Large enough that few calls wait for the GIL, small enough for the second cache of a processor.
+_PIECE_BYTES = 1 << 17
+_LARGE_BYTES = 2 << 20  # images with more bytes would replace every page of the connection's cache
 
-_Parts = Sequence[bytes | memoryview]
+
+class _Pieces:
+    """A stored chunk without its mark, read from its BLOB piece by piece. For one thread, and one iteration.
+
+    SQLite copies into each piece, and the engine from it, while it is in the processor's cache. Each call of
+    SQLite holds the connection's lock: another thread must not close a BLOB that is being read.
+    """
+
+    def __init__(self, connection: StoreConnection, blob: Any, has_mark: Callable[[bytes], bool]) -> None:
+        self._connection, self._blob, self._has_mark = connection, blob, has_mark
+        self._n_bytes: int = connection.call(len, blob)
+
+    def __len__(self) -> int:
+        """The number of bytes with the mark."""
+        return self._n_bytes
+
+    def __iter__(self) -> Iterator[bytes]:
+        call, read = self._connection.call, self._blob.read
+        left = self._n_bytes - MARK_BYTES
+        while left > 0:
+            piece: bytes = call(read, min(left, _PIECE_BYTES))
+            left -= len(piece)
+            yield piece
+        end: bytes = call(read)
+        if not self._has_mark(end):
+            yield end
 
 
 class ImageReader:
@@ -26,9 +54,6 @@ class ImageReader:
     def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
         self._path, self._snapshot, self._scope_of = scopes.path, scopes.snapshot, documents.scope_of_key
         self._tables, self._cipher, self._connection = scopes.tables, scopes.cipher, scopes.reading_connection
-        self._scratch = bytearray()  # buffer for an image on its way to the engine
-        self._scratch_lock = threading.Lock()
-        renew_in_children(self, "_scratch_lock")
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
         with translated(self._path, "reading"), self._snapshot():
@@ -36,23 +61,46 @@ class ImageReader:
             return None if image is None else self._copied(self._scope_of(key), *image)
 
     @contextmanager
-    def image_views(self, scope: Scope, key: int) -> Iterator[tuple[int, _Parts] | None]:
-        """Provide what :meth:`image` returns; page faults of new memory cost more than reading into old memory."""
+    def image_views(self, scope: Scope, key: int) -> Iterator[tuple[int, Sequence[ImagePart]] | None]:
+        """Provide the image that :meth:`image` returns, not read yet where it can be read in pieces."""
         with self._snapshot(), translated(self._path, "reading"):
             image = self._rows(key)
             if image is None:
                 yield None
                 return
-            if not self._scratch_lock.acquire(blocking=False):
-                yield self._copied(scope, *image)
-                return
-            try:
-                version, numbers = image
-                yield version, self._opened(scope, version, self._into_scratch(numbers))
-            finally:
-                if len(self._scratch) > _MAX_SCRATCH_BYTES:
-                    self._scratch = bytearray()
-                self._scratch_lock.release()
+            version, numbers = image
+            if self._cipher.ring is not None or sys.version_info < (3, 11):
+                yield version, self._opened(scope, version, [self._data(number) for number in numbers])
+            else:
+                with self._blobs(numbers) as blobs:
+                    yield (
+                        version,
+                        [
+                            _Pieces(
+                                self._connection(),
+                                blob,
+                                partial(has_mark, scope, version, ordinal, len(blobs)),
+                            )
+                            for ordinal, blob in enumerate(blobs)
+                        ],
+                    )
+
+    @contextmanager
+    def _blobs(self, numbers: Sequence[int]) -> Iterator[list[Any]]:
+        """Open the BLOBs of these rows for the duration of a block."""
+        connection, blobs = self._connection(), []
+        blobopen: Any = connection.blobopen  # type: ignore[attr-defined,unused-ignore]
+        open_blob = partial(blobopen, self._tables.image, "data", readonly=True)
+        try:
+            for number in numbers:
+                blobs.append(connection.call(open_blob, number))
+            n_bytes = sum(connection.call(len, blob) for blob in blobs)
+            with connection.passing_through() if n_bytes > _LARGE_BYTES else nullcontext():
+                yield blobs
+        finally:
+            with suppress(ClosedError):  # the connection closed them
+                for blob in blobs:
+                    connection.call(blob.close)
 
     def _copied(self, scope: Scope, version: int, numbers: Sequence[int]) -> tuple[int, list[bytes]]:
         chunks = self._opened(scope, version, [self._data(number) for number in numbers])
@@ -72,7 +120,9 @@ class ImageReader:
             return None
         return rows[0][3], [row[0] for row in rows]
 
-    def _opened(self, scope: Scope, version: int, chunks: _Parts) -> _Parts:
+    def _opened(
+        self, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
+    ) -> Sequence[bytes | memoryview]:
         if self._cipher.ring is not None:  # without keys the engine rejects a sealed image
             chunks = self._cipher.open_image(self._tables.image, scope, version, chunks)
         return unmarked(scope, version, chunks)
@@ -87,31 +137,3 @@ class ImageReader:
             .fetchone()
         )
         return row[0]
-
-    def _into_scratch(self, numbers: Sequence[int]) -> _Parts:
-        if sys.version_info >= (3, 11):
-            connection = self._connection()
-            return list(connection.call(self._read_blobs, connection, numbers))
-        return [self._data(number) for number in numbers]
-
-    def _read_blobs(self, connection: StoreConnection, numbers: Sequence[int]) -> list[memoryview]:
-        """Read BLOBs under the connection's lock: another thread must not close one while it is read."""
-        with ExitStack() as stack:
-            table = self._tables.image
-            blobs = [
-                stack.enter_context(connection.blobopen(table, "data", number, readonly=True))  # type: ignore[attr-defined,unused-ignore]
-                for number in numbers
-            ]
-            if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
-                self._scratch = bytearray(n_bytes)
-            scratch = memoryview(self._scratch)
-            whole = scratch.toreadonly()  # the engine copies parts that may change while they are read
-            views: list[memoryview] = []
-            at = 0
-            for blob in blobs:
-                start = at
-                while piece := blob.read(_PIECE_BYTES):
-                    scratch[at : at + len(piece)] = piece
-                    at += len(piece)
-                views.append(whole[start:at])
-        return views
