@@ -182,8 +182,12 @@ class Searcher:
         ):
             return None
         generation = residency.generation
+        engine, result = collection.engine, None
         try:
-            result = collection.engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
+            if type(engine) is DurableEngine:
+                result = engine.search_ready(text, scope, k, vector, native)
+            if result is None:
+                result = engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
         except (TypeError, ValueError):
             return None
         if residency.generation != generation or residency.n_damaged:

@@ -175,6 +175,20 @@ class DurableEngine(WritingEngine):
             )
         return result
 
+    def search_ready(
+        self, text: str | bytes, scope: Scope | Sequence[Scope], k: int, vector: Any, embedder: Any
+    ) -> Result | None:
+        """Return what :meth:`search` returns, or None if that could take more than the native search: unless all that
+        `scope` sees is in memory and current, and stays there. Cheaper, because it has fewer calls and options."""
+        residency = self.residency
+        if type(scope) is not Scope or self._closed:
+            return None
+        seen = residency.view_now(scope)
+        if seen is None:
+            return None
+        result = residency.engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder)
+        return result if residency.held(*seen) else None
+
     def _search_together(
         self, text: str | bytes | None, scopes: Sequence[Scope], options: dict[str, Any]
     ) -> Result:

@@ -261,7 +261,7 @@ class Residency(PartitionLoading):
     def held(self, view: tuple[Partition, ...], stamp: int) -> bool:
         """Whether a view is still valid: none of its partitions left the engine since it was taken, and the
         commit of this process that it depends on did not fail."""
-        if isinstance(stamp, _Trusting) and not self._is_trusted(stamp.own):
+        if type(stamp) is not int and isinstance(stamp, _Trusting) and not self._is_trusted(stamp.own):
             return False
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
