@@ -202,6 +202,16 @@ def test_no_time_of_pandas_is_no_time(index: Index) -> None:
     assert index.get("m1", scope=ACME).created_at is None  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("field", ["created_at", "seen"])
+@pytest.mark.parametrize("operator", ["$eq", "$ne", "$gte", "$lt"])
+def test_no_time_of_pandas_is_no_operand(index: Index, field: str, operator: str) -> None:
+    nothing = pytest.importorskip("pandas").NaT  # as a datetime it is of the year 1
+    with pytest.raises(TypeError, match=r"expected a .*, got NaTType NaT"):
+        index.count(JANE, filter={field: {operator: nothing}})
+    with pytest.raises(TypeError, match=r"expected a .*, got NaTType NaT"):
+        index.count(JANE, filter={field: {"$in": [nothing]}})
+
+
 @pytest.mark.parametrize("far", ["10000-01-01", "0000-12-31", "1000000-01-01"])
 def test_times_outside_the_calendar_are_refused(index: Index, far: str) -> None:
     with pytest.raises(ValueError, match="created_at: expected a time between the years 1 and 9999"):
