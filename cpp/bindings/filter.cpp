@@ -86,8 +86,7 @@ class PythonValue final : public filter::Value {
     if (PyFloat_CheckExact(value)) return Kind::real;
     if (PyDict_Check(value)) return Kind::object;
     if (is_bool(value_)) return Kind::boolean;
-    if (PyDate_Check(value))
-      return is_no_time(value) ? Kind::other : Kind::time;  // a datetime is a date, too
+    if (PyDate_Check(value)) return is_no_time(value) ? Kind::other : Kind::time;  // or a datetime
     if (PyIndex_Check(value) && !py::isinstance<py::array>(value_)) return Kind::integer;
     if (is_float(value_)) return Kind::real;
     return value_.is_none() ? Kind::null : Kind::other;

@@ -117,6 +117,7 @@ class ScrubjayMemoryStore:
         Args:
             messages: the messages.
             user_id, agent_id, run_id: their owner, agent and run; None: unspecified.
+            given: arguments of the other methods; ignored.
 
         Raises:
             TypeError: an element is not a ChatMessage, or its meta cannot be expressed in JSON.
@@ -192,6 +193,7 @@ class ScrubjayMemoryStore:
             include_memory_metadata: put id, role and times into `meta["retrieved_memory_metadata"]`.
             search_criteria: arguments of this method that take precedence, as the agent's `memory_store_kwargs` have
                 them.
+            given: arguments of the other methods; ignored.
 
         Raises:
             FilterError: the filter is malformed.
@@ -228,6 +230,7 @@ class ScrubjayMemoryStore:
 
         Args:
             user_id, agent_id, run_id: whose memories; None: unspecified.
+            given: no others; the protocol of stores has this parameter.
         """
         _check_shared(given, set())
         scope, labels = self._scope(user_id, agent_id, run_id)
@@ -237,7 +240,13 @@ class ScrubjayMemoryStore:
             self._documents.erase(scope, reason="delete_all_memories")
 
     def delete_memory(self, memory_id: str, *, user_id: str | None = None, **given: Any) -> None:
-        """Delete a user's memory `memory_id`; without `user_id`, any user's. A no-op for an unknown id."""
+        """Delete a user's memory `memory_id`; without `user_id`, any user's. A no-op for an unknown id.
+
+        Args:
+            memory_id: the id of the memory.
+            user_id: its owner.
+            given: arguments of the other methods; ignored.
+        """
         _check_shared(given)
         if not isinstance(memory_id, str):
             raise TypeError(f"memory_id: expected a str, got {type(memory_id).__name__}")
