@@ -42,6 +42,14 @@ bool is_bool(py::handle value) {  // including NumPy's
          std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool_";
 }
 
+// Whether a datetime or date is none: NaT of pandas is a datetime, of the year 1, and unequal to itself.
+bool is_no_time(PyObject* value) {
+  if (PyDateTime_CheckExact(value) || PyDate_CheckExact(value)) return false;
+  const auto unequal = py::reinterpret_steal<py::object>(PyObject_RichCompare(value, value, Py_NE));
+  if (!unequal) throw py::error_already_set();
+  return PyObject_IsTrue(unequal.ptr()) == 1;
+}
+
 // Microseconds since 1970 of a datetime (a naive one is UTC), or of a date: its midnight in UTC.
 int64_t microseconds_of(py::handle moment) {
   PyObject* value = moment.ptr();
@@ -78,7 +86,7 @@ class PythonValue final : public filter::Value {
     if (PyFloat_CheckExact(value)) return Kind::real;
     if (PyDict_Check(value)) return Kind::object;
     if (is_bool(value_)) return Kind::boolean;
-    if (PyDate_Check(value)) return Kind::time;  // a datetime is a date, too
+    if (PyDate_Check(value)) return is_no_time(value) ? Kind::other : Kind::time;  // or a datetime
     if (PyIndex_Check(value) && !py::isinstance<py::array>(value_)) return Kind::integer;
     if (is_float(value_)) return Kind::real;
     return value_.is_none() ? Kind::null : Kind::other;

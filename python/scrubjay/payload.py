@@ -85,7 +85,12 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
     if value is None:
         return None
     if isinstance(value, datetime):
-        moment = value
+        if value.__class__ is datetime:
+            moment = value
+        elif value != value:
+            return None  # NaT of pandas, which is a datetime
+        else:
+            moment = _without_nanoseconds(value)
     elif isinstance(value, str):
         try:
             moment = read_time(value)
@@ -96,8 +101,10 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
     elif isinstance(value, np.datetime64):
         if np.isnat(value):
             return None
+        if not 1 <= 1970 + int(value.astype("datetime64[Y]").astype(np.int64)) <= 9999:
+            raise ValueError(f"{name}: expected a time between the years 1 and 9999 in UTC, got {value!r}")
         moment = _EPOCH + timedelta(microseconds=int(value.astype("datetime64[us]").astype(np.int64)))
-    elif isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+    elif _is_number(value):
         try:
             return _EPOCH + timedelta(seconds=float(value))
         except (OverflowError, ValueError):
@@ -114,6 +121,23 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
         raise ValueError(
             f"{name}: expected a time between the years 1 and 9999 in UTC, got {value!r}"
         ) from None
+
+
+def _without_nanoseconds(moment: datetime) -> datetime:
+    """Return a time of a subclass of datetime as a plain one: that of pandas prints nanoseconds, which not every Python
+    reads."""
+    return datetime(
+        moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond,
+        moment.tzinfo, fold=moment.fold,
+    )  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a number of Python or NumPy. A bool is none, nor is NumPy's timedelta, which is an integer to
+    NumPy."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
+        value, (bool, np.timedelta64)
+    )
 
 
 def encode(
@@ -301,10 +325,11 @@ def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> da
         return to_utc(expires_at, "expires_at")
     if expires_at is not None:
         raise ValueError("ttl: expected either expires_at or ttl, got both")
-    if isinstance(ttl, bool) or not isinstance(ttl, (timedelta, int, float)):
+    if not (isinstance(ttl, timedelta) or _is_number(ttl)):
         raise TypeError(f"ttl: expected a timedelta or seconds, got {type(ttl).__name__}")
     try:
-        return datetime.now(timezone.utc) + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl))
+        seconds = ttl if isinstance(ttl, timedelta) else timedelta(seconds=float(ttl))
+        return to_utc(datetime.now(timezone.utc) + seconds, "ttl")
     except (OverflowError, ValueError):
         raise ValueError(f"ttl: expected a time from now before the year 9999, got {ttl!r}") from None
 
@@ -415,6 +440,8 @@ def _checked(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, np.datetime64):
         moment = to_utc(value, path)
         return None if moment is None else moment.isoformat()
+    if isinstance(value, np.longdouble):
+        return _checked(float(value), path, depth)  # item() returns the same type
     if isinstance(value, np.generic) and value.dtype.kind in "biufU":
         return _checked(value.item(), path, depth)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":

@@ -42,6 +42,37 @@ def found(store: ScrubjayMemoryStore, query: str | None = None, **options: Any) 
     return [one.text for one in store.search_memories(query=query, **{**JANE, **options})]
 
 
+def test_a_misspelt_owner_is_no_owner(store: ScrubjayMemoryStore) -> None:
+    (id,) = add(store, "The key is sk-stg-0041.", **JANE, run_id="r1")
+    for call, given in (
+        (store.add_memories, {"messages": []}),
+        (store.search_memories, {"query": "key"}),
+        (store.delete_all_memories, {}),
+    ):
+        with pytest.raises(TypeError, match="run: unexpected keyword argument"):
+            call(**given, **JANE, run="r2")
+    with pytest.raises(TypeError, match="user: unexpected keyword argument"):
+        store.delete_memory(id, user="joe")
+    with pytest.raises(TypeError, match="filters: unexpected keyword argument"):
+        store.delete_all_memories(**JANE, filters={"field": "role", "operator": "==", "value": "system"})
+    assert found(store) == ["The key is sk-stg-0041."]
+    agents = {**JANE, "top_k": 3, "include_memory_metadata": True}  # an agent's for all methods
+    assert (
+        store.add_memories(messages=[], **agents) == []
+        and len(store.search_memories(query="key", **agents)) == 1
+    )
+
+
+def test_search_criteria_are_those_of_a_search(store: ScrubjayMemoryStore) -> None:
+    add(store, "The key is sk-stg-0041.", "The key is in the safe.")
+    agents = {**JANE, "search_criteria": {"query": "safe", "top_k": 1, "include_memory_metadata": True}}
+    assert store.add_memories(messages=[], **agents) == []
+    (message,) = store.search_memories(query="sk-stg-0041", **agents)
+    assert message.text == "The key is in the safe." and "retrieved_memory_metadata" in message.meta
+    with pytest.raises(TypeError, match="limit: unexpected keyword argument"):
+        store.search_memories(query="key", **JANE, search_criteria={"limit": 1})
+
+
 def test_memories_come_back_as_messages_of_the_system(store: ScrubjayMemoryStore) -> None:
     add(store, "The key is sk-stg-0041.", meta={"kind": "key", "n": 1})
     (message,) = store.search_memories(query="sk-stg-0041", **JANE)

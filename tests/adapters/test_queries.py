@@ -78,6 +78,16 @@ def test_a_query_through_an_adapter_is_the_query(
         assert sorted(found) == sorted(map(str, expected))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [Query(dates=False), Query(neighbours=False), Query(dates=False, recency=True, mmr=0.5)],
+    ids=repr,
+)
+def test_settings_sent_to_the_service_are_the_query(query: Query) -> None:
+    models = pytest.importorskip("scrubjay.adapters.service.search_models")
+    assert models.SearchIn(text="oak", **query.to_dict()).query(JANE) == query
+
+
 def test_sample_queries_give_different_answers(index: Index) -> None:
     found = [
         [hit.id for hit in index.collection("notes").search(TEXT, scope=JANE, query=one)] for one in QUERIES

@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -68,6 +69,40 @@ def test_a_value_of_any_json_type_comes_back(memory: Memory, value: Any) -> None
         assert memory.get(one.id, scope=JANE) == one
     prompt = memory.assemble("?", JANE).text
     assert f"- rule: {text}\n".replace("\nline", "\n  line") in prompt, "the text is what a prompt shows"
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        (np.int64(3), 3),
+        (np.float32(0.5), 0.5),
+        (datetime(2026, 3, 1, tzinfo=timezone.utc), "2026-03-01T00:00:00+00:00"),
+        ({"days": np.arange(2), "of": (1, "x")}, {"days": [0, 1], "of": [1, "x"]}),
+    ],
+    ids=repr,
+)
+def test_a_value_that_json_can_express_is_stored_as_json(memory: Memory, given: Any, stored: Any) -> None:
+    memory.prefer("wish", value=given, scope=JANE)
+    assert memory.known(JANE).preference("wish").value == stored
+    said = [
+        memory.propose(FactCandidate("Jane is Jim's boss", "Jane", "is", value=value), JANE, source="run")
+        for value in (given, stored)
+    ]
+    assert [one.status for one in said] == ["written", "deduplicated"]
+    assert memory.get(str(said[0].id), JANE).value == stored  # type: ignore[union-attr]
+
+
+def test_a_value_that_json_cannot_express_is_named(memory: Memory) -> None:
+    for value, error in (({"a"}, TypeError), (float("nan"), ValueError), ({"a": b"x"}, TypeError)):
+        with pytest.raises(error, match=r"^value.*: expected a"):
+            memory.propose(FactCandidate("Jane is tall", "Jane", "is", value=value), JANE, source="run")
+
+
+def test_a_duration_may_be_a_number_of_numpy(memory: Memory, clock: Clock) -> None:
+    done = memory.propose(FactCandidate("Jane is away", ttl=np.float32(DAY / 1e6)), JANE, source="run")
+    assert memory.get(str(done.id), JANE) is not None
+    clock.now += DAY + 1
+    assert memory.get(str(done.id), JANE) is None
 
 
 def test_the_second_argument_may_be_the_value(memory: Memory) -> None:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from scrubjay import Index, Memory, Scope, cli
@@ -295,6 +296,30 @@ def test_exported_files_can_be_searched_and_imported(path: Path, tmp_path: Path,
     assert run(capsys, "import", copy, out, "--no-progress")[0] == 0
     with Index.open(copy) as index, Index.open(path) as source:
         assert index.list(JANE) == source.list(JANE) and len(index) == 20
+
+
+def test_passages_in_an_export_are_no_metadata(tmp_path: Path, capsys: Any) -> None:
+    source, out, copy = tmp_path / "from.scrubjay", tmp_path / "out.jsonl", tmp_path / "to.scrubjay"
+    text, own = "Prefers trains to planes. Dislikes ships.", [(0, 25), (26, 41)]
+    with Index.open(source, "static") as index:
+        index.upsert("own", text, scope=JANE, passages=own, metadata={"passages": [[1, 2]]})
+        index.upsert("none", text, scope=JANE, passages=False)
+        index.upsert("rows", text, scope=JANE, vector=np.eye(2, index.admin.stats()["dim"]))
+        index.admin.export(out)
+    for written in (out, tmp_path / "again.jsonl"):
+        copy.unlink(missing_ok=True)
+        assert run(capsys, "index", written, "--out", copy, "--embedder", "static", "--no-progress")[0] == 0
+        with Index.open(copy, "static") as index:
+            records = {record.id: index.get(record.id, scope=JANE) for record in index.list(JANE)}
+        assert {id: record.metadata for id, record in records.items()} == {
+            "own": {"passages": [[1, 2]]}, "none": {}, "rows": {},
+        }  # fmt: skip
+        assert records["own"].vector.spans.tolist() == [list(pair) for pair in own]
+        assert records["none"].vector.ndim == 1 and len(records["rows"].vector.rows) == 2
+        assert (
+            run(capsys, "index", out, "--out", tmp_path / "again.jsonl", "--embedder", "static", "--force")[0]
+            == 0
+        )
 
 
 @pytest.mark.parametrize(

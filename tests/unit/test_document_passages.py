@@ -293,6 +293,32 @@ def test_export_and_copy(open_index: Open, tmp_path: Path) -> None:
     assert other.admin.check().clean
 
 
+def test_passages_of_the_writer_survive_an_export(open_index: Open, tmp_path: Path) -> None:
+    if open_index.kind == "memory":  # type: ignore[attr-defined]
+        pytest.skip("a file's")
+    toy, own = Toy(), [(0, 12), (31, 60)]
+    index = open_index(embedder=toy)
+    index.upsert("own", TEXT, scope=JANE, passages=own)
+    index.upsert("none", TEXT, scope=JANE, passages=False)
+    index.upsert("patched", TEXT, scope=JANE, passages=own)
+    index.patch("patched", scope=JANE, vector=toy.embed_query("a"))
+    toy.fails = True
+    index.upsert("own, pending", TEXT, scope=JANE, passages=own)
+    index.upsert("none, pending", TEXT, scope=JANE, passages=False)
+    index.admin.export(tmp_path / "all.jsonl", plaintext=True)
+    other = open_index("other", embedder=Toy())
+    assert other.admin.import_(tmp_path / "all.jsonl") == 5
+    for again in (False, True):
+        if again:
+            other.admin.reembed(Toy("other letters"))
+        for id in ("own", "none"):
+            written, pending = (other.get(name, scope=JANE) for name in (id, f"{id}, pending"))
+            assert written is not None and pending is not None
+            for record in (written, pending):
+                spans = record.vector.spans.tolist() if isinstance(record.vector, PassageVectors) else []
+                assert spans == ([list(pair) for pair in own] if id == "own" else []), (record.id, again)
+
+
 def test_older_versions_refuse_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "one.scrubjay"
     with Index.open(path, dim=2) as index:

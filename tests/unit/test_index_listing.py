@@ -144,6 +144,7 @@ def test_expired_documents_are_not_listed(index: Index) -> None:
         ({"filter": 7}, TypeError, "filter"),
         ({"ids": [1]}, TypeError, "expected str like the ids of this"),
         ({"ids": 3}, TypeError, "iterable"),
+        ({"ids": "a"}, TypeError, "ids: expected ids .* got str"),
     ],
 )
 def test_bad_arguments_are_named(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,14 @@ def test_errors_in_settings_name_their_place(given: Any, error: type[Exception],
         ({"exclude": [1, "a"]}, TypeError, r"exclude\[1\]"),
         ({"rankings": [3]}, TypeError, r"rankings\[0\]"),
         ({"rankings": [[("acme", 3)]]}, TypeError, r"rankings\[0\]"),
+        (
+            {"rankings": [["a"], {"b", "a"}]},
+            TypeError,
+            r"rankings\[1\]: expected a sequence, best first, got set",
+        ),
+        ({"rankings": [{"a": 0.9, "b": 0.8}]}, TypeError, r"rankings\[0\]: expected a sequence, .* got dict"),
+        ({"rankings": {"a": 0.9}}, TypeError, "rankings: expected a sequence, got dict"),
+        ({"rankings": 3}, TypeError, "rankings: expected a sequence, got int"),
         ({"entities": 3}, TypeError, "entities"),
         ({"relevance": "some"}, ValueError, "relevance"),
         ({"mmr": float("inf")}, ValueError, "mmr: expected a finite number"),
@@ -111,6 +120,48 @@ def test_an_iterator_of_ids_is_used_more_than_once() -> None:
     query = Query(ids=iter([1]))
     for _ in range(2):
         assert [hit.id for hit in index.search("oak", scope=JANE, query=query)] == [1]
+
+
+@pytest.mark.parametrize(
+    "rankings", [lambda: iter([["b"]]), lambda: [iter(["b"])], lambda: (["b"] for _ in "1")]
+)
+def test_an_iterator_of_rankings_is_used_more_than_once(rankings: Any) -> None:
+    index = Index()
+    for id in ("a", "b"):
+        index.upsert(id, "oak", scope=JANE)
+    query = Query(rankings=rankings())
+    for asked in (query, query.replace(mode="lexical"), copy.copy(query)):
+        assert [hit.id for hit in index.search("oak", scope=JANE, query=asked)] == ["b", "a"]
+
+
+@pytest.mark.parametrize("name", ["identifier_tier", "spelling"])
+@pytest.mark.parametrize("number", [1, np.True_, 1.0])
+def test_a_number_is_no_bool_even_if_an_equal_query_was_made_before(name: str, number: Any) -> None:
+    Query(**{name: True})
+    with pytest.raises(TypeError, match=f"{name}: expected a bool, got"):
+        Query(**{name: number})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"candidates": np.int64(7)},
+        {"candidates": np.array([7, 9])},
+        {
+            "recency": Recency(weight=np.float32(0.25), now=np.datetime64("2026-03-01")),
+            "mmr": np.float32(0.5),
+        },
+        {"coverage": Fraction(1, 4), "min_score": np.float64(0.5)},
+    ],
+    ids=repr,
+)
+def test_settings_of_other_libraries_numbers_are_read_again(given: dict[str, Any]) -> None:
+    query = Query(**given)
+    settings = Query.from_dict(query.to_dict())
+    assert settings.candidates == query.candidates and settings.mmr == query.mmr
+    assert (settings.coverage, settings.min_score) == (query.coverage, query.min_score)
+    assert (settings.recency is None) == (query.recency is None)
+    assert settings.recency is None or settings.recency.weight == query.recency.weight  # type: ignore[union-attr]
 
 
 def test_each_arm_has_candidates_of_its_own() -> None:

@@ -176,6 +176,69 @@ def test_without_the_libraries_the_extra_is_named(index: Index, monkeypatch: pyt
             convert()
 
 
+# -------------------------------------------------------------------- times of pandas and NumPy
+
+
+def test_times_of_pandas_are_read_back(index: Index) -> None:
+    pandas = pytest.importorskip("pandas")
+    precise = pandas.Timestamp("2026-01-02T03:04:05.123456789", tz="Europe/Berlin")
+    microseconds = datetime(2026, 1, 2, 2, 4, 5, 123456, tzinfo=timezone.utc)
+    index.upsert("m1", "oak", scope=ACME, created_at=precise, metadata={"seen": precise})
+    record = index.get("m1", scope=ACME)
+    assert record is not None and record.created_at == microseconds
+    assert record.metadata == {"seen": microseconds.isoformat()}  # not every Python reads nanoseconds
+    index.upsert("m1", "oak", scope=ACME, ttl=pandas.Timedelta("1h1ns"))
+    assert type(index.get("m1", scope=ACME).expires_at) is datetime  # type: ignore[union-attr]
+
+
+def test_no_time_of_pandas_is_no_time(index: Index) -> None:
+    nothing = pytest.importorskip("pandas").NaT
+    index.upsert("m1", "oak", scope=ACME, created_at=nothing, expires_at=nothing, metadata={"seen": nothing})
+    record = index.get("m1", scope=ACME)
+    assert record is not None and (record.created_at, record.expires_at) == (None, None)
+    assert record.metadata == {"seen": None}
+    index.patch("m1", scope=ACME, created_at="2026-01-02")
+    index.patch("m1", scope=ACME, created_at=nothing)
+    assert index.get("m1", scope=ACME).created_at is None  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("field", ["created_at", "seen"])
+@pytest.mark.parametrize("operator", ["$eq", "$ne", "$gte", "$lt"])
+def test_no_time_of_pandas_is_no_operand(index: Index, field: str, operator: str) -> None:
+    nothing = pytest.importorskip("pandas").NaT  # as a datetime it is of the year 1
+    with pytest.raises(TypeError, match=r"expected a .*, got NaTType NaT"):
+        index.count(JANE, filter={field: {operator: nothing}})
+    with pytest.raises(TypeError, match=r"expected a .*, got NaTType NaT"):
+        index.count(JANE, filter={field: {"$in": [nothing]}})
+
+
+@pytest.mark.parametrize("far", ["10000-01-01", "0000-12-31", "1000000-01-01"])
+def test_times_outside_the_calendar_are_refused(index: Index, far: str) -> None:
+    with pytest.raises(ValueError, match="created_at: expected a time between the years 1 and 9999"):
+        index.upsert("m1", "oak", scope=ACME, created_at=np.datetime64(far))
+
+
+def test_a_duration_is_no_time(index: Index) -> None:
+    with pytest.raises(TypeError, match=r"created_at: expected a datetime, .* got timedelta64"):
+        index.upsert("m1", "oak", scope=ACME, created_at=np.timedelta64(5, "D"))
+    with pytest.raises(TypeError, match="ttl: expected a timedelta or seconds, got timedelta64"):
+        index.upsert("m1", "oak", scope=ACME, ttl=np.timedelta64(5, "D"))
+
+
+# -------------------------------------------------------------------- questions in a table
+
+
+def test_a_column_of_questions_is_read_by_place() -> None:
+    pandas = pytest.importorskip("pandas")
+    index = Index()
+    index.upsert("m1", "oak", scope=ACME, vector=[1, 0, 0])
+    index.upsert("m2", "elm", scope=ACME, vector=[0, 1, 0])
+    column = pandas.Series(["elm", "oak"], index=[1, 0])  # as after sorting
+    assert [hits[0].id for hits in index.search_batch(column, scope=ACME)] == ["m2", "m1"]
+    vectors = pandas.DataFrame([[0, 1, 0], [1, 0, 0]], index=[7, 9])
+    assert [hits[0].id for hits in index.search_batch(vectors=vectors, scope=ACME)] == ["m2", "m1"]
+
+
 # -------------------------------------------------------------------- NumPy and DLPack
 
 
@@ -194,6 +257,9 @@ def test_numpy_scalars_and_dates_are_metadata() -> None:
     assert record.created_at == datetime(2026, 1, 2, tzinfo=timezone.utc)
     index.upsert("m1", "oak", scope=ACME, created_at=date(2026, 3, 4))
     assert index.get("m1", scope=ACME).created_at == datetime(2026, 3, 4, tzinfo=timezone.utc)  # type: ignore[union-attr]
+    wide = {"one": np.longdouble(0.5), "many": np.array([1, 2], np.longdouble)}
+    index.upsert("m1", "oak", scope=ACME, metadata=wide, ttl=np.int32(60))
+    assert index.get("m1", scope=ACME).metadata == {"one": 0.5, "many": [1, 2]}  # type: ignore[union-attr]
     with pytest.raises(ValueError, match=r"metadata\['f'\]: expected a finite number"):
         index.upsert("m1", "oak", scope=ACME, metadata={"f": np.float32("nan")})
     with pytest.raises(TypeError, match=r"metadata\['c'\]: expected a JSON value"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, fields
 from functools import lru_cache
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -160,7 +161,7 @@ class Query:
         for name in _SETTINGS:
             value = getattr(self, name)
             settings[name] = asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
-        plain: dict[str, Any] = json.loads(json.dumps(settings, default=str))
+        plain: dict[str, Any] = json.loads(json.dumps(settings, default=_as_json))
         return plain
 
     @classmethod
@@ -225,6 +226,7 @@ _PARTS: dict[str, Any] = {
     "relevance": Relevance,
 }
 _METHODS: dict[str, Any] = {kind._method: kind for kind in (Auto, RRF, Weighted, Boost, Production)}
+_WITHOUT_ORDER = (set, frozenset, Mapping)
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
 
@@ -322,18 +324,42 @@ def _normal(query: Query) -> dict[str, Any]:
     if not isinstance(query.links, (Links, type(None))):
         raise TypeError(f"links: expected Links, got {type(query.links).__name__} {query.links!r}")
     number(query.coverage, "coverage")
+    for name in ("identifier_tier", "spelling"):  # before the cache, to which 1 is True
+        if not isinstance(value := getattr(query, name), bool):
+            raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {value!r}")
     for name in ("mmr", "min_score"):
         if (value := getattr(query, name)) is not None and not math.isfinite(number(value, name)):
             raise ValueError(f"{name}: expected a finite number, got {value!r}")
     for name in ("ids", "exclude"):
         if isinstance(value := getattr(query, name), Iterator):
             changed[name] = tuple(value)
+    if query.rankings is not None and not isinstance(query.rankings, (str, bytes)):
+        changed["rankings"] = _lasting_rankings(query.rankings)
     candidates: Any = query.candidates
+    if hasattr(candidates, "tolist"):  # NumPy's
+        candidates = changed["candidates"] = candidates.tolist()
     if isinstance(candidates, list):
         changed["candidates"] = tuple(candidates)
     if isinstance(query.mode, str) and query.mode in _SYNONYMS:
         changed["mode"] = _SYNONYMS[query.mode]
     return changed
+
+
+def _lasting_rankings(rankings: Any) -> Any:
+    """Return rankings that can be iterated more than once; iterators become tuples.
+
+    Raises:
+        TypeError: a ranking without an order, or a mapping, whose values would be ignored.
+    """
+    given = tuple(rankings) if isinstance(rankings, Iterator) else rankings
+    if isinstance(given, _WITHOUT_ORDER) or not isinstance(given, Iterable):
+        raise TypeError(f"rankings: expected a sequence, got {type(given).__name__}")
+    for i, ranking in enumerate(given):
+        if isinstance(ranking, _WITHOUT_ORDER):
+            raise TypeError(f"rankings[{i}]: expected a sequence, best first, got {type(ranking).__name__}")
+    if any(isinstance(ranking, Iterator) for ranking in given):
+        return tuple(tuple(ranking) if isinstance(ranking, Iterator) else ranking for ranking in given)
+    return given
 
 
 @lru_cache(maxsize=1024)
@@ -350,6 +376,13 @@ def _compiled_ranking(ranking: Any) -> CompiledRanking:
     if ranking.neighbours is None:
         options["neighbours"] = 0.0
     return compile_ranking(ranking.fusion, **options)
+
+
+def _as_json(value: Any) -> int | float | str:
+    """Return a number of another library, or a time, as a JSON type."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else str(value)
 
 
 def _comparable(value: Any) -> Any:

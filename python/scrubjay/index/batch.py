@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
@@ -67,6 +68,7 @@ def batch_of(
     ):
         if value is not None and not _has_rows(value):
             raise TypeError(f"{name}: expected {expected}, got one {type(value).__name__}")
+    texts, vectors = _by_place(texts), _by_place(vectors)
     queries = None if query is None or isinstance(query, Query) else list(query)
     scopes: Scope | list[Scope]
     named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
@@ -91,6 +93,12 @@ def batch_of(
     return Batch(
         nothing if texts is None else texts, scopes, nothing if vectors is None else vectors, entries
     )
+
+
+def _by_place(given: Any) -> Any:
+    """Return texts or vectors so that `[row]` is the one at that place: a Series of pandas would look up its label, a
+    DataFrame a column."""
+    return np.asarray(given) if hasattr(given, "iloc") else given
 
 
 def _has_rows(given: Any) -> bool:

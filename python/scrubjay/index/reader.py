@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from scrubjay._native import Scope
@@ -113,7 +113,7 @@ class Reader:
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
         self._collection.expiry.remove_due()
-        ids = lasting(ids)
+        ids = lasting(_several(ids))
         if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
             records = meeting(
                 self._collection, listing.scope, filter, functions, ids, exact=exact, order=order
@@ -266,3 +266,12 @@ class Reader:
         within = None if within is None else as_scope(within, "within")
         self._collection.expiry.remove_due()
         return sorted(self._collection.engine.scopes(within))
+
+
+def _several(ids: Any) -> Ids | None:
+    """Return ids, or raise TypeError: of a text its characters would be taken for ids."""
+    if ids is None or (isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, Mapping))):
+        return ids
+    raise TypeError(
+        f"ids: expected ids (a set, list, array, bitmap or other iterable), got {type(ids).__name__}"
+    )

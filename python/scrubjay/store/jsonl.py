@@ -1,9 +1,9 @@
 """Lossless export to and import from JSON Lines.
 
-Each line is an object: id, text, context, tenant, user, agent, metadata, created_at, expires_at, and the vector
-with the embedder's name (for a document with passages a list of vectors, and `spans`, their positions in the
-text). Numbers have as many digits as single precision needs, so a vector round-trips bit for bit. The first line
-names the format.
+Each line is an object: id, text, context, tenant, user, agent, metadata, created_at, expires_at, `passages` if the
+writer defined them or chose none (false), and the vector with the embedder's name (for a document with passages a
+list of vectors, and `spans`, their positions in the text). Numbers have as many digits as single precision needs, so
+a vector round-trips bit for bit. The first line names the format.
 
 The key of a memory is its scope and its id, so a file may contain an id in several scopes. In files of earlier
 versions each id occurs once; they are read in the same way.
@@ -175,6 +175,8 @@ def _line(document: Any) -> dict[str, Any]:
     if (context := payload.context_of(document.payload)) is not None:
         line["context"] = context
     expires_at = payload.expiry(document.payload)
+    if (passages := payload.passages_of(document.payload)) is not None:
+        line["passages"] = passages or False
     if metadata:
         line["metadata"] = metadata
     if created_at is not None:
@@ -222,6 +224,8 @@ def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
                     line = opened
                 if "spans" in line:
                     line["vector"] = _passages(line, f"{path}, line {number}")
+                if not _fits(line.get("passages"), line.get("vector")):
+                    del line["passages"]  # the vector was patched since
                 try:
                     line["scope"] = {"tenant": line.pop("tenant")}
                 except KeyError:
@@ -236,6 +240,15 @@ def _passages(line: dict[str, Any], place: str) -> PassageVectors:
         return PassageVectors(rows.reshape(len(spans), -1), spans.reshape(-1, 2))
     except (KeyError, TypeError, ValueError, OverflowError):
         raise StoreFormatError(f"{place}: expected a vector for each span") from None
+
+
+def _fits(passages: Any, vector: Any) -> bool:
+    """Whether a vector may be written with these passages: there is one for each."""
+    if passages is None or vector is None:
+        return True
+    if isinstance(vector, PassageVectors):
+        return isinstance(passages, list) and len(passages) == len(vector.rows)
+    return passages is False
 
 
 def _opened(

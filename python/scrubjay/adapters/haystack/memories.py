@@ -22,6 +22,10 @@ from scrubjay.records import Record
 from scrubjay.turns import FIELDS, as_turn
 
 _SPEAKERS = (ChatRole.USER, ChatRole.ASSISTANT)
+_SHARED = {
+    *("messages", "query", "filters", "top_k", "user_id", "agent_id", "run_id", "include_memory_metadata"),
+    *("search_criteria", "infer", "async_mode"),
+}
 _AGENT, _RUN, _ROLE, _META = "agent_id", "run_id", "role", "meta"
 
 
@@ -41,7 +45,12 @@ class ScrubjayMemoryStore:
     an answer is found through its question (:class:`scrubjay.Neighbours`), unless the meta of the message already has
     one of these names.
 
+    The agent passes the same keyword arguments to every method, so each ignores those of the others, and those of
+    Haystack's other stores. Any other name is an error: with a misspelt `run_id`, all runs would
+    be meant. A deletion of all ignores nothing.
+
     Raises:
+        TypeError: an unknown keyword argument.
         ValueError: a call names neither user, agent nor run.
 
     >>> store = ScrubjayMemoryStore(tenant="acme")
@@ -101,17 +110,19 @@ class ScrubjayMemoryStore:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        **_: Any,
+        **given: Any,
     ) -> list[dict[str, Any]]:
         """Store messages, all or none, and return {"memory_id", "memory"} of each; messages without text are skipped.
 
         Args:
             messages: the messages.
             user_id, agent_id, run_id: their owner, agent and run; None: unspecified.
+            given: arguments of the other methods; ignored.
 
         Raises:
             TypeError: an element is not a ChatMessage, or its meta cannot be expressed in JSON.
         """
+        _check_shared(given)
         scope, labels = self._scope(user_id, agent_id, run_id)
         rows: dict[str, dict[str, Any]] = {}
         spoken: dict[str, str] = {}
@@ -169,7 +180,8 @@ class ScrubjayMemoryStore:
         agent_id: str | None = None,
         run_id: str | None = None,
         include_memory_metadata: bool = False,
-        **_: Any,
+        search_criteria: dict[str, Any] | None = None,
+        **given: Any,
     ) -> list[ChatMessage]:
         """Return the memories that fit a query best (without a query: the latest) as system messages.
 
@@ -179,11 +191,21 @@ class ScrubjayMemoryStore:
             top_k: the maximum number of memories.
             user_id, agent_id, run_id: whose memories.
             include_memory_metadata: put id, role and times into `meta["retrieved_memory_metadata"]`.
+            search_criteria: arguments of this method that take precedence, as the agent's `memory_store_kwargs` have
+                them.
+            given: arguments of the other methods; ignored.
 
         Raises:
             FilterError: the filter is malformed.
             ValueError: top_k is negative.
         """
+        _check_shared(given)
+        if search_criteria:
+            usual: dict[str, Any] = {
+                "query": query, "filters": filters, "top_k": top_k, "user_id": user_id, "agent_id": agent_id,
+                "run_id": run_id, "include_memory_metadata": include_memory_metadata,
+            }  # fmt: skip
+            return self.search_memories(**{**usual, **search_criteria})
         scope, labels = self._scope(user_id, agent_id, run_id)
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected 0 or more, got {top_k!r}")
@@ -202,21 +224,30 @@ class ScrubjayMemoryStore:
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
-        **_: Any,
+        **given: Any,
     ) -> None:
         """Delete the memories of a user, or of an agent or run of that user, in one transaction.
 
         Args:
             user_id, agent_id, run_id: whose memories; None: unspecified.
+            given: no others; the protocol of stores has this parameter.
         """
+        _check_shared(given, set())
         scope, labels = self._scope(user_id, agent_id, run_id)
         if labels:
             self._documents.delete_many(scope=scope, filter=_narrowed(labels), reason="delete_all_memories")
         else:
             self._documents.erase(scope, reason="delete_all_memories")
 
-    def delete_memory(self, memory_id: str, *, user_id: str | None = None, **_: Any) -> None:
-        """Delete a user's memory `memory_id`; without `user_id`, any user's. A no-op for an unknown id."""
+    def delete_memory(self, memory_id: str, *, user_id: str | None = None, **given: Any) -> None:
+        """Delete a user's memory `memory_id`; without `user_id`, any user's. A no-op for an unknown id.
+
+        Args:
+            memory_id: the id of the memory.
+            user_id: its owner.
+            given: arguments of the other methods; ignored.
+        """
+        _check_shared(given)
         if not isinstance(memory_id, str):
             raise TypeError(f"memory_id: expected a str, got {type(memory_id).__name__}")
         if user_id is not None:
@@ -246,6 +277,12 @@ class ScrubjayMemoryStore:
         if user_id == NOBODY:
             raise ValueError(f"user_id: expected another name than {NOBODY!r}, which stands for none")
         return Scope(self.tenant, user_id or NOBODY), labels
+
+
+def _check_shared(given: dict[str, Any], shared: set[str] = _SHARED) -> None:
+    """Raise TypeError for a keyword argument that no method of any memory store has."""
+    if unknown := sorted(set(given) - shared):
+        raise TypeError(f"{unknown[0]}: unexpected keyword argument, expected user_id, agent_id or run_id")
 
 
 def _narrowed(of: dict[str, str], filters: dict[str, Any] | None = None) -> Node | None:

@@ -232,7 +232,7 @@ class Ranked(Request):
         Raises:
             TypeError, ValueError: the message names the field.
         """
-        fields = self.model_dump(include=self.asks - _OF_ONE_SEARCH, exclude_none=True)
+        fields = self.model_dump(include=self.asks - _OF_ONE_SEARCH)
         query = Query.from_dict(fields)
         options = {name: getattr(self, name) for name in ("keywords", "ids", "exclude")}
         if self.rankings is not None:

@@ -16,6 +16,7 @@ TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
 ID_FIELDS = ("id",)
 _META_FIELDS = ("metadata", "meta")
 _SCOPE_FIELDS = ("scope", "tenant", "user", "agent")
+_PASSAGE_FIELDS = ("spans", "passages")
 _EMBEDDING = "embedding"  # ignored: its model is unknown, and vectors of two models are not comparable
 _SECONDS = re.compile(r"\d{9,10}(\.\d+)?\Z")
 
@@ -52,7 +53,11 @@ def read_object(
     nested: Mapping[str, Any] = next(
         (value[field] for field in _META_FIELDS if isinstance(value.get(field), Mapping)), {}
     )
+    passages = {
+        name: value[name] for name in _PASSAGE_FIELDS if "tenant" in value and _are_passages(value.get(name))
+    }
     known = (
+        *passages,
         "id",
         "vector",
         _EMBEDDING,
@@ -80,9 +85,28 @@ def read_object(
         record["context"] = value["context"]
     if vector is not None:
         record["vector"] = vector
+    if passages and _fits(own := next(iter(passages.values())), vector):
+        record["passages"] = own
     if value.get("embedder") is not None:
         record["embedder"] = value["embedder"]
     yield record
+
+
+def _are_passages(given: Any) -> bool:
+    """Whether a field has the form in which exports write passages: pairs of numbers, or false for no passages."""
+    return given is False or (
+        isinstance(given, list)
+        and bool(given)
+        and all(isinstance(pair, list) and len(pair) == 2 and {int} == set(map(type, pair)) for pair in given)
+    )
+
+
+def _fits(passages: Any, vector: Any) -> bool:
+    """Whether a vector may be written with these passages; vectors without places have (0, 0) for each."""
+    rows = len(vector) if isinstance(vector, list) and vector and isinstance(vector[0], list) else None
+    if passages is False:
+        return rows is None
+    return all(start < end for start, end in passages) and (vector is None or rows == len(passages))
 
 
 def _renamed(value: Mapping[str, Any], where: str, reading: Reading) -> Mapping[str, Any]:

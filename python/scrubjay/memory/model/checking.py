@@ -155,7 +155,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
         TypeError, ValueError: a field has a wrong type.
     """
     made_as: Any = type(candidate)
-    texts: dict[str, str] = {}
+    texts: dict[str, Any] = {}
     unfit = ""  # raised after the loop, because a TypeError takes precedence
     for name, least, most in _texts_of(made_as):
         text = checked_str(getattr(candidate, name), name, optional=name == "evidence")
@@ -168,6 +168,8 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     if not source.run:
         raise Refusal("source.run: every record needs the run that it comes from")
     if kind == "fact":
+        if candidate.value is not None and not isinstance(candidate.value, str):
+            texts["value"] = payload.checked_value(candidate.value, "value")
         _verify_statement(candidate)
         _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":

@@ -73,7 +73,7 @@ def expiry_of(expires_at: Any, ttl: Any, clock: Callable[[], int]) -> int | None
         return None
     if ttl is None:
         return payload.microseconds(moment)
-    lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+    lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=float(ttl))
     return clock() + lasts // timedelta(microseconds=1)
 
 
