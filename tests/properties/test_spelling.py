@@ -159,6 +159,7 @@ def damaged_twice(draw: st.DrawFn) -> str:
 @example([(["memories"], HOME)], ["memmorry", "memmoriess"], HOME, None, set(), "english")
 @example([(["databases", "database"], HOME)], ["dattabbases"], HOME, 1, set(), "plain")
 @example([(["environmental"], HOME), (["environment"], HOME)], ["enviromnetal"], HOME, None, set(), "english")
+@example([(["categories"], HOME), (["databases"], HOME)], ["categoriesxy", "databas", "databasesen"], HOME, None, set(), "plain")
 @example([(["household"], HOME), (["households"], OTHER)], ["housseholld"], HOME, 1, {0}, "english")
 def test_two_edits_in_long_words(
     kit: Kit,
@@ -458,6 +459,7 @@ def test_a_correction_stands_in_a_document(kit: Kit) -> None:
         ("enviromnetal", "environmental"),
         ("memmorry", None),  # the known word has six letters
         ("cubarnates", None),  # another first letter
+        ("environmentalis", "environmental"),
         ("kubarnatis", None),  # three edits
         ("kubernat\u0435s", None),  # a Cyrillic letter
         ("kubernati\u0301s", None),  # a combining mark

@@ -99,9 +99,10 @@ Spelling::Best Spelling::nearest_at_two_edits(std::string_view typed, std::strin
   std::ranges::sort(others, {}, of_term);
   const auto repeated = std::ranges::unique(others, {}, of_term);
   others.erase(repeated.begin(), repeated.end());
+  const TwoEdits words(typed, false);
   return first_standing(word.front(), lengths_around(typed.size(), 2),
                         [&](std::span<const SpelledTerms::Other>, std::string_view standing) {
-                          return text::is_meant_with_two_edits(typed, standing);
+                          return words.is_meant(standing);
                         });
 }
 
