@@ -20,8 +20,8 @@ size_t distance(std::string_view a, std::string_view b) {
       size_t& least = table[i][j];
       least = i + j;
       if (i == 0 || j == 0) continue;
-      least = std::min({table[i - 1][j] + 1, table[i][j - 1] + 1,
-                        table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
+      least = std::min(
+          {table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         least = std::min(least, table[i - 2][j - 2] + 1);
     }
@@ -40,7 +40,8 @@ bool may_mean(std::string_view word, std::string_view term) {
     for (size_t end = 1; end <= word.size(); ++end) {
       const size_t n_edits = distance(begins, word.substr(0, end));
       const std::string rest(word.substr(end));
-      if (n_edits < 2 && rest.size() <= TwoEdits::kMostEnding && term.size() >= TwoEdits::kLeastStemWithEnding)
+      if (n_edits < 2 && rest.size() <= TwoEdits::kMostEnding &&
+          term.size() >= TwoEdits::kLeastStemWithEnding)
         return true;
       if (n_edits == 2 && porter2(begins + rest) == term) return true;
     }
@@ -65,9 +66,13 @@ std::string edited(std::string word, std::mt19937& random) {
   const size_t at = random() % word.size();
   const char letter = "abcyx"[random() % 5];
   switch (random() % 4) {
-    case 0: return word.erase(at, 1);
-    case 1: word[at] = letter; return word;
-    case 2: return word.insert(at, 1, letter);
+    case 0:
+      return word.erase(at, 1);
+    case 1:
+      word[at] = letter;
+      return word;
+    case 2:
+      return word.insert(at, 1, letter);
     default:
       if (at + 1 < word.size()) std::swap(word[at], word[at + 1]);
       return word;
@@ -103,8 +108,8 @@ TEST(terms_that_a_word_may_mean_are_found_as_by_slow_comparisons) {
     n_meant += expected ? 1 : 0;
     const TwoEdits stems(word, true), words(word, false);
     if (stems.may_mean(term) != expected) CHECK_EQ(word + ", " + term, std::string("meant"));
-    const bool near = distance(term, word) <= 2 && term.size() >= TwoEdits::kLeastTermBytes &&
-                      term.front() == word.front();
+    const bool near =
+        distance(term, word) <= 2 && term.size() >= TwoEdits::kLeastTermBytes && term.front() == word.front();
     if (words.may_mean(term) != near) CHECK_EQ(word + ", " + term, std::string("near"));
     // What the dictionary is asked for leaves no such term out.
     for (const auto& [edits, means] : {std::pair(&stems, expected), std::pair(&words, near)}) {

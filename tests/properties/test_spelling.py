@@ -159,7 +159,14 @@ def damaged_twice(draw: st.DrawFn) -> str:
 @example([(["memories"], HOME)], ["memmorry", "memmoriess"], HOME, None, set(), "english")
 @example([(["databases", "database"], HOME)], ["dattabbases"], HOME, 1, set(), "plain")
 @example([(["environmental"], HOME), (["environment"], HOME)], ["enviromnetal"], HOME, None, set(), "english")
-@example([(["categories"], HOME), (["databases"], HOME)], ["categoriesxy", "databas", "databasesen"], HOME, None, set(), "plain")
+@example(
+    [(["categories"], HOME), (["databases"], HOME)],
+    ["categoriesxy", "databas", "databasesen"],
+    HOME,
+    None,
+    set(),
+    "plain",
+)
 @example([(["household"], HOME), (["households"], OTHER)], ["housseholld"], HOME, 1, {0}, "english")
 def test_two_edits_in_long_words(
     kit: Kit,
@@ -477,7 +484,9 @@ def test_long_words_with_two_edits(kit: Kit, typed: str, written: str | None) ->
 
 def test_one_edit_comes_before_two_and_frequent_terms_before_rare_ones(kit: Kit) -> None:
     pair = Pair(kit)
-    for id, word in enumerate(["qqabkdofgh", "qqabkdofgh", "qqabkdofij", "qqabkdofki", "qqabkdolgh", "qqabkdolgh"]):
+    for id, word in enumerate(
+        ["qqabkdofgh", "qqabkdofgh", "qqabkdofij", "qqabkdofki", "qqabkdolgh", "qqabkdolgh"]
+    ):
         pair.step(Put(id, word, HOME, None))
     assert check(pair, "qqabkdofxx", HOME).corrections == [("qqabkdofxx", "qqabkdofgh")]
     assert check(pair, "qqabkdofkx", HOME).corrections == [("qqabkdofkx", "qqabkdofki")]
@@ -487,9 +496,22 @@ def test_one_edit_comes_before_two_and_frequent_terms_before_rare_ones(kit: Kit)
 def test_two_edits_among_many_terms(kit: Kit) -> None:
     """So many that they are listed by first letter; searched again after more were written."""
     pair = Pair(kit)
-    fronts = ["kranken", "kinder", "lebens", "kreis", "unfall", "wasser", "wald", "kunst", "arbeits", "klassen"]
+    fronts = [
+        "kranken",
+        "kinder",
+        "lebens",
+        "kreis",
+        "unfall",
+        "wasser",
+        "wald",
+        "kunst",
+        "arbeits",
+        "klassen",
+    ]
     backs = ["haus", "mittel", "schule", "beitrag", "strasse", "garten", "markt", "recht", "kasse", "wesen"]
-    words = [front + middle + back for middle in ("", "s", "e", "schaden") for front in fronts for back in backs]
+    words = [
+        front + middle + back for middle in ("", "s", "e", "schaden") for front in fronts for back in backs
+    ]
     for id, word in enumerate(words):
         pair.step(Put(id, word, HOME, None))
         if id in (3, 200, 320, 399):

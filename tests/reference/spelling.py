@@ -15,8 +15,8 @@ from tests.reference.known_words import known_words
 LEAST, MOST = 4, 24
 """Minimum and maximum number of letters of a word that may be misspelt."""
 LEAST_TERM = 2
-LEAST_LONG, LEAST_LONG_TERM, LEAST_STEM_WITH_ENDING, MOST_ENDING = 8, 4, 5, 7
-"""For two edits: letters of the typed and the corrected word; of a term; of a stem behind which there may be an error,
+LEAST_LONG, LEAST_STEM_WITH_ENDING, MOST_ENDING = 8, 5, 7
+"""For two edits: letters of the typed and the corrected word; of a stem behind which there may be an error,
 and of what follows it."""
 MOST_WORDS = 16
 MOST_BYTES = 4096
@@ -129,7 +129,7 @@ def nearest_at_two_edits(
 
 def may_mean_term(word: str, term: str, stem: Callable[[str], str] | None) -> bool:
     """Whether a long word with two edits may have meant a word with this term."""
-    if not re.fullmatch("[a-z]{%d,48}" % LEAST_LONG_TERM, term) or term[0] != word[0]:
+    if not re.fullmatch("[a-z]{4,48}", term) or term[0] != word[0]:
         return False
     if stem is None or stem("running") == "running":
         return distance(term, word) <= 2

@@ -64,18 +64,18 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
     });
   }
   // If terms are stems, the words of the documents are compared with the typed word.
-  Best best = compares_terms
-                  ? first_standing(word.front(), lengths_around(typed.size(), 1),
-                                   [&](std::span<const SpelledTerms::Other>, std::string_view standing) {
-                                     return text::is_one_edit(standing, typed);
-                                   })
-                  : first_standing(word.front(), 0,
-                                   [&](std::span<const SpelledTerms::Other> same, std::string_view standing) {
-                                     return std::any_of(same.begin(), same.end(),
-                                                        [&](const SpelledTerms::Other& other) {
-                                                          return other.word == standing;
-                                                        });
-                                   });
+  Best best =
+      compares_terms
+          ? first_standing(word.front(), lengths_around(typed.size(), 1),
+                           [&](std::span<const SpelledTerms::Other>, std::string_view standing) {
+                             return text::is_one_edit(standing, typed);
+                           })
+          : first_standing(
+                word.front(), 0, [&](std::span<const SpelledTerms::Other> same, std::string_view standing) {
+                  return std::any_of(same.begin(), same.end(), [&](const SpelledTerms::Other& other) {
+                    return other.word == standing;
+                  });
+                });
   return best.word.empty() ? nearest_at_two_edits(typed, word) : best;
 }
 
@@ -132,8 +132,9 @@ Spelling::Best Spelling::first_standing(
     if (lengths == 0) {
       for (const SpelledTerms::Other& other : same) of_words |= text::SurfaceWords::length(other.word.size());
     }
-    std::string word = standing_.first_of(s_.chunks, same.front().term, of_words,
-                                          [&](std::string_view standing) { return is_meant(same, standing); });
+    std::string word =
+        standing_.first_of(s_.chunks, same.front().term, of_words,
+                           [&](std::string_view standing) { return is_meant(same, standing); });
     if (!word.empty()) return {same.front().term, std::move(word)};
   }
   return {};
@@ -150,7 +151,8 @@ void Spelling::find_plausible_edits(std::string_view word) {
     std::copy(other.begin(), other.end(), edit.letters.begin());
     std::copy(other.begin(), other.end(), edit.term_letters.begin());
     if (!is_term)
-      edit.n_term_letters = static_cast<uint8_t>(analyzer_.quick_term(edit.term_letters.data(), other.size()));
+      edit.n_term_letters =
+          static_cast<uint8_t>(analyzer_.quick_term(edit.term_letters.data(), other.size()));
     edit.key = text::term_key(edit.term());
     for (const lexical::TermPrefixes* prefixes : s_.spelled.prefixes) prefixes->prefetch_term(edit.key);
   };

@@ -79,7 +79,8 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   });
   std::unique_ptr<TermPrefixes> filter;
   try {
-    filter = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64, std::make_unique<TermStarts>(n_starts));
+    filter =
+        std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64, std::make_unique<TermStarts>(n_starts));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -73,7 +73,8 @@ class TermStarts {
         continue;
       }
       uint32_t others = of_term & ~letters;
-      for (int n = n_others; n > 0; --n) others &= others - 1;  // popcount() is a call without its instruction
+      for (int n = n_others; n > 0; --n)
+        others &= others - 1;  // popcount() is a call without its instruction
       if (others == 0) visit(names_[at].load(std::memory_order_relaxed));
     }
   }

@@ -231,7 +231,8 @@ class PlausibleEdits {
         }
         const size_t n_front = ending.n - i - 1;
         const uint64_t front = ending.letters << (8 * (i + 1));
-        if (matches(before, ending, i) && (n_front == 0 || (before_letter ^ front) >> (64 - 8 * n_front) == 0))
+        if (matches(before, ending, i) &&
+            (n_front == 0 || (before_letter ^ front) >> (64 - 8 * n_front) == 0))
           take(ending, i);
       }
     }

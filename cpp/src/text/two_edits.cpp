@@ -68,7 +68,8 @@ bool TwoEdits::is_stem_of_word(std::string_view term, std::string_view written) 
   for (uint32_t ends = within[2] & ~within[1]; ends != 0; ends &= ends - 1) {
     const std::string_view rest = word_.substr(static_cast<size_t>(std::countr_zero(ends)));
     std::array<char, kMostWordBytes> word;
-    const auto end = std::copy(rest.begin(), rest.end(), std::copy(written.begin(), written.end(), word.begin()));
+    const auto end =
+        std::copy(rest.begin(), rest.end(), std::copy(written.begin(), written.end(), word.begin()));
     const size_t n = porter2_in_place(word.data(), static_cast<size_t>(end - word.begin()));
     if (std::string_view(word.data(), n) == term) return true;
   }
