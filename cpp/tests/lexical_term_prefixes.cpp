@@ -1,7 +1,10 @@
 // The prefixes of every term are present whenever a reader asks for them while the dictionary grows.
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -177,4 +180,70 @@ TEST(posting_table_keeps_its_prefixes_while_it_is_written) {
     CHECK(prefixes->may_hold_term(text::term_key(term_of(t))));
   }
   base::collect_retired();
+}
+
+TEST(terms_are_found_by_their_first_letter_while_the_dictionary_grows) {
+  const base::EpochGuard guard;
+  PostingTable table;
+  std::vector<std::string> terms;
+  std::mt19937 random(9);
+  const auto check_all = [&] {
+    for (const char first : {'a', 'k', 'z'}) {
+      for (const uint32_t letters : {uint32_t{0x3ffffff}, uint32_t{0x0000fff}, uint32_t{0}}) {
+        std::vector<std::string> found, expected;
+        table.find_beginning(first, letters, 2, [&](std::string_view term) { found.emplace_back(term); });
+        for (const std::string& term : terms) {
+          const uint32_t of_term = TermStarts::letters_of(term);
+          if (of_term != 0 && term.front() == first && std::popcount(of_term & ~letters) <= 2)
+            expected.push_back(term);
+        }
+        std::sort(found.begin(), found.end());
+        found.erase(std::unique(found.begin(), found.end()), found.end());
+        std::sort(expected.begin(), expected.end());
+        CHECK(found == expected);
+      }
+    }
+  };
+  check_all();
+  size_t next_check = 1;
+  for (uint32_t number = 0; number < 6000; ++number) {
+    std::string term(1, number % 3 == 0 ? 'k' : static_cast<char>('a' + random() % 26));
+    const size_t n = 1 + random() % (number % 50 == 0 ? 60 : 12);
+    while (term.size() < n) term += static_cast<char>('a' + random() % (number % 2 == 0 ? 4 : 26));
+    if (number % 10 == 0) term += "-7";
+    if (std::find(terms.begin(), terms.end(), term) != terms.end()) continue;
+    terms.push_back(term);
+    append(table, term, number % 60'000);
+    if (terms.size() < next_check) continue;
+    check_all();
+    next_check = terms.size() + 1 + terms.size() / 7;
+  }
+  check_all();
+}
+
+TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
+  PostingTable table;
+  constexpr uint32_t kTerms = 4000;
+  const auto letters_of = [](uint32_t number) {
+    std::string term = "term";
+    for (; number != 0; number /= 26) term += static_cast<char>('a' + number % 26);
+    return term;
+  };
+  std::atomic<uint32_t> n_written{0};
+  std::thread writer([&] {
+    for (uint32_t number = 0; number < kTerms; ++number) {
+      append(table, letters_of(number), number);
+      n_written.store(number + 1, std::memory_order_release);
+    }
+  });
+  size_t n_missing = 0;
+  while (n_written.load(std::memory_order_acquire) < kTerms) {
+    const uint32_t n = n_written.load(std::memory_order_acquire);
+    const base::EpochGuard guard;
+    std::set<std::string, std::less<>> found;
+    table.find_beginning('t', 0x3ffffff, 0, [&](std::string_view term) { found.emplace(term); });
+    for (uint32_t number = 0; number < n; ++number) n_missing += found.contains(letters_of(number)) ? 0 : 1;
+  }
+  writer.join();
+  CHECK_EQ(n_missing, size_t{0});
 }

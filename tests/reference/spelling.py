@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import string
@@ -14,6 +15,9 @@ from tests.reference.known_words import known_words
 LEAST, MOST = 4, 24
 """Minimum and maximum number of letters of a word that may be misspelt."""
 LEAST_TERM = 2
+LEAST_LONG, LEAST_STEM_WITH_ENDING, MOST_ENDING = 8, 5, 7
+"""For two edits: letters of the typed and the corrected word; of a stem behind which there may be an error,
+and of what follows it."""
 MOST_WORDS = 16
 MOST_BYTES = 4096
 MOST_TRIED = 8
@@ -99,7 +103,59 @@ def nearest(
         meant = near if stem is None else words[key]
         if (found := standing_word(texts_of(key[2]), meant.__contains__)) is not None:
             return found, key[2]
+    return nearest_at_two_edits(typed, compared, document_frequency, stem, texts_of)
+
+
+def nearest_at_two_edits(
+    typed: str,
+    compared: str,
+    document_frequency: Mapping[str, int],
+    stem: Callable[[str], str] | None,
+    texts_of: Callable[[str], Iterable[tuple[str, ...]]],
+) -> tuple[str, str] | None:
+    """The same for a long word without a known word at one edit."""
+    if min(len(typed), len(compared)) < LEAST_LONG or len(compared) > MOST:
+        return None
+    terms = [term for term, n in document_frequency.items() if n > 0 and may_mean_term(compared, term, stem)]
+
+    def is_meant(word: str) -> bool:
+        return len(word) >= LEAST_LONG and word[0] == typed[0] and distance(word, typed) <= 2
+
+    for term in sorted(terms, key=lambda term: (-document_frequency[term], term))[:MOST_TRIED]:
+        if (found := standing_word(texts_of(term), is_meant)) is not None:
+            return found, term
     return None
+
+
+def may_mean_term(word: str, term: str, stem: Callable[[str], str] | None) -> bool:
+    """Whether a long word with two edits may have meant a word with this term."""
+    if not re.fullmatch("[a-z]{4,48}", term) or term[0] != word[0]:
+        return False
+    if stem is None or stem("running") == "running":
+        return distance(term, word) <= 2
+    for written in {term, re.sub("i$", "y", term)}:
+        for end in range(1, len(word) + 1):
+            behind, n_edits = word[end:], distance(written, word[:end])
+            if n_edits < 2 and len(term) >= LEAST_STEM_WITH_ENDING and len(behind) <= MOST_ENDING:
+                return True
+            if n_edits == 2 and stem(written + behind) == term:
+                return True
+    return False
+
+
+@functools.lru_cache(65536)
+def distance(a: str, b: str) -> int:
+    """Return the number of edits by optimal string alignment."""
+    rows = [list(range(len(b) + 1))]
+    for i in range(1, len(a) + 1):
+        row = [i]
+        for j in range(1, len(b) + 1):
+            least = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and a[i - 2 : i] == b[j - 2 : j][::-1]:
+                least = min(least, rows[-2][j - 2] + 1)
+            row.append(least)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def other_spelling(word: str) -> str:

@@ -1,6 +1,7 @@
 // Spelled terms: the terms of a query after correction, and the data structures of the correction.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 #include "lexical/bm25.hpp"
 #include "lexical/term_counts.hpp"
 #include "lexical/term_prefixes.hpp"
+#include "text/plausible_edits.hpp"
 
 namespace scrubjay::engine {
 
@@ -26,6 +28,15 @@ struct SpelledTerms {
     std::string word, term;
     uint64_t df;
     uint64_t key;  // text::term_key(term)
+  };
+  // An edit of a word with its term, before the term is looked up.
+  struct Edit {
+    uint64_t key;  // text::term_key(term)
+    uint8_t n_letters, n_term_letters;
+    std::array<char, text::PlausibleEdits::kMostBytes + 1> letters, term_letters;
+
+    [[nodiscard]] std::string_view word() const noexcept { return {letters.data(), n_letters}; }
+    [[nodiscard]] std::string_view term() const noexcept { return {term_letters.data(), n_term_letters}; }
   };
   // A known term that is another form of a query term, to be searched in addition.
   struct Further {
@@ -48,6 +59,7 @@ struct SpelledTerms {
   std::vector<Further> further;
   std::vector<Part> parts;
   bool means_cannot = false;  // can, not and cannot stand for one another
+  std::vector<Edit> edits;
   std::vector<Other> others;
   std::vector<lexical::TermCount> terms;  // views of `replaced` and of the tokens
   std::vector<uint32_t> given_at;         // per term: index of the original term, or kNone

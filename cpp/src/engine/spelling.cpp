@@ -5,10 +5,8 @@
 #include <tuple>
 
 #include "base/interruption.hpp"
-#include "lexical/term_prefixes.hpp"
 #include "text/characters.hpp"
 #include "text/known_words.hpp"
-#include "text/plausible_edits.hpp"
 #include "text/script_forms.hpp"
 
 namespace scrubjay::engine {
@@ -16,26 +14,6 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
-
-// The prefixes of several chunks, with the interface that text::PlausibleEdits requires.
-struct AnyPrefixes {
-  std::span<const lexical::TermPrefixes* const> each;
-
-  [[nodiscard]] bool may_hold(uint64_t bytes) const noexcept {
-    return std::any_of(each.begin(), each.end(),
-                       [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_hold(bytes); });
-  }
-  [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
-    uint32_t found = 0;
-    for (const lexical::TermPrefixes* prefixes : each) found |= prefixes->letters_behind(bytes);
-    return found;
-  }
-  [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
-    uint32_t found = 0;
-    for (const lexical::TermPrefixes* prefixes : each) found |= prefixes->letters_at(place, bytes, letters);
-    return found;
-  }
-};
 
 }  // namespace
 
@@ -242,94 +220,6 @@ void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
   others.assign(1, {other, std::move(term), 0, key});
   look_up();
   if (others.front().df != 0) s_.spelled.replaced.push_back({t, others.front().term, {}});
-}
-
-Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_term) {
-  base::interruption_point();
-  const std::string_view word = analyzer_.stems_slowly() ? typed_term : typed;
-  std::vector<SpelledTerms::Other>& others = s_.spelled.others;
-  others.clear();
-  if (!std::all_of(word.begin(), word.end(), text::is_lower)) return {};
-  std::string buffer;
-  const bool has_prefixes = find_prefixes();
-  const auto add = [&](std::string_view other, bool is_term) {
-    if (other.empty()) return;
-    const std::string_view term = is_term ? other : analyzer_.quick_term(other, buffer);
-    others.push_back({std::string(other), std::string(term), 0, text::term_key(term)});
-    for (const lexical::TermPrefixes* prefixes : s_.spelled.prefixes)
-      prefixes->prefetch_term(others.back().key);
-  };
-  if (word.size() <= text::PlausibleEdits::kMostBytes && has_prefixes) {
-    text::PlausibleEdits(word, analyzer_.english()).visit(AnyPrefixes{s_.spelled.prefixes}, add);
-  } else {
-    text::visit_edits(word, [&](std::string_view other) { add(other, false); });
-  }
-  if (has_prefixes)
-    std::erase_if(others, [&](const SpelledTerms::Other& other) { return !may_be_known(other.key); });
-  look_up();
-  std::erase_if(others, [](const SpelledTerms::Other& other) {
-    return other.df == 0 || other.term.size() < kLeastTermBytes;
-  });
-  const auto is_other_letter = [&](const SpelledTerms::Other& other) {
-    return other.word.front() != word.front();
-  };
-  std::sort(others.begin(), others.end(), [&](const SpelledTerms::Other& a, const SpelledTerms::Other& b) {
-    return std::make_tuple(is_other_letter(a), b.df, std::string_view(a.term)) <
-           std::make_tuple(is_other_letter(b), a.df, std::string_view(b.term));
-  });
-  size_t n_tried = 0;
-  for (size_t from = 0, end; from < others.size() && n_tried < kMostTried; from = end, ++n_tried) {
-    const bool other_letter = is_other_letter(others[from]);
-    for (end = from + 1; end < others.size() && others[end].term == others[from].term; ++end) {
-      if (is_other_letter(others[end]) != other_letter) break;
-    }
-    // If terms are stems, the words of the documents are compared with the typed word.
-    const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
-    text::SurfaceWords::Lengths lengths = 0;
-    if (analyzer_.stems_slowly()) {
-      for (size_t n = typed.size() - 1; n <= typed.size() + 1; ++n) lengths |= text::SurfaceWords::length(n);
-    } else {
-      for (const SpelledTerms::Other& other : same) lengths |= text::SurfaceWords::length(other.word.size());
-    }
-    std::string word =
-        standing_.first_of(s_.chunks, same.front().term, lengths, [&](std::string_view standing) {
-          if (analyzer_.stems_slowly()) return text::is_one_edit(standing, typed);
-          return std::any_of(same.begin(), same.end(),
-                             [&](const SpelledTerms::Other& other) { return other.word == standing; });
-        });
-    if (!word.empty()) return {same.front().term, std::move(word)};
-  }
-  return {};
-}
-
-// Collects the prefixes of the terms of the visible chunks. Returns false if some are unknown.
-bool Spelling::find_prefixes() {
-  if (prefixes_known_) return *prefixes_known_;
-  SpelledTerms& spelled = s_.spelled;
-  spelled.prefixes.clear();
-  bool any_tiny = false;
-  prefixes_known_ = false;
-  for (const ChunkSnapshot& chunk : s_.chunks) {
-    const lexical::PostingTable& postings = chunk.chunk->postings();
-    if (const lexical::TermPrefixes* prefixes = postings.prefixes()) {
-      spelled.prefixes.push_back(prefixes);
-      continue;
-    }
-    if (!spelled.tiny_prefixes)
-      spelled.tiny_prefixes = std::make_unique<lexical::TermPrefixes>(SpelledTerms::kTinyTerms);
-    if (!any_tiny) spelled.tiny_prefixes->clear();
-    if (!postings.add_tiny_prefixes(*spelled.tiny_prefixes)) return false;
-    any_tiny = true;
-  }
-  if (any_tiny) spelled.prefixes.push_back(spelled.tiny_prefixes.get());
-  prefixes_known_ = true;
-  return true;
-}
-
-// Whether a visible document may contain the term. Call after find_prefixes(); useful if that returned true.
-bool Spelling::may_be_known(uint64_t key) const noexcept {
-  return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
-                     [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_hold_term(key); });
 }
 
 // Counts the live documents of each of the other words, chunk by chunk.

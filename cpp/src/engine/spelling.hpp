@@ -4,7 +4,9 @@
 // (text/known_words.hpp), and no visible document contains its term. It becomes a word at edit distance
 // one that occurs in a visible document: among the candidates that begin with the same letter, or else
 // among all, the one whose term occurs in most visible documents, then the lesser term by bytes, and of
-// the words of that term the one that occurs first (standing_words.hpp). A term of which some query word
+// the words of that term the one that occurs first (standing_words.hpp). Without such a word, a word of
+// TwoEdits::kLeastBytes letters or more becomes one at edit distance two, by the same order, that begins with
+// the same letter and has as many letters at least (text/two_edits.hpp). A term of which some query word
 // is known is not corrected because of its other words. A function word of the text is never corrected,
 // but may be a correction.
 //
@@ -26,12 +28,14 @@
 // word is known; otherwise, for each of at most kMostWords words, all words at edit distance one are tried
 // (54 n + 25 for n letters), independently of the number of words in the scope: one test for all letters at a
 // position, a stemming for those that may begin like a known term, and a lookup in every visible chunk for
-// those that pass a filter (lexical/term_prefixes.hpp). Then texts of documents are read until one contains
-// the word, usually the first. For compounds, the terms that contain the rarest four letters of a word are
+// those that pass a filter (lexical/term_prefixes.hpp). For two edits, the terms that begin with the word's
+// first letter are examined, at about a nanosecond each (lexical/term_starts.hpp). Then texts of documents are
+// read until one contains the word, usually the first. For compounds, the terms that contain the rarest four letters of a word are
 // examined (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -47,6 +51,7 @@
 #include "text/digraphs.hpp"
 #include "text/foreign_forms.hpp"
 #include "text/spelling.hpp"
+#include "text/surface_words.hpp"
 #include "text/word_forms.hpp"
 
 namespace scrubjay::engine {
@@ -101,10 +106,15 @@ class Spelling {
   void find_parts(std::string_view text, std::span<const lexical::TermCount> terms);
   void find_stemmed_words(std::string_view text);
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
-  [[nodiscard]] bool says_compounds() const;
+  [[nodiscard]] bool says_compounds();
   [[nodiscard]] bool may_be_inside(std::string_view word);
   [[nodiscard]] bool may_be_known(uint64_t key) const noexcept;
   [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
+  [[nodiscard]] Best nearest_at_two_edits(std::string_view typed, std::string_view word);
+  [[nodiscard]] Best first_standing(
+      char first, text::SurfaceWords::Lengths lengths,
+      const std::function<bool(std::span<const SpelledTerms::Other>, std::string_view)>& is_meant);
+  void find_plausible_edits(std::string_view word);
   [[nodiscard]] bool find_prefixes();
   void look_up();
 

@@ -34,9 +34,13 @@ const std::vector<std::vector<lexical::TermCount>>& signs() {
 }  // namespace
 
 // Whether the visible documents have words of a language with compounds.
-bool Spelling::says_compounds() const {
+bool Spelling::says_compounds() {
   lexical::TermPostings postings[kMostSigns];
+  const bool has_prefixes = find_prefixes();
   for (const std::vector<lexical::TermCount>& terms : signs()) {
+    const auto may_be = [&](const lexical::TermCount& term) { return may_be_known(term.key); };
+    const auto n_possible = static_cast<size_t>(std::count_if(terms.begin(), terms.end(), may_be));
+    if (has_prefixes && n_possible < text::kLeastSigns) continue;
     uint32_t known = 0;  // one bit each
     for (const ChunkSnapshot& chunk : s_.chunks) {
       chunk.chunk->postings().find_all(terms, chunk.n_docs, chunk.dead, postings);

@@ -13,6 +13,7 @@
 // *before* it called find(). Readers hold a base::EpochGuard while they use the results of find().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -138,6 +139,12 @@ class PostingTable {
   // Cost: the first time, and after the dictionary grew by an eighth, a pass over all long terms; otherwise a
   // pass over those with the rarest four of the letters.
   void find_containing(std::string_view letters, const std::function<void(std::string_view)>& visit) const;
+  // Calls visit(term) for the terms of 4 to 48 letters a to z that begin with this letter and have at most
+  // `n_others` letters outside `letters` (lowest bit: a): for all terms of a snapshot's documents, and possibly
+  // for others, some twice. The view is valid until visit() returns. Cost: a pass over the terms that begin with
+  // the letter (term_starts.hpp), after that of prefixes().
+  void find_beginning(char first, uint32_t letters, int n_others,
+                      const std::function<void(std::string_view)>& visit) const;
   // Prefetches the cache line where find() looks first.
   void prefetch(uint64_t key) const noexcept;
 
@@ -157,6 +164,8 @@ class PostingTable {
   struct Slot;
   struct Table;
   struct Listed;
+
+  using PackedTerm = std::array<char, text::kMaxPackedBytes>;
 
   // Tagged pointer to the postings: null while empty, otherwise tiny, frozen or a table.
   static constexpr uintptr_t kTinyBit = 1, kFrozenBit = 2;
@@ -209,6 +218,9 @@ class PostingTable {
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
   void add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept;
+  template <class Visit>
+  void visit_terms(uintptr_t form, Visit&& visit) const;
+  [[nodiscard]] std::string_view term_of(uint64_t key, uint32_t term_at, PackedTerm& buffer) const noexcept;
   void keep_prefixes(uint64_t key, uint32_t term_at) noexcept;
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
   void append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);

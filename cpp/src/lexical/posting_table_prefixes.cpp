@@ -1,5 +1,6 @@
 // The prefixes of a posting table's terms (term_prefixes.hpp) and their letters (term_letters.hpp), built
 // when a reader first requests them.
+#include <bit>
 #include <functional>
 #include <memory>
 #include <new>
@@ -13,13 +14,36 @@
 
 namespace scrubjay::lexical {
 
-// Adds the first bytes of a term, in the format of TermPrefixes::add().
+// Calls visit(key, term_at) for each term of a dictionary in this form, also for those being inserted.
+template <class Visit>
+void PostingTable::visit_terms(uintptr_t form, Visit&& visit) const {
+  if (const FrozenPostings* frozen = frozen_of(form)) {
+    for (uint32_t i = 0; i < frozen->n_terms(); ++i) visit(frozen->key(i), frozen->term_at(i));
+  }
+  const Table* table = table_of(form);
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_acquire);
+    if (key != 0) visit(key, slot.term_at.load(std::memory_order_relaxed));
+  }
+}
+
+std::string_view PostingTable::term_of(uint64_t key, uint32_t term_at, PackedTerm& buffer) const noexcept {
+  if (!text::is_packed(key)) return long_term(term_at);
+  for (size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<char>(key >> (8 * i) & 0xff);
+  return {buffer.data(), static_cast<size_t>(key >> 56)};
+}
+
+// Adds the first bytes of a term, in the format of TermPrefixes::add(), and the term to the list.
 void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
+  PackedTerm buffer;
+  const std::string_view term = term_of(key, term_at, buffer);
+  if (TermStarts* starts = out.starts())
+    starts->add(term, text::is_packed(key) ? key : text::kHashedTermFlag | term_at);
   if (text::is_packed(key)) {
     out.add_term(key);
-    return out.add(key & text::kPackedBytes, static_cast<size_t>(key >> 56));
+    return out.add(key & text::kPackedBytes, term.size());
   }
-  const std::string_view term = long_term(term_at);
   out.add_term(text::term_key(term));
   out.add(base::load_bytes(term.data(), TermPrefixes::kMost), term.size());
   if (term.size() >= text::kVeryLongCompoundBytes && text::may_be_in_compound(term)) out.add_inside(term);
@@ -43,18 +67,20 @@ bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
 const TermPrefixes* PostingTable::prefixes() const noexcept {
   if (const TermPrefixes* current = prefixes_.load(std::memory_order_acquire))
     return current->complete() ? current : nullptr;
+  const uintptr_t first_form = form_.load(std::memory_order_acquire);
+  if (first_form == 0 || tiny_of(first_form)) return nullptr;
   size_t n_terms = 0;
-  if (const FrozenPostings* frozen = this->frozen()) {
-    n_terms = frozen->n_terms();
-  } else if (const Table* table = this->table()) {
-    for (size_t i = 0; i < table->n_slots; ++i)
-      n_terms += table->slots[i].key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
-  } else {
-    return nullptr;
-  }
+  TermStarts::Counts n_starts{};
+  visit_terms(first_form, [&](uint64_t key, uint32_t term_at) {
+    ++n_terms;
+    PackedTerm buffer;
+    const char first = term_of(key, term_at, buffer).front();
+    if (first >= 'a' && first <= 'z') ++n_starts[static_cast<size_t>(first - 'a')];
+  });
   std::unique_ptr<TermPrefixes> filter;
   try {
-    filter = std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64);
+    filter =
+        std::make_unique<TermPrefixes>(n_terms + n_terms / 2 + 64, std::make_unique<TermStarts>(n_starts));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -62,17 +88,8 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   if (!prefixes_.compare_exchange_strong(none, filter.get(), std::memory_order_acq_rel)) return nullptr;
   TermPrefixes* filled = filter.release();
   // The terms inserted before are in this form, or in the one that it replaced.
-  const uintptr_t form = form_.load(std::memory_order_acquire);
-  if (const FrozenPostings* frozen = frozen_of(form)) {
-    for (uint32_t i = 0; i < frozen->n_terms(); ++i)
-      add_prefixes_of(frozen->key(i), frozen->term_at(i), *filled);
-  }
-  const Table* table = table_of(form);
-  for (size_t i = 0; table && i < table->n_slots; ++i) {
-    const Slot& slot = table->slots[i];
-    const uint64_t key = slot.key.load(std::memory_order_acquire);
-    if (key != 0) add_prefixes_of(key, slot.term_at.load(std::memory_order_relaxed), *filled);
-  }
+  visit_terms(form_.load(std::memory_order_acquire),
+              [&](uint64_t key, uint32_t term_at) { add_prefixes_of(key, term_at, *filled); });
   filled->set_complete();
   return filled;
 }
@@ -86,6 +103,35 @@ void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
   if (!current->full() || !current->complete()) return;
   prefixes_.store(nullptr, std::memory_order_release);
   base::retire(std::unique_ptr<TermPrefixes>(current));
+}
+
+// Without a complete list, all terms are examined.
+void PostingTable::find_beginning(char first, uint32_t letters, int n_others,
+                                  const std::function<void(std::string_view)>& visit) const {
+  const auto examine = [&](std::string_view term) {
+    if (term.empty() || term.front() != first) return;
+    const uint32_t of_term = TermStarts::letters_of(term);
+    if (of_term != 0 && std::popcount(of_term & ~letters) <= n_others) visit(term);
+  };
+  PackedTerm buffer;
+  const uintptr_t form = form_.load(std::memory_order_acquire);
+  if (const TinyPostings* tiny = tiny_of(form)) {
+    const uint32_t n = tiny->size();
+    for (uint32_t i = 0; i < n; ++i) {
+      const bool is_long = tiny->is_long(i);
+      examine(is_long ? long_term(tiny->term_at(i)) : term_of(tiny->short_key(i), 0, buffer));
+    }
+    return;
+  }
+  const TermPrefixes* filter = prefixes();
+  if (filter && !filter->starts()->overflown()) {
+    filter->starts()->visit(first, letters, n_others, [&](uint64_t name) {
+      visit(term_of(name, static_cast<uint32_t>(name & 0xffffffffu), buffer));
+    });
+    return;
+  }
+  visit_terms(form_.load(std::memory_order_acquire),
+              [&](uint64_t key, uint32_t term_at) { examine(term_of(key, term_at, buffer)); });
 }
 
 // The letters belong to the prefixes, and are dropped with them when the dictionary has outgrown them.

@@ -19,10 +19,12 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "base/epoch.hpp"
 #include "base/hash.hpp"
 #include "lexical/term_letters.hpp"
+#include "lexical/term_starts.hpp"
 
 namespace scrubjay::lexical {
 
@@ -31,11 +33,13 @@ class TermPrefixes {
   static constexpr size_t kLeast = 3, kMost = 8;  // bytes of a prefix
   static constexpr uint32_t kLetters = 26, kAllLetters = (1u << kLetters) - 1;
 
-  // Sized for that many terms; more can be added, with more false positives. May throw std::bad_alloc.
-  explicit TermPrefixes(size_t n_terms)
+  // Sized for that many terms; more can be added, with more false positives. `starts`: the list of the terms,
+  // if there is one, is filled and dropped along with the filter. May throw std::bad_alloc.
+  explicit TermPrefixes(size_t n_terms, std::unique_ptr<TermStarts> starts = nullptr)
       : n_words_(std::max<size_t>(4, n_terms * kBitsATerm / 64)),
         room_(n_terms),
-        words_(new std::atomic<uint64_t>[n_words_]) {
+        words_(new std::atomic<uint64_t>[n_words_]),
+        starts_(std::move(starts)) {
     clear();
   }
   ~TermPrefixes() { delete letters_.load(std::memory_order_relaxed); }
@@ -114,7 +118,11 @@ class TermPrefixes {
   // Whether it has all terms of a dictionary, which sets this after adding them.
   [[nodiscard]] bool complete() const noexcept { return complete_.load(std::memory_order_acquire); }
   void set_complete() noexcept { complete_.store(true, std::memory_order_release); }
-  [[nodiscard]] bool full() const noexcept { return n_terms_.load(std::memory_order_relaxed) > room_; }
+  [[nodiscard]] bool full() const noexcept {
+    return n_terms_.load(std::memory_order_relaxed) > room_ || (starts_ && starts_->overflown());
+  }
+  [[nodiscard]] TermStarts* starts() noexcept { return starts_.get(); }
+  [[nodiscard]] const TermStarts* starts() const noexcept { return starts_.get(); }
   // The index of the terms by letters, if a reader has requested it. Under an epoch guard.
   [[nodiscard]] const TermLetters* letters() const noexcept {
     return letters_.load(std::memory_order_acquire);
@@ -132,7 +140,8 @@ class TermPrefixes {
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const TermLetters* index = letters();
-    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (index ? index->memory_bytes() : 0);
+    return sizeof(*this) + n_words_ * sizeof(uint64_t) + (index ? index->memory_bytes() : 0) +
+           (starts_ ? starts_->memory_bytes() : 0);
   }
 
  private:
@@ -176,6 +185,7 @@ class TermPrefixes {
 
   const size_t n_words_, room_;
   const std::unique_ptr<std::atomic<uint64_t>[]> words_;
+  const std::unique_ptr<TermStarts> starts_;
   std::atomic<size_t> n_terms_{0};
   std::atomic<bool> complete_{false};
   mutable std::atomic<TermLetters*> letters_{nullptr};

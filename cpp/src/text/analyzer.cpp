@@ -135,10 +135,8 @@ std::string Analyzer::term_of_letters(std::string_view letters) const {
   return std::string(maker.word(letters, state_->rules));
 }
 
-std::string_view Analyzer::quick_term(std::string_view letters, std::string& buffer) const {
-  buffer.assign(letters);
-  if (english()) buffer.resize(porter2_in_place(buffer.data(), buffer.size()));
-  return buffer;
+size_t Analyzer::quick_term(char* letters, size_t n) const noexcept {
+  return english() ? porter2_in_place(letters, n) : n;
 }
 
 // Converts one text into tokens.

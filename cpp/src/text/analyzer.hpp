@@ -103,9 +103,9 @@ class Analyzer {
   [[nodiscard]] std::string term_of_letters(std::string_view letters) const;
   // Whether stemming is too slow for quick_term(): by Snowball, or by a function of the caller.
   [[nodiscard]] bool stems_slowly() const noexcept;
-  // Same as term_of_word(letters) for lower-case letters, but returns the word itself if stems_slowly(). The
-  // result may be a view of `buffer`.
-  [[nodiscard]] std::string_view quick_term(std::string_view letters, std::string& buffer) const;
+  // Same as letters = term_of_word(letters) for n lower-case letters, in place; returns the length of the term.
+  // If stems_slowly(), the letters remain as they are.
+  [[nodiscard]] size_t quick_term(char* letters, size_t n) const noexcept;
 
   // Accepts any bytes. `out` is cleared first; its views live until the next analyze() with the same scratch.
   // Exceptions of the stemmer propagate, and the scratch stays usable. Throws TextTooLarge.

@@ -56,11 +56,24 @@ class Endings {
       of_last_[i] = std::span(all_).subspan(begin, end - begin);
       begin = end;
     }
+    by_second_ = all_;
+    const auto second = [](const Ending& ending) { return ending.letters >> 48 & 0xff; };  // 0: one letter
+    std::stable_sort(by_second_.begin(), by_second_.end(),
+                     [&](const Ending& a, const Ending& b) { return second(a) < second(b); });
+    for (size_t i = 0, begin = 0; i <= 26; ++i) {
+      size_t end = begin;
+      while (end < by_second_.size() && second(by_second_[end]) == (i == 0 ? 0 : 'a' + i - 1)) ++end;
+      of_second_[i] = std::span(by_second_).subspan(begin, end - begin);
+      begin = end;
+    }
   }
-  [[nodiscard]] std::span<const Ending> all() const noexcept { return all_; }
   [[nodiscard]] std::span<const Ending> of(char last) const noexcept {
     return of_last_[static_cast<size_t>(last - 'a')];
   }
+  [[nodiscard]] std::span<const Ending> of_second(char second_last) const noexcept {
+    return of_second_[static_cast<size_t>(second_last - 'a') + 1];
+  }
+  [[nodiscard]] std::span<const Ending> of_one_letter() const noexcept { return of_second_[0]; }
 
  private:
   void add(std::string_view letters, size_t n_changed) {
@@ -75,8 +88,9 @@ class Endings {
     if (!is_duplicate) all_.push_back(ending);
   }
 
-  std::vector<Ending> all_;
+  std::vector<Ending> all_, by_second_;
   std::array<std::span<const Ending>, 26> of_last_;
+  std::array<std::span<const Ending>, 27> of_second_;  // the first: endings of one letter
 };
 
 const Endings& endings() {
@@ -87,7 +101,10 @@ const Endings& endings() {
 }  // namespace
 
 std::span<const Ending> endings_with(char last) noexcept { return endings().of(last); }
-std::span<const Ending> all_endings() noexcept { return endings().all(); }
+std::span<const Ending> endings_with_second(char second_last) noexcept {
+  return endings().of_second(second_last);
+}
+std::span<const Ending> one_letter_endings() noexcept { return endings().of_one_letter(); }
 
 size_t kept_letters(const PaddedWord& word) noexcept {
   const size_t n = word.size();

@@ -57,7 +57,9 @@ struct Ending {
 
 // The endings whose last letter is this one, a to z.
 [[nodiscard]] std::span<const Ending> endings_with(char last) noexcept;
-[[nodiscard]] std::span<const Ending> all_endings() noexcept;
+// The endings of two letters or more whose last letter but one is this one, and those of one letter.
+[[nodiscard]] std::span<const Ending> endings_with_second(char second_last) noexcept;
+[[nodiscard]] std::span<const Ending> one_letter_endings() noexcept;
 
 // A lower bound on the length of the common prefix of the word (of at most kMostKeptBytes) and its stem; at
 // least 1.

@@ -4,8 +4,8 @@
 // double quotes, words in capitals (in a text with lower-case letters), words with inner capitals, function
 // words, and names of months and days. Known words (known_words.hpp) are left alone by the caller. Candidates
 // are at edit distance one: a letter too many, missing or wrong, or two neighbours exchanged (optimal string
-// alignment); of words, not of stems, so that a misspelt suffix is found, too. Reference:
-// tests/reference/spelling.py.
+// alignment); of words, not of stems, so that a misspelt suffix is found, too. For long words also at edit
+// distance two (two_edits.hpp). Reference: tests/reference/spelling.py.
 #pragma once
 
 #include <cstddef>
