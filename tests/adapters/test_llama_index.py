@@ -376,6 +376,14 @@ def test_the_settings_serialise_and_the_nodes_do_not(tmp_path: Path) -> None:
     assert known(ScrubjayVectorStore.from_dict(described)) == ["tea"]
 
 
+def test_a_misspelt_owner_is_no_owner(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.scrubjay")
+    ScrubjayVectorStore(path).close()
+    for make in (ScrubjayVectorStore, ScrubjayVectorStore.from_params, ScrubjayVectorStore.from_persist_path):
+        with pytest.raises(TypeError, match="usr: unexpected keyword argument"):
+            make(path, tenant="acme", usr="jane")
+
+
 def test_the_asynchronous_methods_do_not_block_the_loop(
     store: ScrubjayVectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             found as well, or "vector". A query without a text is answered by its vector in either case.
         scrubjay_query: how searches rank: a :class:`scrubjay.Query` or its settings; serialised with the store.
             :meth:`query` takes another one.
-        kwargs: LlamaIndex's; ignored.
+        kwargs: fields of LlamaIndex's own, as a serialised store has them. Any other name is a TypeError: with a
+            misspelt `user` the store would be that of the whole tenant.
 
     All methods may be called from any thread; the asynchronous ones run on another thread.
 
@@ -111,6 +112,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         scrubjay_query: Query | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        if unknown := sorted(set(kwargs) - {*type(self).model_fields, "class_name"}):
+            raise TypeError(f"{unknown[0]}: unexpected keyword argument")
         where = path_or_index(path, index)
         if default_mode not in ("hybrid", "vector"):
             raise ValueError(f"default_mode: expected 'hybrid' or 'vector', got {default_mode!r}")
@@ -157,13 +160,14 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
         Args:
             persist_path: the path of the file.
-            kwargs: further arguments of the constructor.
+            kwargs: further arguments of the constructor; LlamaIndex's `fs` is ignored.
 
         Raises:
             FileNotFoundError: the file does not exist.
         """
         if not Path(persist_path).is_file():
             raise FileNotFoundError(f"persist_path: expected a file, got {persist_path!r}")
+        kwargs.pop("fs", None)
         return cls(persist_path, **kwargs)
 
     @classmethod
