@@ -21,7 +21,7 @@ def acknowledged_writes(script: str, *arguments: object, after: int, prefix: str
     """
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(_ROOT / "python"), str(_ROOT), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]),  # the package under test
         "PYTHONUNBUFFERED": "1",
     }
     process = subprocess.Popen(
