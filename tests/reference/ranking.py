@@ -349,7 +349,8 @@ def rank(
             least = TIERS.index(options.relevance) + 1
             hits = [d for d in hits if relevance(d, d in in_tier, evidence, options) >= least]
     remaining = [scores[document] for document in hits]
-    bonus = 1.0 + (max(remaining) - min(remaining)) if remaining and in_tier else 0.0
+    of_tier = [scores[document] for document in hits if document in in_tier]
+    bonus = 1.0 + (max(remaining) - min(of_tier)) if of_tier else 0.0
     hits = best(hits, k if options.mmr is None else depth)
     if options.mmr is not None:
         scaled = scale([scores[document] for document in hits])

@@ -24,6 +24,23 @@ constexpr uint64_t kMostVisitedHolders = 1000;
 // The high bits of a score, in its order and below 2^31.
 uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
 
+// The bonus for each identifier that a document of the identifier tier contains: one more than the distance from the
+// tier's least score to the greatest of all, so that documents with fewer identifiers come after it.
+class IdentifierBonus {
+ public:
+  void add(double score, uint32_t identifiers) noexcept {
+    greatest_ = std::max(greatest_, score);
+    if (identifiers != 0) least_in_tier_ = std::min(least_in_tier_, score);
+  }
+  [[nodiscard]] double of_each() const noexcept {
+    return least_in_tier_ <= greatest_ ? 1.0 + (greatest_ - least_in_tier_) : 0.0;
+  }
+
+ private:
+  double greatest_ = -std::numeric_limits<double>::infinity();
+  double least_in_tier_ = std::numeric_limits<double>::infinity();
+};
+
 }  // namespace
 
 void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, SearchResult& result) {
@@ -48,9 +65,13 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, 
   }
   if (dated_) DateSignal(s_, lexical_, terms_, parts_).add(options_.dates_weight);
   if (only_fused_scores()) {
-    const double bonus = any_identifier_ ? 1.0 + spread_of_candidates() : 0.0;
+    IdentifierBonus bonus;
+    if (any_identifier_) {
+      for (const Candidate& candidate : s_.candidates.all())
+        if (!candidate.refused) bonus.add(candidate.score, candidate.identifiers);
+    }
     take_best_guaranteed(k);
-    return report(bonus, result);
+    return report(bonus.of_each(), result);
   }
   s_.ranked.clear();
   const std::span<const Candidate> all = s_.candidates.all();
@@ -65,13 +86,15 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& requested, 
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
   }
-  const double bonus = any_identifier_ ? 1.0 + spread() : 0.0;
+  IdentifierBonus bonus;
+  if (any_identifier_)
+    for (const RankedCandidate& entry : s_.ranked) bonus.add(entry.score, entry.identifiers);
   if (options_.diversifies()) {
     diversify(k);
   } else {
     keep_best(k);
   }
-  report(bonus, result);
+  report(bonus.of_each(), result);
 }
 
 void Ranker::collect_with_neighbours() {
@@ -209,8 +232,8 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& reques
 // those that are scored; nothing is reported of the others. An arm gives documents that it did not rank at most
 // its last score, so among the candidates of one arm alone this bound descends with their rank: after the first
 // one that stays below k others, none needs to be scored (the threshold algorithm of Fagin, Lotem and Naor 2003).
-// Documents with identifiers are all scored, and if there are any, so is the least of all, on which their bonus
-// depends. With identifiers or parts, those that may be guaranteed are scored; otherwise what is raised needs none.
+// Documents with identifiers are all scored: their bonus depends on the least of their scores. With identifiers or
+// parts, those that may be guaranteed are scored; otherwise what is raised needs none.
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
   const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
@@ -218,6 +241,9 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   k = std::max(k, n_compared_by_guarantee());
   const bool lacks_bm25 = lexical_cut && n_lexical != 0;
   const bool scores_guaranteed = any_identifier_ || parts_;
+  const auto needs_score = [&](uint32_t i) {
+    return all[i].identifiers != 0 || (scores_guaranteed && s_.guarantee.contains(i));
+  };
   s_.coarse.clear();
   s_.unscored.clear();
   if (parts_) parts_->resize(all.size());
@@ -234,14 +260,14 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
     for (const uint32_t i : s_.unscored) score(i);
     s_.unscored.clear();
   };
+  size_t n_by_words_alone = 0;
   for (uint32_t i = 0; i < n_lexical; ++i) {
     if (all[i].vector_rank != 0 || by_vector.empty()) {
       score(i);
       continue;
     }
     all[i].refused = true;
-    // With identifiers, all of them: their distance has no lower bound.
-    if (s_.unscored.size() < k || any_identifier_) s_.unscored.push_back(i);
+    if (n_by_words_alone++ < k || needs_score(i)) s_.unscored.push_back(i);
   }
   // BM25 is at least 0, which counts for the k others, and is exactly 0 if the lexical ranking was
   // not cut off.
@@ -249,11 +275,11 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;
     all[i].refused = true;
-    const bool holds = all[i].identifiers != 0 || (scores_guaranteed && s_.guarantee.contains(i));
-    if (n_by_vector_alone++ >= k && !holds) continue;
+    const bool is_needed = needs_score(i);
+    if (n_by_vector_alone++ >= k && !is_needed) continue;
     if (!lacks_bm25) {
       score(i);
-    } else if (holds) {
+    } else if (is_needed) {
       s_.unscored.push_back(i);
     } else {
       s_.coarse.push_back(coarse_score(automatic.score(all[i])));
@@ -286,27 +312,7 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
   }
   complete();
   may_raise_ = !any_identifier_;
-  if (!any_identifier_) return;
-  if (!s_.guarantee.is_met(all)) raise_guaranteed();
-  find_least(automatic);
-  complete();
-}
-
-// Adds to scratch.unscored the candidates without a score that may have the least score of all: they are in
-// the vector ranking only, without identifiers. BM25 can only add to their scores, which ascend from the last
-// one on.
-void Ranker::find_least(const fusion::Automatic& automatic) {
-  const std::span<const Candidate> all = s_.candidates.all();
-  double least = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : all)
-    if (!candidate.refused) least = std::min(least, candidate.score);
-  const std::span<const uint32_t> by_vector = s_.candidates.by_vector_rank();
-  for (size_t rank = by_vector.size(); rank > 0; --rank) {
-    const Candidate& candidate = all[by_vector[rank - 1]];
-    if (!candidate.refused) continue;
-    if (automatic.score(candidate) > least) break;
-    s_.unscored.push_back(by_vector[rank - 1]);
-  }
+  if (any_identifier_ && !s_.guarantee.is_met(all)) raise_guaranteed();
 }
 
 // Completes the scores of scratch.unscored by the arm that did not rank them. A similarity is capped at the
@@ -491,17 +497,6 @@ double Ranker::spread() const {
   double greatest = -std::numeric_limits<double>::infinity();
   for (const RankedCandidate& entry : s_.ranked) greatest = std::max(greatest, entry.score);
   return s_.ranked.empty() ? 0.0 : greatest - least_score();
-}
-
-// The same over candidates that are not rejected.
-double Ranker::spread_of_candidates() const {
-  double least = std::numeric_limits<double>::infinity(), greatest = -least;
-  for (const Candidate& candidate : s_.candidates.all()) {
-    if (candidate.refused) continue;
-    least = std::min(least, candidate.score);
-    greatest = std::max(greatest, candidate.score);
-  }
-  return greatest >= least ? greatest - least : 0.0;
 }
 
 Relevance Ranker::relevance(const RankedCandidate& entry, double coverage) const {

@@ -66,7 +66,6 @@ class Ranker {
   [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& requested);
   void complete_scores(double least_similarity);
   void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
-  void find_least(const fusion::Automatic& automatic);
   [[nodiscard]] size_t n_compared_by_guarantee() const;
   void raise_guaranteed();
   void keep_far_out();
@@ -95,7 +94,6 @@ class Ranker {
   void keep_best(size_t n);
   [[nodiscard]] double least_score() const;
   [[nodiscard]] double spread() const;
-  [[nodiscard]] double spread_of_candidates() const;
   void diversify(size_t k);
   // Strength of the evidence. `coverage` is weighted by idf over the query's counted terms, known or not.
   [[nodiscard]] Relevance relevance(const RankedCandidate& entry, double coverage) const;
