@@ -2,10 +2,10 @@
 
     python -m benchmarks.embedder.evaluate [FILE] [--against NAME] [--data DIR] [--set NAME ...] [--json FILE]
 
-FILE is a table (`static:FILE`). For each set, nDCG@10 and recall@10 of both embedders by vectors alone and by the
-default search, question by question; p is that of a two-sided paired randomisation test with 10,000 sign changes
-(Smucker et al. 2007). LOSS: the default search is worse than with the other embedder, and p < .05. Exit code 1 if a set
-has a loss. Texts are embedded whole.
+FILE is a table (`static:FILE`), by default that of the package. For each set, nDCG@10 and recall@10 of both embedders
+by vectors alone and by the default search, question by question; p is that of a two-sided paired randomisation test
+with 10,000 sign changes (Smucker et al. 2007). LOSS: the default search is worse than with the other embedder, and
+p < .05. Exit code 1 if a set has a loss. Texts are embedded whole.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def main(arguments: list[str] | None = None) -> int:
     from scrubjay.embedders import as_embedder
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks.embedder.evaluate", description=__doc__)
-    parser.add_argument("file", type=Path, help="the table of the static embedder")
+    parser.add_argument(
+        "file", type=Path, nargs="?", help="the table of the static embedder; by default the package's"
+    )
     parser.add_argument("--against", default="default", help="the embedder that it is compared with, by name")
     parser.add_argument("--data", type=Path, help="folder of the judged sets")
     parser.add_argument("--set", action="append", dest="sets", choices=SETS, help="only this set")
@@ -113,7 +115,10 @@ def main(arguments: list[str] | None = None) -> int:
     if not sets:
         print(f"no judged sets in {data_folder(options.data)}; name the folder with --data", file=sys.stderr)
         return 2
-    own, other = as_embedder(f"static:{options.file}"), as_embedder(options.against)
+    own, other = (
+        as_embedder("static" if options.file is None else f"static:{options.file}"),
+        as_embedder(options.against),
+    )
     if own is None or other is None:
         parser.error("--against: expected an embedder")
     print(f"{own.name} beside {other.name}; own/other (p)")
