@@ -46,8 +46,9 @@ bool is_bool(py::handle value) {  // including NumPy's
 bool is_no_time(PyObject* value) {
   if (PyDateTime_CheckExact(value) || PyDate_CheckExact(value)) return false;
   const auto unequal = py::reinterpret_steal<py::object>(PyObject_RichCompare(value, value, Py_NE));
-  if (!unequal) throw py::error_already_set();
-  return PyObject_IsTrue(unequal.ptr()) == 1;
+  const int is_unequal = unequal ? PyObject_IsTrue(unequal.ptr()) : -1;
+  if (is_unequal < 0) throw py::error_already_set();
+  return is_unequal == 1;
 }
 
 // Microseconds since 1970 of a datetime (a naive one is UTC), or of a date: its midnight in UTC.
