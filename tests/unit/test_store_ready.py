@@ -34,7 +34,7 @@ def put(index: Index, id: Any, *, scope: Scope = JANE, **more: Any) -> None:
 def ready(index: Index, scope: Any = JANE) -> list[Any] | None:
     """Return the ids that the short way finds; None: it was not taken."""
     engine: Any = Backend.of(index).engine
-    result = engine.search_ready("oak", scope, 10, NEAR, None)
+    result = engine.search_ready("oak", vector=NEAR, scope=scope, k=10, embedder=None)
     return None if result is None else result.ids.tolist()
 
 
@@ -94,7 +94,7 @@ def test_several_scopes_and_closed_indexes_go_the_long_way(path: Path) -> None:
         with pytest.raises(TypeError, match="scope"):
             found(index, "jane")
         engine: Any = Backend.of(index).engine
-    assert engine.search_ready("oak", JANE, 10, NEAR, None) is None
+    assert engine.search_ready("oak", vector=NEAR, scope=JANE, k=10, embedder=None) is None
     with pytest.raises(ClosedError):
         index.search("oak", scope=JANE, vector=NEAR)
 

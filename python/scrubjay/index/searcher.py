@@ -182,10 +182,9 @@ class Searcher:
         ):
             return None
         generation = residency.generation
-        engine, result = collection.engine, None
+        engine = collection.engine
         try:
-            if type(engine) is DurableEngine:
-                result = engine.search_ready(text, scope, k, vector, native)
+            result = engine.search_ready(text, vector=vector, scope=scope, k=k, embedder=native)
             if result is None:
                 result = engine.search(text, vector=vector, scope=scope, k=k, embedder=native)
         except (TypeError, ValueError):

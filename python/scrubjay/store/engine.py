@@ -176,7 +176,7 @@ class DurableEngine(WritingEngine):
         return result
 
     def search_ready(
-        self, text: str | bytes, scope: Scope | Sequence[Scope], k: int, vector: Any, embedder: Any
+        self, text: str | bytes, *, vector: Any, scope: Scope | Sequence[Scope], k: int, embedder: Any
     ) -> Result | None:
         """Return what :meth:`search` returns, or None if that could take more than the native search: unless all that
         `scope` sees is in memory and current, and stays there. Cheaper, because it has fewer calls and options."""

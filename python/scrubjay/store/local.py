@@ -28,6 +28,9 @@ class LocalEngine(Engine):
     [1, 3, 2]
     """
 
+    search_ready = Engine.search
+    """A durable engine's search of what is in memory: all documents are, here."""
+
     def listed(self, wanted: Listing, ids: Ids | None = None) -> list[StoredDocument]:
         """Return the documents of a listing, restricted to `ids` if given, without vectors, in order of their
         last write. Each exact scope is read in one state."""
