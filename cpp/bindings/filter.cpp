@@ -42,7 +42,7 @@ bool is_bool(py::handle value) {  // including NumPy's
          std::string_view(Py_TYPE(value.ptr())->tp_name) == "numpy.bool_";
 }
 
-// Whether a datetime or date is none: NaT of pandas is a datetime, of the year 1, and unequal to itself.
+// Whether the value is NaT of pandas: a datetime (of the year 1) that is not equal to itself.
 bool is_no_time(PyObject* value) {
   if (PyDateTime_CheckExact(value) || PyDate_CheckExact(value)) return false;
   const auto unequal = py::reinterpret_steal<py::object>(PyObject_RichCompare(value, value, Py_NE));

@@ -133,8 +133,7 @@ def _without_nanoseconds(moment: datetime) -> datetime:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number of Python or NumPy. A bool is none, nor is NumPy's timedelta, which is an integer to
-    NumPy."""
+    """Whether a value is a number of Python or NumPy; bools and NumPy's timedeltas, also integers, do not count."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
         value, (bool, np.timedelta64)
     )

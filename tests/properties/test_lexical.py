@@ -90,6 +90,15 @@ def test_parameters_follow_the_average_length(
     check(pair, "jay oak", HOME)
 
 
+def check_words(kit: Kit, words: list[str], query: list[tuple[str, str]], space: str) -> None:
+    """Check a query, words with what follows each, against memories of these words alone and of their last ones."""
+    pair = Pair(kit)
+    for id, word in enumerate(words):
+        pair.step(Put(id, f"{word} oak", HOME, None))
+        pair.step(Put(len(words) + id, space.join(words[id:]), HOME, None))
+    check(pair, "".join(word + between for word, between in query), HOME)
+
+
 FUNCTION = [
     "what",
     "did",
@@ -131,11 +140,7 @@ BETWEEN = [" ", " ", " ", ". ", "? ", ', "', ") ", " - ", "\n", "."]
 @example(["kind", "jay"], [("What", " "), ("kinds", " "), ("of", " "), ("jay", " ")])
 @example(["kind", "jay"], [("what", " "), ("kind", " "), ("jay", " ")])
 def test_function_words_weigh_little(kit: Kit, words: list[str], query: list[tuple[str, str]]) -> None:
-    pair = Pair(kit)
-    for id, word in enumerate(words):
-        pair.step(Put(id, f"{word} oak", HOME, None))
-        pair.step(Put(len(words) + id, " ".join(words[id:]), HOME, None))
-    check(pair, "".join(word + between for word, between in query), HOME)
+    check_words(kit, words, query, " ")
 
 
 FOREIGN = [
@@ -183,11 +188,7 @@ FOREIGN += [
 def test_function_words_of_other_languages_weigh_less(
     kit: Kit, words: list[str], query: list[tuple[str, str]]
 ) -> None:
-    pair = Pair(kit)
-    for id, word in enumerate(words):
-        pair.step(Put(id, f"{word} oak", HOME, None))
-        pair.step(Put(len(words) + id, " ".join(words[id:]), HOME, None))
-    check(pair, "".join(word + between for word, between in query), HOME)
+    check_words(kit, words, query, " ")
 
 
 JAPANESE = """
@@ -214,11 +215,7 @@ JAPANESE = """
 def test_pairs_of_hiragana_in_endings_weigh_little(
     kit: Kit, words: list[str], query: list[tuple[str, str]]
 ) -> None:
-    pair = Pair(kit)
-    for id, word in enumerate(words):
-        pair.step(Put(id, f"{word} oak", HOME, None))
-        pair.step(Put(len(words) + id, "".join(words[id:]), HOME, None))
-    check(pair, "".join(word + between for word, between in query), HOME)
+    check_words(kit, words, query, "")
 
 
 @HEAVY

@@ -277,7 +277,7 @@ def test_stats_count_stored_documents_not_resident_ones(open_index: Open) -> Non
 
 def test_export_and_copy(open_index: Open, tmp_path: Path) -> None:
     if open_index.kind == "memory":  # type: ignore[attr-defined]
-        pytest.skip("a file's")
+        pytest.skip("an index in memory cannot be exported")
     index = open_index(embedder=Toy())
     index.upsert("a", TEXT, scope=JANE)
     index.upsert("b", "short", scope=JANE)
@@ -295,7 +295,7 @@ def test_export_and_copy(open_index: Open, tmp_path: Path) -> None:
 
 def test_passages_of_the_writer_survive_an_export(open_index: Open, tmp_path: Path) -> None:
     if open_index.kind == "memory":  # type: ignore[attr-defined]
-        pytest.skip("a file's")
+        pytest.skip("an index in memory cannot be exported")
     toy, own = Toy(), [(0, 12), (31, 60)]
     index = open_index(embedder=toy)
     index.upsert("own", TEXT, scope=JANE, passages=own)

@@ -169,7 +169,7 @@ def test_an_image_is_read_from_the_file_in_pieces(stored: Path) -> None:
     assert loads(stored)[:2] == (1, 0)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="BLOBs are read as a whole")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 an image is read as a whole")
 def test_an_image_without_a_mark_is_read_like_those_of_earlier_versions(stored: Path) -> None:
     expected = loads(stored)
     rewritten(stored, lambda data: data[:-16])

@@ -53,7 +53,7 @@ class ArrivingImage {
   // Throws base::Corrupt or std::bad_alloc; the image is unusable then.
   void add(std::string_view bytes);
 
-  // After the last byte. The chunk; throws base::Corrupt if it is none. Call once.
+  // Returns the chunk, after the last byte. Throws base::Corrupt if the bytes are no image of one. Call once.
   [[nodiscard]] ChunkRef chunk(const ScopeRef& scope, const ImageIdentity& identity);
   // What was collected: all bytes, or the header of a chunk's image (enough for image_checksum()).
   [[nodiscard]] std::string_view collected() const noexcept { return collected_; }

@@ -5,8 +5,8 @@
 // one that occurs in a visible document: among the candidates that begin with the same letter, or else
 // among all, the one whose term occurs in most visible documents, then the lesser term by bytes, and of
 // the words of that term the one that occurs first (standing_words.hpp). Without such a word, a word of
-// TwoEdits::kLeastBytes letters or more becomes one at edit distance two, by the same order, that begins with
-// the same letter and has as many letters at least (text/two_edits.hpp). A term of which some query word
+// TwoEdits::kLeastBytes letters or more becomes one at edit distance two, in the same order, that also has
+// kLeastBytes letters or more and begins with the same letter (text/two_edits.hpp). A term of which some query word
 // is known is not corrected because of its other words. A function word of the text is never corrected,
 // but may be a correction.
 //
@@ -30,8 +30,8 @@
 // position, a stemming for those that may begin like a known term, and a lookup in every visible chunk for
 // those that pass a filter (lexical/term_prefixes.hpp). For two edits, the terms that begin with the word's
 // first letter are examined, at about a nanosecond each (lexical/term_starts.hpp). Then texts of documents are
-// read until one contains the word, usually the first. For compounds, the terms that contain the rarest four letters of a word are
-// examined (lexical/term_letters.hpp).
+// read until one contains the word, usually the first. For compounds, the terms that contain the rarest four
+// letters of a word are examined (lexical/term_letters.hpp).
 #pragma once
 
 #include <cstdint>

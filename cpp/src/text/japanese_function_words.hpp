@@ -1,10 +1,10 @@
 // Function words of a Japanese question: titles, particles, and endings of verbs, which hiragana writes.
 //
 // Japanese text is indexed as overlapping pairs of characters (runs.hpp), and pairs inside the endings of a
-// question ("さんの", "ですか") are rarer in a small scope than they mean anything. A pair is a function word if
-// the text has it only inside runs of hiragana that consist of a title, a particle, an ending and a final
-// particle, in this order, each of which may be absent; nouns that are written in hiragana are no such runs, but
-// for a few that are spelled as particles are. Reference: tests/reference/japanese_function_words.py.
+// question ("さんの", "ですか") are rare in a small scope, though they carry no meaning. A pair is a function word
+// if the text has it only inside runs of hiragana that consist of a title, a particle, an ending and a final
+// particle, in this order, each of which may be absent. A noun in hiragana is such a run only if it is spelled
+// like a particle. Reference: tests/reference/japanese_function_words.py.
 #pragma once
 
 #include <cstdint>
