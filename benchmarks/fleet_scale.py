@@ -29,7 +29,7 @@ from benchmarks.fleet import DIM, QUERY, Data, percentile, timed
 from benchmarks.fleet_sizing import ZIPF
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.progress import open_progress
+from scrubjay.base.progress import open_progress
 
 MEMORIES = 1000
 USERS_A_TENANT = 100

@@ -38,7 +38,8 @@ Outcome = dict[str, NDArray[np.float64]]
 
 def outcome(judged: JudgedSet, embed: Embed) -> Outcome:
     """Ask every question of a set."""
-    from scrubjay import Query, _native, payload
+    from scrubjay import Query, _native
+    from scrubjay.documents import payload
 
     engine = _native.Engine()
     engine.upsert_many(

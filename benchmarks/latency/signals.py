@@ -24,7 +24,7 @@ def signals(sizes: Sizes) -> Part:
     The rows "added" are paired differences from plain RRF.
     """
     import scrubjay
-    from scrubjay.payload import encode
+    from scrubjay.documents.payload import encode
 
     memories = memories_of.of_users(
         0, 0, sizes.large, sizes.dim, use_system=sizes.use_system, seed=sizes.seed

@@ -48,7 +48,8 @@ def attributes(numbers: random.Random) -> dict[str, Any]:
 
 def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
     """Return p50 and p95 in microseconds for each arm and filter, with ratios to the search without a filter."""
-    from scrubjay import Engine, Scope, payload
+    from scrubjay import Engine, Scope
+    from scrubjay.documents import payload
 
     texts, numbers, random_vectors = ZipfTexts(seed=1), random.Random(0), np.random.default_rng(0)
     engine, scope = Engine(dim=DIM), Scope("micro")

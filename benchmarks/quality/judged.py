@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.datafiles import json_lines
+from scrubjay.base.datafiles import json_lines
 from scrubjay.retrieval.judged_sets import judgements, turn_of
 
 SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")

@@ -37,7 +37,8 @@ def arms() -> Iterator[tuple[str, str | None, int | None]]:
 
 
 def native_engine(judged: JudgedSet, model: str | None) -> Any:
-    from scrubjay import _native, payload
+    from scrubjay import _native
+    from scrubjay.documents import payload
 
     engine = _native.Engine()
     rows: list[Any] = []

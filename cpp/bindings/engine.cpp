@@ -162,7 +162,7 @@ size_t upsert_many(Engine& engine, const py::object& ids, const py::object& text
 
 [[noreturn]] void raise_conflict(const Batch& batch, const engine::VersionConflict& conflict) {
   const auto row = static_cast<size_t>(conflict.document - batch.documents.data());
-  const py::object type = py::module_::import("scrubjay.errors").attr("VersionConflictError");
+  const py::object type = py::module_::import("scrubjay.base.errors").attr("VersionConflictError");
   PyErr_SetObject(type.ptr(),
                   py::make_tuple(batch.ids[row], conflict.document->expected, conflict.found).ptr());
   throw py::error_already_set();

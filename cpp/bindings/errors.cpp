@@ -25,7 +25,7 @@ void register_errors(py::module_&) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     const auto raise = [](const char* name, const std::exception& error) {
       try {
-        const py::object type = py::module_::import("scrubjay.errors").attr(name);
+        const py::object type = py::module_::import("scrubjay.base.errors").attr(name);
         set_error(type.ptr(), error);
       } catch (py::error_already_set&) {  // imports fail while the interpreter is shutting down
         set_error(PyExc_RuntimeError, error);

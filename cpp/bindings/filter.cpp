@@ -149,7 +149,7 @@ class PythonValue final : public filter::Value {
 
   [[nodiscard]] int64_t as_time(const std::string& where) const override {
     const py::str place = from_text(where);
-    const py::object moment = py::module_::import("scrubjay.payload").attr("to_utc")(value_, place);
+    const py::object moment = py::module_::import("scrubjay.documents.payload").attr("to_utc")(value_, place);
     if (!PyDateTime_Check(moment.ptr()))
       throw base::WrongType(where + ": expected a time, got " + type_name() + " " + quoted());
     return microseconds_of(moment);

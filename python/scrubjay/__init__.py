@@ -26,14 +26,14 @@ except ImportError as error:  # a source tree without a build, or a wheel for an
 
 from scrubjay import embedders, filters
 from scrubjay._native import Engine, Filter, Result, Scope, StaticEmbedder
-from scrubjay.config import analyze, languages, show_config
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     BudgetError,
     ClosedError,
     ConflictError,
     CorruptDataWarning,
     CorruptIndexError,
     CursorError,
+    DatasetError,
     EmbedderError,
     EmbedderMismatchError,
     EncryptionError,
@@ -51,6 +51,10 @@ from scrubjay.errors import (
     UnsupportedError,
     VersionConflictError,
 )
+from scrubjay.base.initialised import guard_exports
+from scrubjay.config import analyze, languages, show_config
+from scrubjay.documents.passage_vectors import PassageVectors
+from scrubjay.documents.records import Cursor, Page, Record, Stamp
 from scrubjay.fusion import (
     RRF,
     Auto,
@@ -67,9 +71,6 @@ from scrubjay.fusion import (
     Weighted,
 )
 from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts, Snippet
-from scrubjay.initialised import guard_exports
-from scrubjay.passage_vectors import PassageVectors
-from scrubjay.records import Cursor, Page, Record, Stamp
 from scrubjay.store.objects.objects import Objects
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ __all__ = [
     "CorruptIndexError",
     "Cursor",
     "CursorError",
+    "DatasetError",
     "Dates",
     "Decay",
     "DefaultJudge",
@@ -178,7 +180,7 @@ _OF_MEMORY = frozenset(
 
 def __getattr__(name: str) -> Any:
     """Import the names of memory and retrieval on first use: searching alone imports in a third of the time."""
-    if name in ("backend", "memory", "passages", "retrieval"):
+    if name in ("backend", "memory", "retrieval"):
         return importlib.import_module(f"scrubjay.{name}")
     if name == "Retriever":
         globals()[name] = found = importlib.import_module("scrubjay.retrieval").Retriever

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import Any, Literal, overload
 
-from scrubjay import _native
+import scrubjay._native as _native
 
 __all__ = ["analyze", "languages", "show_config"]
 

@@ -35,9 +35,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from scrubjay.errors import EncryptionError, KeyErasedError
-from scrubjay.extras import imported
-from scrubjay.initialised import guard_exports
+from scrubjay.base.errors import EncryptionError, KeyErasedError
+from scrubjay.base.extras import imported
+from scrubjay.base.initialised import guard_exports
 
 __all__ = ["KeyDatabase", "KeyFolder", "KeyStore", "UserKeys"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrubjay import Index, Scope
 from scrubjay.backend import Documents
 from scrubjay.backend.conditions import All, Either, Ids, Native, Node, Not, Test, admit, admit_each, only
-from scrubjay.records import Record
+from scrubjay.documents.records import Record
 
 ASKER = Scope("acme", user="jane", agent="bot")
 SCOPES = [

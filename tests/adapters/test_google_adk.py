@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from scrubjay import Scope
 from scrubjay.adapters.google_adk import ScrubjayMemoryService
+from scrubjay.documents.turns import FIELDS
 from scrubjay.embedders import Function
-from scrubjay.turns import FIELDS
 
 
 def event(text: str | None, id: str, author: str = "user") -> Event:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scrubjay.adapters.haystack import ScrubjayDocumentStore
 from scrubjay.adapters.haystack.filters import translate
 from scrubjay.backend.conditions import native_part
-from scrubjay.records import Record
+from scrubjay.documents.records import Record
 
 # Each field has values of one type or none, since Haystack fails for an order of mixed types. All times are without a
 # zone and numbers fit into 64 bits: there the semantics agree (see the module's docstring).

@@ -17,7 +17,7 @@ from haystack.errors import FilterError
 
 from scrubjay import Index, Scope
 from scrubjay.adapters.haystack import ScrubjayMemoryStore
-from scrubjay.turns import FIELDS
+from scrubjay.documents.turns import FIELDS
 from tests.adapters.hostile import NAMES, TWINS
 from tests.adapters.killed_writer import acknowledged_writes
 

@@ -17,7 +17,7 @@ from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
 from scrubjay.adapters.mcp.offered import offered  # noqa: E402
 from scrubjay.adapters.mcp.refusals import refusal  # noqa: E402
 from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
-from scrubjay.errors import CursorError  # noqa: E402
+from scrubjay.base.errors import CursorError  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 SECRET = "Joe's door code is 4711."

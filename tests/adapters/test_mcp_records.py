@@ -16,7 +16,7 @@ mcp = pytest.importorskip("mcp")
 from scrubjay import EpisodeCandidate, FactCandidate, Index, Memory, OwnedCollectionError, Scope  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
 from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
-from scrubjay.errors import CursorError  # noqa: E402
+from scrubjay.base.errors import CursorError  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 SECRET = "Joe's door code is 4711."

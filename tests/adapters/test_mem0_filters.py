@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("mem0")
 
-from scrubjay import payload as payloads
 from scrubjay.adapters.mem0 import ScrubjayVectorStore
 from scrubjay.adapters.mem0.filters import confined_to
+from scrubjay.documents import payload as payloads
 
 FIELDS = ["data", "city", "tags", "n", "$odd", "created_at", "expires_at", "user_id", ""]
 TEXTS = [

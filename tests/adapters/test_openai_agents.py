@@ -21,7 +21,7 @@ from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from scrubjay import Index
 from scrubjay.adapters.openai_agents import ScrubjaySession
-from scrubjay.turns import FIELDS
+from scrubjay.documents.turns import FIELDS
 
 ITEMS = st.fixed_dictionaries(
     {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay import datafiles
-from scrubjay.datafiles import json_items, json_lines, json_lines_at, tab_lines
-from scrubjay.errors import DatasetError
+from scrubjay.base import datafiles
+from scrubjay.base.datafiles import json_items, json_lines, json_lines_at, tab_lines
+from scrubjay.base.errors import DatasetError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay.base.errors import DatasetError
 from scrubjay.bench import (
     FORMATS,
     JudgedFolder,
@@ -21,7 +22,6 @@ from scrubjay.bench import (
     open_dataset,
 )
 from scrubjay.bench.memoryagentbench import chunks
-from scrubjay.errors import DatasetError
 from tests.bench import samples
 
 

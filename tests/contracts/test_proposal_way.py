@@ -96,8 +96,8 @@ def test_a_proposal_returns_to_few_rooms(kind: str, tmp_path: Path) -> None:
 
 def test_the_way_of_a_call_is_counted() -> None:
     """The judge counts a return where there is one, and ignores calls that do not receive the words."""
+    from scrubjay.documents.payload import encode_fields
     from scrubjay.memory.model.content import normalised
-    from scrubjay.payload import encode_fields
 
     def run() -> None:
         normalised(WORDS)
@@ -106,4 +106,4 @@ def test_the_way_of_a_call_is_counted() -> None:
         encode_fields({"metadata": {}})
         normalised(f"The {WORDS}.")
 
-    assert rooms_entered(run) == ["memory/model", "payload", "memory/model"]
+    assert rooms_entered(run) == ["memory/model", "documents/payload", "memory/model"]

@@ -15,7 +15,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Admin, Index, Memory
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.memory import MemoryAdmin
 
 PACKAGE = Path(scrubjay.__file__).parent

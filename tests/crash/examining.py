@@ -15,7 +15,7 @@ import numpy as np
 
 from scrubjay import Index, Retriever, Scope
 from scrubjay.backend import Backend
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
 from scrubjay.index import Admin
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from tests.data.keys import provider

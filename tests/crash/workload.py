@@ -10,8 +10,8 @@ import numpy as np
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.passage_vectors import DocumentVector, PassageVectors
-from scrubjay.payload import fields_of
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.payload import fields_of
 
 DIM = 8
 SCOPES = [

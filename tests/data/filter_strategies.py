@@ -151,7 +151,7 @@ class Written:
 
 @st.composite
 def _written(draw_from: st.DrawFn) -> Written:
-    from scrubjay import payload
+    from scrubjay.documents import payload
 
     return Written(
         draw_from(ids), draw_from(draw.short_texts), draw_from(draw.scope_keys),

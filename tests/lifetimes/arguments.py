@@ -37,10 +37,10 @@ from scrubjay import (
 from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
+from scrubjay.documents.records import Row
 from scrubjay.memory.intake.extractors import SourcedCandidate
 from scrubjay.memory.model import records
 from scrubjay.memory.runs.session import Session
-from scrubjay.records import Row
 from scrubjay.store.rows.scrolling import scroll_of
 from tests.lifetimes import api
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from scrubjay import ClosedError, Index, Scope, locks
+from scrubjay import ClosedError, Index, Scope
 from scrubjay.backend import Backend
+from scrubjay.base import locks
+from scrubjay.base.locks import is_mine, renew_in_children
 from scrubjay.embedders import QueryCache
-from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.retrieval import Counters
 from scrubjay.store.sqlite.connections import StoreConnection, connect
 
@@ -94,7 +95,7 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child() -> None:
 
 
 def test_a_fork_waits_until_a_guarded_change_is_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrubjay.locks._MAX_WAIT_SECONDS", 300.0)  # the machine may be busy
+    monkeypatch.setattr("scrubjay.base.locks._MAX_WAIT_SECONDS", 300.0)  # the machine may be busy
     owner = Owner()
     pair = [0, 0]
     stop = threading.Event()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay import payload
-from scrubjay.errors import BudgetError
+from scrubjay.base.errors import BudgetError
+from scrubjay.documents import payload
 from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.read.assembly import arrange, brief
 from scrubjay.memory.read.assembly_result import Assembled, Limits

@@ -27,8 +27,8 @@ from scrubjay import (
     Scope,
     Weighted,
 )
+from scrubjay.base.errors import OwnedCollectionError
 from scrubjay.cli import main
-from scrubjay.errors import OwnedCollectionError
 from scrubjay.filters import visible_to
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.retrieval import Conversation, ResultCache, Retriever, Rewritten

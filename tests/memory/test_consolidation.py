@@ -188,7 +188,7 @@ def test_sweep_every_runs_sweeps_in_the_background(tmp_path: Path, clock: Clock,
 
 
 def test_a_sweep_that_fails_is_not_the_last_one(tmp_path: Path, monkeypatch: Any, caplog: Any) -> None:
-    from scrubjay.errors import StoreBusyError
+    from scrubjay.base.errors import StoreBusyError
 
     calls: list[int] = []
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay.errors import RetrievalError
+from scrubjay.base.errors import RetrievalError
 from scrubjay.memory.intake.extractors import (
     CONFIDENCE,
     PROMPT,

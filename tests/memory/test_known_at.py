@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.base.errors import ConflictError
 from scrubjay.memory import Fact, FactCandidate, Memory, Provenance
 from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 

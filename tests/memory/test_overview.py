@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from scrubjay import KeyErasedError, Scope
+from scrubjay.documents.payload import microseconds
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandidate, PreferenceCandidate
 from scrubjay.memory.model.records import Episode, Fact, Policy
 from scrubjay.memory.read.lookup import Lookup
 from scrubjay.memory.read.overview import Overview, Summary
-from scrubjay.payload import microseconds
 from tests.data.keys import provider
 from tests.memory.setting import ACME, GLOBEX, JANE, JOE, START, Clock, open_memory
 

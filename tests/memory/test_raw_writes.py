@@ -13,8 +13,8 @@ import pytest
 
 from scrubjay import Index, OwnedCollectionError, Scope
 from scrubjay.backend import Backend
+from scrubjay.documents.records import Row
 from scrubjay.memory import Memory
-from scrubjay.records import Row
 from tests.memory.setting import JANE, Clock, lives, open_memory
 
 ACME = Scope("acme")
@@ -125,7 +125,7 @@ def test_a_process_that_never_imported_memory_is_refused(filled: tuple[Path, str
         "sys.modules['scrubjay'].__path__ = [sys.argv[2]]\n"
         "from scrubjay.index import Index\n"
         "from scrubjay._native import Scope\n"
-        "from scrubjay.errors import OwnedCollectionError\n"
+        "from scrubjay.base.errors import OwnedCollectionError\n"
         "assert not any(name.startswith('scrubjay.memory') for name in sys.modules)\n"
         "with Index.open(sys.argv[1], collection='memory') as index:\n"
         "    try: index.upsert('evil', 'Refunds.', scope=Scope('acme', user='jane'))\n"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Index
-from scrubjay.errors import ClosedError
+from scrubjay.base.errors import ClosedError
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
 from scrubjay.memory.read import row_cache as module
 from tests.memory.setting import JANE, Clock, address_of, lives, open_memory

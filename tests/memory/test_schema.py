@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import scrubjay
-from scrubjay import Index, Query, payload
+from scrubjay import Index, Query
 from scrubjay.backend import Backend
+from scrubjay.documents import payload
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, Memory, Provenance
 from scrubjay.memory.ledger import schema

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scrubjay import Scope, embedders
-from scrubjay.errors import BudgetError
+from scrubjay.base.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.read.prompt_parts import Turn
 from scrubjay.memory.runs.session import CONVERSATION, Session

@@ -14,7 +14,7 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
 from scrubjay.memory.ledger.event_drafts import Draft
 from scrubjay.memory.ledger.schema import TABLES, prepare
 from scrubjay.memory.ledger.trace import Traces, erase_traces, sweep_traces

@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Dates, Index, Query, Scope, payload
+from scrubjay import Dates, Index, Query, Scope
+from scrubjay.documents import payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from tests.data import filter_strategies
 from tests.data import strategies as draw
 from tests.data.engines import Kit

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay import Query, payload
+from scrubjay import Query
+from scrubjay.documents import payload
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.reference import judge

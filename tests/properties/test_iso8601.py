@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay.iso8601 import read_any_form, read_time
+from scrubjay.documents.iso8601 import read_any_form, read_time
 
 offsets = st.integers(-86399, 86399).map(lambda seconds: timezone(timedelta(seconds=seconds)))
 moments = st.datetimes(timezones=st.one_of(st.none(), offsets, st.just(timezone.utc)))

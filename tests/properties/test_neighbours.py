@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Index, Neighbours, Query, Scope, payload
+from scrubjay import Index, Neighbours, Query, Scope
+from scrubjay.documents import payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair

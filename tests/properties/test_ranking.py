@@ -16,7 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Boost, Entities, Index, Prior, Query, Recency, Scope, payload
+from scrubjay import Boost, Entities, Index, Prior, Query, Recency, Scope
+from scrubjay.documents import payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair

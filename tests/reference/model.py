@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.errors import VersionConflictError
+from scrubjay.base.errors import VersionConflictError
 from tests.reference import (
     arguments,
     bm25,

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from scrubjay.payload import encode
+from scrubjay.documents.payload import encode
 from tests.data import strategies as draw
 from tests.data.engines import engine_kit
 from tests.data.replay import Pair

@@ -15,7 +15,7 @@ import pytest
 
 from scrubjay import ClosedError, Index, Query, Scope
 from scrubjay.backend import Documents, FrameworkEmbedder, ScopeTree, Sweeper, model_of, prepared
-from scrubjay.records import Row
+from scrubjay.documents.records import Row
 
 ACME = Scope("acme")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")

@@ -12,7 +12,7 @@ from benchmarks.compare import __main__ as compare
 from benchmarks.compare import exact, lexical, reading, texts, workload
 from benchmarks.micro import filters
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from tests.reference import filters as oracle
 
 

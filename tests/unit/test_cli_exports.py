@@ -15,7 +15,7 @@ import pytest
 
 from scrubjay import MissingExtraError, Scope
 from scrubjay.cli.readers import InputError, Reading, read_paths
-from scrubjay.turns import as_turn
+from scrubjay.documents.turns import as_turn
 
 LOCAL = Scope("local", user="me")
 

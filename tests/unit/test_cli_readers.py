@@ -12,7 +12,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.cli.readers import InputError, read_paths
-from scrubjay.turns import as_turn
+from scrubjay.documents.turns import as_turn
 
 LOCAL = Scope("local", user="me")
 

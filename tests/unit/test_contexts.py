@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Query, Scope, StoreFormatError, VersionConflictError
+from scrubjay.documents.payload import context_of, encode
 from scrubjay.embedders import Function
-from scrubjay.payload import context_of, encode
 from scrubjay.store.sqlite import schema
 from tests.data import strategies as draw
 from tests.data.engines import Kit

@@ -14,8 +14,8 @@ import pytest
 
 from scrubjay import EmbedderError, Index, PassageVectors, Query, Scope, StoreFormatError, embedders
 from scrubjay.backend import Backend
+from scrubjay.documents.payload import encode, is_pending
 from scrubjay.embedders import Truncated, WordLlama
-from scrubjay.payload import encode, is_pending
 from scrubjay.store.sqlite import schema
 from tests.data.keys import provider
 from tests.data.postgres import new_url

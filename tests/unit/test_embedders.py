@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scrubjay import embedders
+from scrubjay.base.errors import EmbedderError, MissingExtraError
 from scrubjay.embedders import Embedder, Function, QueryCache, from_spec
 from scrubjay.embedders.protocol import checked_matrix, checked_vector, embed_queries
-from scrubjay.errors import EmbedderError, MissingExtraError
 
 
 def ones(texts: list[str]) -> Any:

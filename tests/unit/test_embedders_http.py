@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from scrubjay import cli
+from scrubjay.base.errors import EmbedderError
 from scrubjay.embedders import OpenAICompatible
-from scrubjay.errors import EmbedderError
 
 
 class Server(ThreadingHTTPServer):

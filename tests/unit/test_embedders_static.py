@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from scrubjay import CorruptIndexError, Index, Query, Scope, StaticEmbedder
+from scrubjay.base.errors import EmbedderError
 from scrubjay.embedders import Embedder, Static, as_embedder, from_spec
 from scrubjay.embedders.static import PACKAGED_NAME
-from scrubjay.errors import EmbedderError
 from tests.properties.test_word_piece import TABLE
 from tests.reference import word_piece
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from scrubjay import Index, Scope
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.embedders import default, wordllama
-from scrubjay.errors import MissingExtraError
 from tests.reference import static_embedder
 
 TEXTS = [

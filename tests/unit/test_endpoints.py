@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrubjay.base.endpoints import Endpoint
+from scrubjay.base.errors import EmbedderError
 from scrubjay.embedders import OpenAICompatible
-from scrubjay.endpoints import Endpoint
-from scrubjay.errors import EmbedderError
 from scrubjay.memory.intake.extractors import OpenAIExtractor
 from scrubjay.retrieval import HttpReranker, OpenAIRewriter
 

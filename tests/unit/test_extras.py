@@ -1,4 +1,4 @@
-"""Lazily imported libraries: `scrubjay.extras`."""
+"""Lazily imported libraries: `scrubjay.base.extras`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from scrubjay import MissingExtraError
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
 
 FORKS = """
 import os, sys, threading, time
 import scrubjay
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
 
 thread = threading.Thread(target=imported, args=("slow_library", "a test", None))
 thread.start()

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from scrubjay import Admin, Index, Memory, Scope, StoreError, fusion
+from scrubjay.base.whole_files import make_private, whole_file
 from scrubjay.keystores import KeyFolder
 from scrubjay.store.objects.blob_cache import BlobCache
 from scrubjay.store.objects.blobs import Folder
-from scrubjay.whole_files import make_private, whole_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
 

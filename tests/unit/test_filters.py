@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Filter, Index, Query, Scope, filters, payload
+from scrubjay import Engine, Filter, Index, Query, Scope, filters
 from scrubjay.backend import Backend
+from scrubjay.documents import payload
 from tests.reference import filters as oracle
 
 ACME = Scope("acme")

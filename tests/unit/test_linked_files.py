@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scrubjay import Index, Scope
+from scrubjay.base.whole_files import log_of
 from scrubjay.index import Admin
-from scrubjay.whole_files import log_of
 
 JANE = Scope("acme", user="jane")
 

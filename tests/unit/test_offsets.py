@@ -13,8 +13,8 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.backend import AsyncDocuments, Documents, Test, offsets
+from scrubjay.documents.records import Record
 from scrubjay.embedders import default
-from scrubjay.records import Record
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.sqlite.connections import StoreConnection

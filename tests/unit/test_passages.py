@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Query, Scope, embedders
-from scrubjay.passages import Passage, split
+from scrubjay.documents.passages import Passage, split
 
 MIDDLE = "If the nightly backups fail three times in a row, page Ada before touching the replica."
 FILLER = [f"Section {i} is about the upkeep of pumps, valves and pipes in hall {i % 7}." for i in range(500)]

@@ -11,11 +11,11 @@ import pytest
 
 from scrubjay import Index, Memory, Objects, Scope, UnsupportedError
 from scrubjay.backend import Backend
+from scrubjay.base.progress import open_progress
 from scrubjay.cli import main
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.reader_state import InputError
-from scrubjay.progress import open_progress
 from scrubjay.store import copying
 from tests.data.keys import provider
 from tests.data.postgres import new_url

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scrubjay import progress
-from scrubjay.progress import open_progress
+from scrubjay.base import progress
+from scrubjay.base.progress import open_progress
 
 
 class Clock:

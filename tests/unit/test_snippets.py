@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from scrubjay import Index, Memory, Query, Retriever, Scope, Snippet, analyze, embedders
 from scrubjay.backend import Backend
+from scrubjay.documents.sentences import sentences
 from scrubjay.index.matched_words import Language, Mark, find_words
 from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.snippets import cut_snippet
-from scrubjay.sentences import sentences
 
 JANE = Scope("acme", user="jane")
 ENGLISH = Language()

@@ -12,7 +12,7 @@ import pytest
 
 from scrubjay import Index, Query, Scope
 from scrubjay.backend import Backend
-from scrubjay.errors import ClosedError
+from scrubjay.base.errors import ClosedError
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 NEAR = np.asarray([1.0, 0.0], np.float32)

@@ -16,7 +16,7 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.backend import Backend
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
 from scrubjay.index import Admin
 from scrubjay.store.sqlite.descriptors import follows
 from scrubjay.store.sqlite.schema import Tables

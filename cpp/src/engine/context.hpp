@@ -2,7 +2,7 @@
 // of its surroundings).
 //
 // The payload of a document with a context is a JSON object that begins with {"context":"... (written by
-// python/scrubjay/payload.py). The terms of the context count with their frequency, but not towards the
+// python/scrubjay/documents/payload.py). The terms of the context count with their frequency, but not towards the
 // document's length. Reference: tests/reference/model.py.
 #pragma once
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from scrubjay._native import Scope
 from scrubjay.backend import lease
+from scrubjay.documents.turns import as_turn
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory import Memory, RecalledHit
@@ -26,7 +27,6 @@ from scrubjay.memory.model.names import Floor
 from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.prompt_lines import dated
 from scrubjay.memory.runs.session import Session
-from scrubjay.turns import as_turn
 
 Where: TypeAlias = "Memory | Index | str | os.PathLike[str]"
 Extract: TypeAlias = "Extractor | Callable[[Transcript], Any]"

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.backend import Backend
-from scrubjay.errors import CursorError, Error, StoreError
+from scrubjay.base.errors import CursorError, Error, StoreError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.index import Index
-from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.ledger.schema import is_prepared

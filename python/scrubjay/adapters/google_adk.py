@@ -23,11 +23,11 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.backend import All, AsyncDocuments, Documents, Ids, Native, Not
+from scrubjay.base.errors import MissingExtraError
+from scrubjay.documents.turns import as_turn
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.turns import as_turn
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse

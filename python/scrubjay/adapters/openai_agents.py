@@ -19,12 +19,12 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.backend import NOBODY, AsyncDocuments, Documents
+from scrubjay.base.errors import MissingExtraError
+from scrubjay.documents.records import Record
+from scrubjay.documents.turns import as_turn
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
-from scrubjay.records import Record
-from scrubjay.turns import as_turn
 
 try:
     from agents.memory.session import SessionABC

@@ -18,7 +18,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters._memory_tools import FORGET, RECALL, REMEMBER, MemoryTools
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.memory import Memory
 
 try:

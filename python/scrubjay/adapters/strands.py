@@ -19,8 +19,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.backend import AsyncDocuments, Documents
+from scrubjay.base.errors import MissingExtraError, VersionConflictError
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import MissingExtraError, VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 

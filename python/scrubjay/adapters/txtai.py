@@ -26,8 +26,8 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.adapters._similarity import similarity, worth
 from scrubjay.backend import Backend, as_query
+from scrubjay.base.errors import ClosedError, MissingExtraError
 from scrubjay.embedders.spec import from_spec
-from scrubjay.errors import ClosedError, MissingExtraError
 from scrubjay.index import Hit, Index
 
 try:

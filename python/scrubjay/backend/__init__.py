@@ -60,10 +60,10 @@ from scrubjay.backend.queries import as_query, narrowed
 from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.scoped_changes import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
-from scrubjay.backend.seam import Backend
 from scrubjay.backend.sweeper import Sweeper
 from scrubjay.backend.writes import Writes
-from scrubjay.initialised import guard_exports
+from scrubjay.base.initialised import guard_exports
+from scrubjay.index.backend import Backend
 
 __all__ = [
     "EVERYTHING",

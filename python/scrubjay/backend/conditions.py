@@ -16,10 +16,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.backend.queries import USUAL, narrowed
+from scrubjay.documents.records import Record
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Record
 
 T = TypeVar("T", Record, Hit)
 Key: TypeAlias = "tuple[Scope, str | int]"

@@ -27,12 +27,12 @@ from scrubjay.backend.paging import every, page_of
 from scrubjay.backend.queries import as_query
 from scrubjay.backend.ranked_pages import RankedPages
 from scrubjay.backend.writes import Writes, writing
+from scrubjay.base.initialised import guarded
+from scrubjay.documents.records import Cursor, Page, Record, as_scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.initialised import guarded
-from scrubjay.records import Cursor, Page, Record, as_scope
 
 Self = TypeVar("Self", bound="Documents")
 Conditions: TypeAlias = "Node | FilterLike | None"
@@ -169,7 +169,7 @@ class Documents:
         Args:
             doing: the operation: the reason in deletion events, and for the message of an error.
 
-        >>> from scrubjay.records import Row
+        >>> from scrubjay.documents.records import Row
         >>> acme, documents = Scope("acme"), Documents(None)
         >>> documents.upsert_many([{"id": "old", "text": "Lives in Berlin."}], scope=acme)
         1

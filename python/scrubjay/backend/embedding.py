@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from scrubjay.documents.records import as_text
 from scrubjay.embedders.protocol import as_vectors, read_well
 from scrubjay.index.passages import parts_of
-from scrubjay.records import as_text
 
 Prepared: TypeAlias = "dict[tuple[Literal['document', 'query'], str], Any]"
 """Vectors by their purpose and text; an exception in place of a vector that could not be computed."""

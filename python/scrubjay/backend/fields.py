@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrubjay.backend.conditions import EVERYTHING, All, Either, Native, Node, Test, exists
-from scrubjay.records import Record
+from scrubjay.documents.records import Record
 
 _ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "$gt": operators.gt,

@@ -12,14 +12,14 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import Admitted, Key, Node, admit_all
 from scrubjay.backend.queries import USUAL
-from scrubjay.backend.seam import Backend
+from scrubjay.documents import payload
+from scrubjay.documents.records import Row
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Row
+from scrubjay.index.backend import Backend
 
 _AT_ONCE = 50_000
 """Scopes per call: it takes 65,536 chunks, and all but huge scopes have one chunk."""

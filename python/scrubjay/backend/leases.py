@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from scrubjay.base.errors import ClosedError
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import ClosedError
 from scrubjay.index import Index
 from scrubjay.store.postgres.address import is_address
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import cast
 
 from scrubjay._native import Scope
-from scrubjay.backend.seam import Backend
+from scrubjay.base.locks import renew_in_children
 from scrubjay.index import Index
-from scrubjay.locks import renew_in_children
+from scrubjay.index.backend import Backend
 from scrubjay.store.local import LocalEngine
 
 

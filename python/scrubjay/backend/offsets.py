@@ -23,11 +23,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from scrubjay._native import Filter, Scope
 from scrubjay.backend.conditions import Key, Node, met_by, split
-from scrubjay.backend.seam import Backend
+from scrubjay.base.initialised import guarded
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents.records import Record
 from scrubjay.index import Index
-from scrubjay.initialised import guarded
-from scrubjay.locks import renew_in_children
-from scrubjay.records import Record
+from scrubjay.index.backend import Backend
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll, scroll_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import Node, met_by, split
+from scrubjay.documents.records import Cursor, Page, Record
 from scrubjay.index import Index
-from scrubjay.records import Cursor, Page, Record
 
 _LEAST_PAGE = 256
 """Memories per read if most of them may not match the conditions."""

@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
-from scrubjay.initialised import guarded
-from scrubjay.locks import renew_in_children
+from scrubjay.base.initialised import guarded
+from scrubjay.base.locks import renew_in_children
 
 T = TypeVar("T")
 

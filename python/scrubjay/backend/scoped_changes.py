@@ -12,13 +12,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend.seam import Backend
-from scrubjay.errors import Error, VersionConflictError
+from scrubjay.base.errors import Error, VersionConflictError
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents.passage_vectors import PassageVectors
+from scrubjay.documents.payload import passages_of
+from scrubjay.documents.records import Record
 from scrubjay.index import Index
-from scrubjay.locks import renew_in_children
-from scrubjay.passage_vectors import PassageVectors
-from scrubjay.payload import passages_of
-from scrubjay.records import Record
+from scrubjay.index.backend import Backend
 
 _N_LOCKS = 64
 _EMBEDDED = {"text", "context", "passages"}  # changes of these fields change the vector

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from scrubjay.errors import ClosedError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import ClosedError
+from scrubjay.base.locks import renew_in_children
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from scrubjay._native import Scope
 from scrubjay.backend.leases import Lease
-from scrubjay.backend.seam import Backend
-from scrubjay.records import Row
+from scrubjay.documents.records import Row
+from scrubjay.index.backend import Backend
 
 
 class Writes:
@@ -23,7 +23,7 @@ class Writes:
         """Write rows that are already checked, encoded and embedded, each replacing the memory with its key.
 
         Args:
-            rows: id, text, scope, vector and payload of each (:mod:`scrubjay.payload` encodes it).
+            rows: id, text, scope, vector and payload of each (:mod:`scrubjay.documents.payload` encodes it).
         """
         self._rows.extend(rows)
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from scrubjay.base.whole_files import whole_file
 from scrubjay.bench.datasets import Question
-from scrubjay.whole_files import whole_file
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _UNSPACED = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
-from scrubjay.datafiles import Row
+from scrubjay.base.datafiles import Row
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _LOCOMO = re.compile(

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.base.datafiles import Row, json_lines, json_lines_at
+from scrubjay.base.errors import DatasetError
 from scrubjay.bench.datasets import Case, Document, Question, Vector
-from scrubjay.datafiles import Row, json_lines, json_lines_at
-from scrubjay.errors import DatasetError
 from scrubjay.retrieval.judged_sets import judged_record, judgements
 
 

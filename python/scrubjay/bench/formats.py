@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from scrubjay.base.datafiles import json_items
+from scrubjay.base.errors import DatasetError
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.folders import JudgedFolder
 from scrubjay.bench.locomo import LoCoMo, json_files
 from scrubjay.bench.longmemeval import LongMemEval
 from scrubjay.bench.memoryagentbench import MemoryAgentBench
-from scrubjay.datafiles import json_items
-from scrubjay.errors import DatasetError
 
 FORMATS: Mapping[str, Callable[..., Dataset]] = {
     "beir": JudgedFolder,

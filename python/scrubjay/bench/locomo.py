@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from scrubjay.base.datafiles import Row, json_items
+from scrubjay.base.errors import DatasetError
 from scrubjay.bench.datasets import Case, Document, Question
 from scrubjay.bench.dates import locomo_time
-from scrubjay.datafiles import Row, json_items
-from scrubjay.errors import DatasetError
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _SESSION = re.compile(r"session_(\d+)")

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from scrubjay.base.datafiles import Row, json_items
 from scrubjay.bench.datasets import Case, Document, Question
 from scrubjay.bench.dates import longmemeval_time
 from scrubjay.bench.locomo import json_files
-from scrubjay.datafiles import Row, json_items
 
 ABSTENTION = "abstention"
 

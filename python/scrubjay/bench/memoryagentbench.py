@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from scrubjay.base.datafiles import Row, json_items
+from scrubjay.base.errors import DatasetError, MissingExtraError
 from scrubjay.bench.datasets import Case, Document, Question
-from scrubjay.datafiles import Row, json_items
-from scrubjay.errors import DatasetError, MissingExtraError
 
 _SUFFIXES = (".parquet", ".jsonl", ".json")
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")

@@ -8,12 +8,12 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
+from scrubjay.base.progress import open_progress
 from scrubjay.bench.answerers import Answerer, Asked, answer_scores, holds_answer
 from scrubjay.bench.datasets import Case, Dataset, Question
 from scrubjay.bench.figures import ALL, Figures, Sample, figures_of
 from scrubjay.bench.searchers import Found, IndexSearcher, Searcher
 from scrubjay.config import show_config
-from scrubjay.progress import open_progress
 from scrubjay.retrieval import metrics
 
 DEPTHS = (1, 5, 10)

@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import scrubjay
-from scrubjay.errors import MissingExtraError
+from scrubjay._native import Scope
+from scrubjay.base.errors import Error, MissingExtraError
+from scrubjay.fusion import Query
+from scrubjay.index import Index
 
 try:
     from pydantic import BaseModel
@@ -113,9 +115,9 @@ class Scrubjay(VectorDB):
         self.dim, self.db_config, self.collection_name = dim, db_config, collection_name
         self.case_config = ScrubjayIndexConfig() if db_case_config is None else db_case_config
         self.with_scalar_labels = with_scalar_labels
-        self._index: scrubjay.Index | None = None
+        self._index: Index | None = None
         self._filter: dict[str, Any] | None = None
-        self._query = scrubjay.Query(mode="vector", **self.case_config.search_param())
+        self._query = Query(mode="vector", **self.case_config.search_param())
         if drop_old:
             self._drop()
         with self._open():
@@ -167,7 +169,7 @@ class Scrubjay(VectorDB):
                 "id": int(number),
                 "text": "",
                 "vector": vector,
-                "scope": scrubjay.Scope(_TENANT if tenant_labels_data is None else tenant_labels_data[place]),
+                "scope": Scope(_TENANT if tenant_labels_data is None else tenant_labels_data[place]),
                 "metadata": {
                     _NUMBER: int(number),
                     **({} if labels_data is None else {_LABEL: labels_data[place]}),
@@ -195,7 +197,7 @@ class Scrubjay(VectorDB):
             kwargs: VectorDBBench's; ignored.
         """
         hits = self._open_index().search(
-            vector=query, scope=scrubjay.Scope(tenant or _TENANT), k=k, filter=self._filter, query=self._query
+            vector=query, scope=Scope(tenant or _TENANT), k=k, filter=self._filter, query=self._query
         )
         return [int(id) for id in hits.ids]
 
@@ -229,7 +231,7 @@ class Scrubjay(VectorDB):
             texts, doc_ids: in the same order.
             kwargs: VectorDBBench's; ignored.
         """
-        scope = scrubjay.Scope(_TENANT)
+        scope = Scope(_TENANT)
         return self._write(
             [{"id": id, "text": text, "scope": scope} for id, text in zip(doc_ids, texts, strict=True)]
         )
@@ -249,14 +251,14 @@ class Scrubjay(VectorDB):
             payload_profile: the fields to read besides ids.
             kwargs: VectorDBBench's; ignored.
         """
-        hits = self._open_index().search(query, scope=scrubjay.Scope(_TENANT), k=k, query=_BY_WORDS)
+        hits = self._open_index().search(query, scope=Scope(_TENANT), k=k, query=_BY_WORDS)
         if payload_profile == PayloadProfile.TEXT:
             for hit in hits:
                 _ = hit.text
         return [str(id) for id in hits.ids]
 
-    def _open(self) -> scrubjay.Index:
-        return scrubjay.Index.open(
+    def _open(self) -> Index:
+        return Index.open(
             self.db_config["path"],
             dim=self.dim or None,
             durability=self.db_config.get("durability", "normal"),
@@ -272,7 +274,7 @@ class Scrubjay(VectorDB):
             elif file.name == path.name or file.name[len(path.name)] in "-.":
                 file.unlink()
 
-    def _open_index(self) -> scrubjay.Index:
+    def _open_index(self) -> Index:
         if self._index is None:
             raise RuntimeError("the index is closed: call inside `with db.init():`")
         return self._index
@@ -281,8 +283,8 @@ class Scrubjay(VectorDB):
         index = self._open_index()
         try:
             return index.upsert_many(records, progress=False, batch_size=max(1, len(records))), None
-        except (scrubjay.Error, OSError, ValueError, TypeError) as error:
+        except (Error, OSError, ValueError, TypeError) as error:
             return 0, error
 
 
-_BY_WORDS = scrubjay.Query(mode="lexical")
+_BY_WORDS = Query(mode="lexical")

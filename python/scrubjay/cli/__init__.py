@@ -12,11 +12,11 @@ import os
 import sys
 from collections.abc import Sequence
 
+from scrubjay.base.errors import Error
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
 from scrubjay.cli.reader_state import InputError
 from scrubjay.config import show_config
-from scrubjay.errors import Error
 
 __all__ = ["main"]
 

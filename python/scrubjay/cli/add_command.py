@@ -21,18 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.base.progress import open_progress
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped, shown_place
 from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, read_sources
 from scrubjay.cli.readers.sources import is_within, name_of
+from scrubjay.documents import payload
+from scrubjay.documents.passage_vectors import PassageVectors
+from scrubjay.documents.records import Record
 from scrubjay.index import Index
-from scrubjay.passage_vectors import PassageVectors
-from scrubjay.progress import open_progress
-from scrubjay.records import Record
 from scrubjay.store.postgres.address import is_address
 
 _BATCH = 1000

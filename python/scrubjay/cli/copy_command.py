@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.backend import Backend
+from scrubjay.base.errors import UnsupportedError
+from scrubjay.base.progress import open_progress
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.outputs import is_same, open_index, shown_place
 from scrubjay.cli.reader_state import InputError
-from scrubjay.errors import UnsupportedError
 from scrubjay.index import Index
 from scrubjay.memory.exchange.record_copy import copy_records, opened
 from scrubjay.memory.ledger.schema import is_prepared
-from scrubjay.progress import open_progress
 from scrubjay.store.copying import CopyReport, copy_documents
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.address import is_address

@@ -9,12 +9,12 @@ import time
 from typing import Any
 
 from scrubjay import demo
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.cli.hit_output import evidence, ranks
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
-from scrubjay.errors import MissingExtraError
 from scrubjay.index import Index
 
 _NAMES = {"lexical": "keywords alone", "vector": "vectors alone", "hybrid": "both, fused"}

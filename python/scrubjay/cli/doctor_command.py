@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from scrubjay.base.errors import Error, MissingExtraError
 from scrubjay.cli.outputs import open_index, shown_place
 from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, green, mark, render_table
@@ -20,7 +21,6 @@ from scrubjay.config import show_config
 from scrubjay.embedders.accepted import embedder_of_model
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.static import Static
-from scrubjay.errors import Error, MissingExtraError
 from scrubjay.index import Index
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.store.postgres.address import is_address

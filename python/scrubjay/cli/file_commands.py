@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 import numpy as np
 
 from scrubjay._native import Scope
+from scrubjay.base.progress import Progress, open_progress
 from scrubjay.cli.hit_output import hits_table, way
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.options import filter_of, iso, scope_of
@@ -33,12 +34,11 @@ from scrubjay.cli.reader_state import of_record
 from scrubjay.cli.readers import InputError, Reading, header_of_export, is_export, paths_below, read_paths
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
+from scrubjay.documents.passage_vectors import PassageVectors
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.index.snippets import DEFAULT_WIDTH
-from scrubjay.passage_vectors import PassageVectors
-from scrubjay.progress import Progress, open_progress
 from scrubjay.store.postgres.address import is_address
 
 _BATCH = 1000

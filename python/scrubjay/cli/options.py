@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.reader_state import InputError
-from scrubjay.payload import CreatedAt, to_utc
+from scrubjay.documents.payload import CreatedAt, to_utc
 
 EXIT_CODES = """\
 exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""

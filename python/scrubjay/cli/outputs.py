@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from scrubjay.base.whole_files import beside, log_of, whole_file
 from scrubjay.cli.objects import objects_of
 from scrubjay.cli.reader_state import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
@@ -23,7 +24,6 @@ from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
 from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.postgres.address import Address, is_address
-from scrubjay.whole_files import beside, log_of, whole_file
 
 _SQLITE = b"SQLite format 3\0"
 

@@ -12,8 +12,8 @@ from scrubjay.cli.options import filter_of, iso, scope_of
 from scrubjay.cli.outputs import open_index, say_memory
 from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
+from scrubjay.documents.records import Record
 from scrubjay.index import Index
-from scrubjay.records import Record
 
 
 def run_list(arguments: argparse.Namespace) -> int:

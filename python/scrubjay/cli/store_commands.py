@@ -10,11 +10,11 @@ import warnings
 from pathlib import Path
 
 from scrubjay._native import Scope
+from scrubjay.base.errors import CorruptDataWarning
 from scrubjay.cli.options import iso
 from scrubjay.cli.outputs import check_output, file_or_output, open_index, shown_place, written
 from scrubjay.cli.reader_state import InputError
 from scrubjay.cli.terminal import clean
-from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin, Index
 from scrubjay.store.postgres.address import is_address
 

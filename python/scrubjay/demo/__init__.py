@@ -18,10 +18,10 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.demo.remembering import remember
+from scrubjay.documents.records import Record
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
-from scrubjay.records import Record
 
 __all__ = [
     "Answer",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.base.initialised import guard_exports
 from scrubjay.embedders.accepted import EmbedderLike, as_embedder
 from scrubjay.embedders.cache import QueryCache
 from scrubjay.embedders.client import OpenAIClient
@@ -19,7 +20,6 @@ from scrubjay.embedders.spec import from_spec
 from scrubjay.embedders.static import Static
 from scrubjay.embedders.truncated import Truncated
 from scrubjay.embedders.wordllama import WordLlama, default
-from scrubjay.initialised import guard_exports
 
 if TYPE_CHECKING:
     from scrubjay.embedders.http import OpenAICompatible

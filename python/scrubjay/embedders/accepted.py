@@ -10,12 +10,12 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.embedders.function import Function
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
 from scrubjay.embedders.static import PACKAGED_NAME, Static
-from scrubjay.errors import MissingExtraError
 
 AUTO: Literal["auto"] = "auto"
 """The model whose vectors a file holds; in a new file the default one."""

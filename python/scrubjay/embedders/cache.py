@@ -7,8 +7,8 @@ from threading import Lock
 
 import numpy as np
 
+from scrubjay.base.locks import renew_in_children
 from scrubjay.embedders.protocol import Vectors
-from scrubjay.locks import renew_in_children
 
 
 class QueryCache:

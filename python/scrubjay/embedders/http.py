@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay._http import post
+from scrubjay.base.endpoints import Endpoint
+from scrubjay.base.errors import EmbedderError
+from scrubjay.base.http import post
+from scrubjay.base.initialised import guarded
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
-from scrubjay.endpoints import Endpoint
-from scrubjay.errors import EmbedderError
-from scrubjay.initialised import guarded
 
 _MAX_PAUSE_S = 30.0
 _MAX_ANSWER_BYTES = 1 << 30  # of the vectors of one request

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.base.extras import imported
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars, model_identity
-from scrubjay.extras import imported
 
 
 class Model2Vec:

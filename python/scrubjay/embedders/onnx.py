@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.base.extras import imported
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
-from scrubjay.extras import imported
 
 _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 

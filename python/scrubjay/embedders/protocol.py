@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.errors import EmbedderError
+from scrubjay.base.errors import EmbedderError
 
 Vectors = NDArray[np.float32]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from scrubjay.base.endpoints import key_named
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.static import Static
 from scrubjay.embedders.wordllama import default
-from scrubjay.endpoints import key_named
 
 
 def from_spec(spec: str) -> Embedder | None:

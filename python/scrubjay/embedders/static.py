@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.base.errors import CorruptIndexError, EmbedderError
 from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
-from scrubjay.errors import CorruptIndexError, EmbedderError
 
 _PACKAGED = Path(__file__).with_name("en-1.static")
 PACKAGED_NAME = "static/en-1-64e0f994"

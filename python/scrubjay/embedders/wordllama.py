@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.embedders.batches import usable_cores
 from scrubjay.embedders.protocol import Vectors, as_list, checked_chars
-from scrubjay.errors import MissingExtraError
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"

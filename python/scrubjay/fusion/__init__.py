@@ -6,11 +6,11 @@ code decides what each number does (`cpp/src/fusion`, `cpp/src/engine/ranking.hp
 
 from __future__ import annotations
 
+from scrubjay.base.initialised import guard_exports
 from scrubjay.fusion.links import Direction, Entry, Links
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted
 from scrubjay.fusion.query import Query, load, save
 from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
-from scrubjay.initialised import guard_exports
 
 __all__ = [
     "RRF",

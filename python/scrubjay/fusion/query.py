@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from scrubjay._native import CompiledQuery, CompiledRanking
+from scrubjay.base.whole_files import whole_file
 from scrubjay.filters import Ids
 from scrubjay.fusion.links import Entry, Links
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
 from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
-from scrubjay.whole_files import whole_file
 
 __all__ = ["Entry", "Query", "load", "save"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
-from scrubjay.entities import names
+from scrubjay.documents.entities import names
+from scrubjay.documents.payload import CreatedAt, microseconds, to_utc
 from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers, weight
-from scrubjay.payload import CreatedAt, microseconds, to_utc
 
 TIERS = ("low", "standard", "high")
 

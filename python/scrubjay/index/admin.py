@@ -12,8 +12,11 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.errors import EmbedderError
+from scrubjay.base.initialised import guarded
+from scrubjay.base.progress import open_progress
+from scrubjay.documents.records import Stamp, as_scope
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import EmbedderError
 from scrubjay.index import file_repair
 from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.collections import Collections
@@ -21,9 +24,6 @@ from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
-from scrubjay.initialised import guarded
-from scrubjay.progress import open_progress
-from scrubjay.records import Stamp, as_scope
 from scrubjay.store.check import check_store
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider

@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.base.errors import EmbedderError, VersionConflictError
+from scrubjay.base.locks import is_mine, renew_in_children
+from scrubjay.base.progress import Progress, open_progress
+from scrubjay.documents import payload
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.records import Row
 from scrubjay.embedders.protocol import checked_matrix
-from scrubjay.errors import EmbedderError, VersionConflictError
 from scrubjay.index.passages import joined
 from scrubjay.index.semantic import Semantics
-from scrubjay.locks import is_mine, renew_in_children
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.progress import Progress, open_progress
-from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.residency.housekeeping import Housekeeper

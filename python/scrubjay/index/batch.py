@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.entities import mentioned
+from scrubjay.documents.entities import mentioned
+from scrubjay.documents.records import as_scope
 from scrubjay.fusion import Entities, Query
 from scrubjay.fusion.query import checked_query
-from scrubjay.records import as_scope
 
 USUAL = Query()
 """The query of a search without one."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from scrubjay.base.initialised import guarded
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
-from scrubjay.initialised import guarded
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite.store import check_identity

@@ -11,10 +11,10 @@ import threading
 import time
 from collections.abc import Iterable
 
-from scrubjay import payload
 from scrubjay._native import Engine, Scope
-from scrubjay.locks import renew_in_children
-from scrubjay.records import Row
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents import payload
+from scrubjay.documents.records import Row
 from scrubjay.store.engine import DurableEngine
 
 

@@ -13,6 +13,9 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.initialised import unset
+from scrubjay.documents.payload import CreatedAt
+from scrubjay.documents.records import Cursor, Page, Record, Scopes, Stamp
 from scrubjay.embedders.accepted import EmbedderLike, as_embedder, given_embedder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike, Ids
@@ -33,9 +36,6 @@ from scrubjay.index.searcher import Searcher
 from scrubjay.index.shared_docstrings import documented
 from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
-from scrubjay.initialised import unset
-from scrubjay.payload import CreatedAt
-from scrubjay.records import Cursor, Page, Record, Scopes, Stamp
 from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.rows.facets import Value

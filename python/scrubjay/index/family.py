@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from scrubjay.errors import ClosedError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import ClosedError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.rows.identity import is_collection_name
 
 if TYPE_CHECKING:

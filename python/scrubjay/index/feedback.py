@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.initialised import guarded
+from scrubjay.documents.records import as_scope, as_text
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hit
-from scrubjay.initialised import guarded
-from scrubjay.records import as_scope, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.write_path import checked_id

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-from scrubjay.errors import StoreError, StoreFormatError
+from scrubjay.base.errors import StoreError, StoreFormatError
+from scrubjay.base.progress import open_progress
+from scrubjay.base.whole_files import whole_file
 from scrubjay.index.collections import Collections
 from scrubjay.index.open_collection import OpenCollection, asked_identity, file_options, open_root
 from scrubjay.index.transfer import export_collection
-from scrubjay.progress import open_progress
 from scrubjay.store.check import check_store
 from scrubjay.store.jsonl import write_tables
 from scrubjay.store.keys.encryption import KeyProvider
@@ -24,7 +25,6 @@ from scrubjay.store.repair.repairing import (
     salvage_file,
     set_aside_forged,
 )
-from scrubjay.whole_files import whole_file
 
 
 def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] | None) -> RepairReport:

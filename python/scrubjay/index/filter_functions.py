@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay._native import Filter, Scope
+from scrubjay.documents.records import Record, to_record
 from scrubjay.filters import WHERE, FilterLike, Ids, common
-from scrubjay.records import Record, to_record
 from scrubjay.store.rows.listing import listing_of
 
 if TYPE_CHECKING:

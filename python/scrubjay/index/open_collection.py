@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Scope
+from scrubjay.base.errors import ClosedError, CorruptIndexError, StoreError
+from scrubjay.base.initialised import Unusable, unset
 from scrubjay.embedders.accepted import AUTO, Given, embedder_of_model
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import ClosedError, CorruptIndexError, StoreError
 from scrubjay.index.backfill import Backfill
 from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
 from scrubjay.index.matched_words import Language
 from scrubjay.index.question_words import Reading
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
-from scrubjay.initialised import Unusable, unset
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine

@@ -7,7 +7,7 @@ whole collection).
 
 from __future__ import annotations
 
-from scrubjay.errors import OwnedCollectionError
+from scrubjay.base.errors import OwnedCollectionError
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.holds import OWNED

@@ -1,8 +1,8 @@
 """The texts to embed for a document: its whole text, or the passages of a long one, each with its own vector.
 
-An embedder with `passage_chars` gets long texts in passages (:func:`scrubjay.passages.split`): each passage is prefixed
-with its headings, and adjacent passages share the sentences at their border. Passages that the caller defined are
-stored in the payload, for when the text is embedded again.
+An embedder with `passage_chars` gets long texts in passages (:func:`scrubjay.documents.passages.split`): each passage
+is prefixed with its headings, and adjacent passages share the sentences at their border. Passages that the caller
+defined are stored in the payload, for when the text is embedded again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.base.progress import Progress
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.passages import split
+from scrubjay.documents.payload import context_of, passages_of
+from scrubjay.documents.records import as_text
 from scrubjay.embedders.protocol import Vectors
-from scrubjay.passage_vectors import DocumentVector, PassageVectors
-from scrubjay.passages import split
-from scrubjay.payload import context_of, passages_of
-from scrubjay.progress import Progress
-from scrubjay.records import as_text
 
 _MOST = 8_000  # passages per text; the engine allows 16,384
 

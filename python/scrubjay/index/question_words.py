@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.documents.records import as_text
 from scrubjay.index.matched_words import Language, Mark, find_words
 from scrubjay.index.snippets import Snippet, checked_width, cut_snippet, nearest_sentence
-from scrubjay.records import as_text
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from scrubjay._native import Scope
+from scrubjay.base.initialised import guarded
+from scrubjay.documents.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.index.filter_functions import has_functions, keys_of, meeting, split
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.initialised import guarded
-from scrubjay.records import Cursor, Page, Record, as_scope, checked_ids, to_record
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay import payload
 from scrubjay._native import HitView, Result, Scope, hits_of
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
+from scrubjay.documents.records import as_text
+from scrubjay.documents.tables import as_html, to_arrow, to_pandas
 from scrubjay.embedders.protocol import ZERO_VECTOR
-from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
 from scrubjay.index.question_words import Reading, Wording
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet, checked_width
-from scrubjay.records import as_text
-from scrubjay.tables import as_html, to_arrow, to_pandas
 
 _COLUMNS = (
     "id", "score", "text", "tenant", "user", "agent", "created_at", "metadata", "lexical_rank", "vector_rank",

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.entities import mentioned
-from scrubjay.errors import StoreUnavailableError
+from scrubjay.base.errors import StoreUnavailableError
+from scrubjay.base.initialised import unset
+from scrubjay.documents.entities import mentioned
+from scrubjay.documents.records import Stamp, as_scopes, as_vector
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
 from scrubjay.fusion.query import checked_query
@@ -20,8 +22,6 @@ from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hits
 from scrubjay.index.search_plan import Plan, damaged, incomplete, make_plan, make_plans, stale
-from scrubjay.initialised import unset
-from scrubjay.records import Stamp, as_scopes, as_vector
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.residency.residency import View
 

@@ -13,6 +13,10 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.base.errors import EmbedderError, EmbedderMismatchError
+from scrubjay.base.progress import Progress
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.records import as_text
 from scrubjay.embedders.batches import answers, n_at_once
 from scrubjay.embedders.cache import QueryCache
 from scrubjay.embedders.protocol import (
@@ -23,12 +27,8 @@ from scrubjay.embedders.protocol import (
     checked_vector,
     embed_queries,
 )
-from scrubjay.errors import EmbedderError, EmbedderMismatchError
 from scrubjay.index.outage import Outage
 from scrubjay.index.passages import ByDocument, Parts, joined, parts_of
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.progress import Progress
-from scrubjay.records import as_text
 
 _log = logging.getLogger(__name__)
 

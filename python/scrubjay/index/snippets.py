@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import StaticEmbedder
+from scrubjay.documents.sentences import sentences, stripped
 from scrubjay.index.matched_words import Mark
-from scrubjay.sentences import sentences, stripped
 
 DEFAULT_WIDTH = 240
 _LEAST_WIDTH = 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
+from scrubjay.base.errors import EmbedderMismatchError, StoreError, StoreFormatError
+from scrubjay.base.progress import open_progress
+from scrubjay.base.whole_files import whole_file
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.writer import Writer
-from scrubjay.progress import open_progress
 from scrubjay.store.jsonl import read_export, write_export
-from scrubjay.whole_files import whole_file
 
 
 def export_collection(

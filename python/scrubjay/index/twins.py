@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, Typ
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.initialised import guarded
+from scrubjay.documents.records import Stamp
 from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
@@ -24,8 +26,6 @@ from scrubjay.index.admin import Admin
 from scrubjay.index.facade import Index
 from scrubjay.index.results import Hits
 from scrubjay.index.view import ScopeView
-from scrubjay.initialised import guarded
-from scrubjay.records import Stamp
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")

@@ -10,15 +10,15 @@ from typing import Any, Literal, Protocol
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
+from scrubjay.documents.payload import CreatedAt
+from scrubjay.documents.records import Cursor, Page, Record, Stamp, as_scope
+from scrubjay.documents.tables import is_table, rows_of
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
-from scrubjay.payload import CreatedAt
-from scrubjay.records import Cursor, Page, Record, Stamp, as_scope
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.patching import KEEP, Keep
-from scrubjay.tables import is_table, rows_of
 
 
 class _Viewed(Protocol):

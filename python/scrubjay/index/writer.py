@@ -9,15 +9,11 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Filter, Scope
-from scrubjay.errors import VersionConflictError
-from scrubjay.filters import FilterLike
-from scrubjay.index.feedback import has_document
-from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.owners import check_nothing_owned, check_unowned
-from scrubjay.initialised import guarded
-from scrubjay.payload import CreatedAt, checked_context, with_pending
-from scrubjay.progress import open_progress
-from scrubjay.records import (
+from scrubjay.base.errors import VersionConflictError
+from scrubjay.base.initialised import guarded
+from scrubjay.base.progress import open_progress
+from scrubjay.documents.payload import CreatedAt, checked_context, with_pending
+from scrubjay.documents.records import (
     Row,
     VectorRule,
     as_scope,
@@ -27,6 +23,10 @@ from scrubjay.records import (
     checked_version,
     read_rows,
 )
+from scrubjay.filters import FilterLike
+from scrubjay.index.feedback import has_document
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.owners import check_nothing_owned, check_unowned
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
 from scrubjay.store.write_path import checked_id, checked_reason
@@ -74,7 +74,7 @@ class Writer:
             expires_at, ttl: when it expires and is no longer found: a time, or a duration from now (a timedelta
             or seconds).
             entities: the people and things that it is about; stored in the metadata under `entities` in normalised form
-                (see :mod:`scrubjay.entities`), for searches that weigh them.
+                (see :mod:`scrubjay.documents.entities`), for searches that weigh them.
             version: write only if the memory is still at this version (`Record.version`, as :meth:`Index.get` returned
                 it); 0: only if this scope has no memory with this id. None: unconditionally.
             context: where the text comes from, such as a title or a summary of its surroundings: at most 65,536 bytes.

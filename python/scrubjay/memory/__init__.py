@@ -16,7 +16,7 @@ trace       :meth:`Memory.replay` by run                                     app
 
 from __future__ import annotations
 
-from scrubjay.initialised import guard_exports
+from scrubjay.base.initialised import guard_exports
 from scrubjay.memory.exchange.dump import Imported
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.importing import TakenOver

@@ -5,7 +5,7 @@ Each stage is optional, and no stage can fail a search: a stage that fails or is
 
 from __future__ import annotations
 
-from scrubjay.initialised import guard_exports
+from scrubjay.base.initialised import guard_exports
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context, place_at_edges
 from scrubjay.retrieval.late_interaction import LateInteractionReranker

@@ -15,9 +15,9 @@ from hashlib import sha256
 from threading import Lock
 from typing import Any
 
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
+from scrubjay.base.locks import renew_in_children
 from scrubjay.fusion.methods import number
-from scrubjay.locks import renew_in_children
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.datafiles import Row, json_lines, tab_lines
-from scrubjay.errors import DatasetError
+from scrubjay.base.datafiles import Row, json_lines, tab_lines
+from scrubjay.base.errors import DatasetError
+from scrubjay.documents.payload import to_utc
+from scrubjay.documents.records import as_scope
 from scrubjay.index import Index
-from scrubjay.payload import to_utc
-from scrubjay.records import as_scope
 
 _TENANT = "judged"
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.locks import renew_in_children
-from scrubjay.passages import split
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents.passages import split
 
 Scores = NDArray[np.float32]
 Tokens = NDArray[np.float32]
@@ -31,8 +31,8 @@ class LateInteractionReranker:
             PyLate's `models.ColBERT` (with `encode(texts, is_query=...)`), or a function (texts, is_query) -> for each
             text an array of shape (tokens, dim). Vectors are used unchanged: such models normalise them.
         name: identifies the reranker in traces and caches; None: the name of the model's class.
-        max_chars: maximum length of a passage, 50 or more; longer texts are cut by :func:`scrubjay.passages.split`. It
-            is limited by the input length of the model: a token of English has about four or five characters.
+        max_chars: maximum length of a passage, 50 or more; :func:`scrubjay.documents.passages.split` cuts longer texts.
+            It is limited by the input length of the model: a token of English has about four or five characters.
         overlap: characters of the previous passage that a passage repeats, at most half of `max_chars`.
         cache_mb: memory for vectors of passages, at four bytes per number; the least recently used ones are evicted. 0:
             no cache.

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.endpoints import Endpoint
-from scrubjay.errors import RetrievalError
-from scrubjay.extras import imported
+from scrubjay.base.endpoints import Endpoint
+from scrubjay.base.errors import RetrievalError
+from scrubjay.base.extras import imported
 from scrubjay.retrieval.keys import name_of
 
 Scores = NDArray[np.float32]
@@ -162,7 +162,7 @@ class HttpReranker:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
 
     def _asked(self, query: str, texts: list[str]) -> Scores:
-        from scrubjay._http import post_json  # the HTTP client is slow to import
+        from scrubjay.base.http import post_json  # the HTTP client is slow to import
 
         body: dict[str, Any] = {"model": self._model, "query": query, "documents": texts}
         if self._shape == "texts":

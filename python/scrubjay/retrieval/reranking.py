@@ -15,8 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.base.locks import renew_in_children
 from scrubjay.index import Hit
-from scrubjay.locks import renew_in_children
 from scrubjay.retrieval.cache import CacheStats
 from scrubjay.retrieval.result import RetrievedHit
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope, hits_of
+from scrubjay.base.initialised import guarded
 from scrubjay.index import Hit, Hits
 from scrubjay.index.relevance import best_of
-from scrubjay.initialised import guarded
 from scrubjay.retrieval.trace import Trace
 
 
@@ -51,7 +51,7 @@ class RetrievedHit(Hit):
 
     @property
     def payload(self) -> bytes | None:
-        """The encoded metadata (see :mod:`scrubjay.payload`)."""
+        """The encoded metadata (see :mod:`scrubjay.documents.payload`)."""
         payload: bytes | None = self._result.payload(self._position)
         return payload
 

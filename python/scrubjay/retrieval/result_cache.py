@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
 from scrubjay.index import Index
+from scrubjay.index.backend import Backend
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.keys import UncomparableValue, key_of
 from scrubjay.retrieval.result import Retrieved, RetrievedHit

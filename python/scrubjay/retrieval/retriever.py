@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
-from scrubjay.errors import ClosedError, Error
+from scrubjay.base.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.fusion.methods import number
 from scrubjay.fusion.query import checked_query
 from scrubjay.index import Hit, Hits, Index
+from scrubjay.index.backend import Backend
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
 from scrubjay.retrieval.hit_merging import merge

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from scrubjay.endpoints import Endpoint
+from scrubjay.base.endpoints import Endpoint
 
 
 class Conversation(NamedTuple):
@@ -200,7 +200,7 @@ class OpenAIRewriter:
             "temperature": 0,
             "response_format": {"type": "json_object"},
         }
-        from scrubjay._http import post_json  # the HTTP client is slow to import
+        from scrubjay.base.http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
         parsed = json_of_answer(answer["choices"][0]["message"]["content"])

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope, names_days
-from scrubjay.backend import Backend
+from scrubjay.documents.payload import microseconds, to_utc
+from scrubjay.documents.turns import FIELDS, as_turn
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Dates, Query
 from scrubjay.index import Hit, Index
+from scrubjay.index.backend import Backend
 from scrubjay.index.filter_functions import has_functions
-from scrubjay.payload import microseconds, to_utc
-from scrubjay.turns import FIELDS, as_turn
 
 MOST_CHARACTERS = 200
 """Characters from the end of the previous turn: rerankers truncate long texts, and the hit's own text comes after

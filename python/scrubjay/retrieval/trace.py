@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from scrubjay.errors import MissingExtraError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import MissingExtraError
+from scrubjay.base.locks import renew_in_children
 
 
 @dataclass

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
 from scrubjay.embedders.protocol import embed_queries
 from scrubjay.fusion import Dates, Query, Recency
 from scrubjay.index import Hit, Index
+from scrubjay.index.backend import Backend
 from scrubjay.retrieval import metrics
 from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker, Reranking

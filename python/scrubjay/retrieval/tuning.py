@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.base.progress import Progress, open_progress
 from scrubjay.fusion import Fusion, Query
 from scrubjay.index import Hit, Index
-from scrubjay.progress import Progress, open_progress
 from scrubjay.retrieval.grid import BM25_PAIRS, fusions, variations
 from scrubjay.retrieval.judged_sets import JudgedQuery
 from scrubjay.retrieval.reranking import Reranker

@@ -7,8 +7,8 @@ image, is compared with a partition built from the rows alone: documents, postin
 from __future__ import annotations
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import PlaintextError
 from scrubjay.store.residency.loading import graph_lost, readable

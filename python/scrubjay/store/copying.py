@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError, UnsupportedError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import StoreError, UnsupportedError
+from scrubjay.base.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.residency.loading import decoded
 from scrubjay.store.rows.scopes import names_of

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrubjay._native import Engine, Filter, Result, Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, Error, StoreError, UnsupportedError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, Error, StoreError, UnsupportedError
+from scrubjay.base.progress import Progress
 from scrubjay.filters import Ids
-from scrubjay.progress import Progress
 from scrubjay.store.opened import remember
 from scrubjay.store.residency.budget import Budget
 from scrubjay.store.residency.compacting import compact_rows

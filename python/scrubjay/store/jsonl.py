@@ -23,10 +23,10 @@ from typing import Any, TextIO, cast
 
 import numpy as np
 
-from scrubjay import payload
-from scrubjay.errors import CorruptIndexError, EncryptionError, StoreFormatError
-from scrubjay.passage_vectors import PassageVectors
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, StoreFormatError
+from scrubjay.base.progress import Progress
+from scrubjay.documents import payload
+from scrubjay.documents.passage_vectors import PassageVectors
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import WHOLE, Box, KeyRing, Master
 from scrubjay.store.rows.decoding import is_id, shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Engine, Filter, Result, Scope
-from scrubjay.errors import VersionConflictError
+from scrubjay.base.errors import VersionConflictError
 from scrubjay.filters import Ids
 from scrubjay.store.rows.facets import Facet, facet_of
 from scrubjay.store.rows.listing import Listing

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.progress import Progress
+from scrubjay.base.progress import Progress
+from scrubjay.documents.passage_vectors import DocumentVector
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import reembedding, rekeying

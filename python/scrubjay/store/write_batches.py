@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError
-from scrubjay.payload import Times, is_pending
+from scrubjay.base.errors import StoreError
+from scrubjay.documents.payload import Times, is_pending
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.values import NewRow, RowId, Written
 from scrubjay.store.seam import Transaction
@@ -86,8 +86,8 @@ class Change:
 
         Args:
             ids, texts, scopes, vectors, payloads: one per document.
-            times: of each payload, as :func:`scrubjay.payload.times_of` reads them; None: they are read from the
-                payloads.
+            times: of each payload, as :func:`scrubjay.documents.payload.times_of` reads them; None: they are read from
+                the payloads.
 
         Raises:
             TypeError, ValueError: a document is invalid for the rows or the engine.

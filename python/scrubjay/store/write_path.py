@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
-from scrubjay.payload import Times, times_of
-from scrubjay.records import as_text
+from scrubjay.base.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
+from scrubjay.documents.payload import Times, times_of
+from scrubjay.documents.records import as_text
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms

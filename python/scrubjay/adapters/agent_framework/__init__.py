@@ -7,7 +7,7 @@ stores the messages of sessions verbatim. One agent may use both, with one file.
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import agent_framework

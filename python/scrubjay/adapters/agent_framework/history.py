@@ -15,10 +15,10 @@ from agent_framework import HistoryProvider, Message
 from scrubjay._native import Scope
 from scrubjay.adapters._turn_memory import writable
 from scrubjay.backend import NOBODY, Documents
+from scrubjay.documents.records import Record
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Index
-from scrubjay.records import Record
 
 NO_SESSION = "default"
 _IS_MESSAGE = {"message": {"$exists": True}}  # other writers may share the collection

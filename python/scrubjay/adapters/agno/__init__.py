@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import agno.vectordb.base  # noqa: F401

@@ -27,7 +27,7 @@ from scrubjay.adapters.agno.documents import (
 from scrubjay.adapters.agno.embedding import LocalEmbedder, as_agno
 from scrubjay.adapters.agno.filters import equals, translated
 from scrubjay.backend import EVERYTHING, Backend, Documents, Node, awaited
-from scrubjay.errors import VersionConflictError
+from scrubjay.base.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 

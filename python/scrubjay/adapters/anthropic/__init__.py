@@ -14,7 +14,7 @@ the model need not read every file to know what it has.
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool  # noqa: F401

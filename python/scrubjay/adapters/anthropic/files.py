@@ -9,16 +9,16 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.adapters.anthropic import listing
 from scrubjay.adapters.anthropic.paths import PATH, ROOT, MemoryFileError, below, parents, path_of
 from scrubjay.backend import Documents
+from scrubjay.base.errors import VersionConflictError
+from scrubjay.documents import payload
+from scrubjay.documents.records import Record, Row
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
-from scrubjay.records import Record, Row
 
 _TRIES = 20
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scrubjay.backend import Native
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
 
 ROOT = "/memories"
 PATH = "path"

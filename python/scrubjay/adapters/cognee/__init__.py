@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from scrubjay.backend import as_query
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.fusion import Query
 
 try:

@@ -19,7 +19,7 @@ Vectors of other embedders search by meaning alone.
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import crewai.memory.storage.backend

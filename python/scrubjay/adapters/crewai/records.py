@@ -15,9 +15,9 @@ from crewai.memory.types import MemoryRecord
 from crewai.memory.utils import normalize_scope_path
 
 from scrubjay.backend import EVERYTHING, All, Native, Node, fields_equal
+from scrubjay.documents.passage_vectors import mean_of
+from scrubjay.documents.records import Record
 from scrubjay.index import Hit
-from scrubjay.passage_vectors import mean_of
-from scrubjay.records import Record
 
 _RESERVED = "crewai_"
 PATH = _RESERVED + "scope"

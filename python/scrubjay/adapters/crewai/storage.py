@@ -24,10 +24,10 @@ from scrubjay.adapters.crewai.records import (
     record_of,
 )
 from scrubjay.backend import Backend, Documents, awaited
-from scrubjay.errors import VersionConflictError
+from scrubjay.base.errors import VersionConflictError
+from scrubjay.documents.records import Record
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Record
 
 # The maximum similarity of matching words: below .85, from which on CrewAI takes a new memory for a version of an old
 # one and asks a model about it.

@@ -19,7 +19,7 @@ serialised as ``scrubjay.adapters.haystack...`` still load, with ``allowed_modul
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import haystack  # noqa: F401

@@ -19,7 +19,7 @@ from haystack.dataclasses import ByteStream, SparseEmbedding
 from numpy.typing import ArrayLike, NDArray
 
 from scrubjay._native import Scope
-from scrubjay.passage_vectors import mean_of
+from scrubjay.documents.passage_vectors import mean_of
 
 KEPT = "_haystack"
 NO_CONTENT = f"{KEPT}:no_content"

@@ -40,8 +40,8 @@ from scrubjay.backend import (
     native_part,
     valid_ids,
 )
-from scrubjay.payload import to_utc
-from scrubjay.records import Record
+from scrubjay.documents.payload import to_utc
+from scrubjay.documents.records import Record
 
 DocumentOf = Callable[[Record, bool], Document]
 """Converts a memory back to a document, with or without its embedding."""

@@ -15,11 +15,11 @@ from haystack.dataclasses import ChatMessage, ChatRole
 from scrubjay._native import Scope
 from scrubjay.adapters.haystack.filters import translate
 from scrubjay.backend import NOBODY, All, Documents, Native, Node, path_or_index
+from scrubjay.base.errors import Error
+from scrubjay.documents.records import Record
+from scrubjay.documents.turns import FIELDS, as_turn
 from scrubjay.embedders.spec import from_spec
-from scrubjay.errors import Error
 from scrubjay.index import Index
-from scrubjay.records import Record
-from scrubjay.turns import FIELDS, as_turn
 
 _SPEAKERS = (ChatRole.USER, ChatRole.ASSISTANT)
 _SHARED = {

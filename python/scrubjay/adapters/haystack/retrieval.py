@@ -14,8 +14,8 @@ from scrubjay._native import Scope
 from scrubjay.adapters.haystack.documents import to_document
 from scrubjay.adapters.haystack.filters import translate
 from scrubjay.backend import Backend, Documents, as_query, awaited
+from scrubjay.documents.records import Record
 from scrubjay.fusion import Query
-from scrubjay.records import Record
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from scrubjay.adapters.haystack.documents import to_fields
 from scrubjay.adapters.haystack.filters import translate
 from scrubjay.adapters.haystack.retrieval import Retrieval
 from scrubjay.backend import EVERYTHING, Backend, Documents, awaited, path_or_index
+from scrubjay.documents.records import Record
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
-from scrubjay.records import Record
 
 logger = logging.getLogger(__name__)
 

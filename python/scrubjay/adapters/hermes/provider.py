@@ -14,9 +14,9 @@ from scrubjay.adapters._turn_memory import Extract, TurnMemory, TurnMessage, blo
 from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined
+from scrubjay.base.errors import ClosedError, MissingExtraError
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
-from scrubjay.errors import ClosedError, MissingExtraError
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.runs.session import Session
 

@@ -13,7 +13,7 @@ and each scope sees only its own documents.
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import langchain_core  # noqa: F401

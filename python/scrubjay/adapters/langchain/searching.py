@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 
 from scrubjay._native import Scope
 from scrubjay.backend import Backend, FrameworkEmbedder, as_query, awaited, prepared
+from scrubjay.documents.records import Record
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
-from scrubjay.records import Record
 
 R = TypeVar("R")
 

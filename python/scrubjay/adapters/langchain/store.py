@@ -17,11 +17,11 @@ from scrubjay._native import Scope
 from scrubjay.adapters.langchain.embeddings import ScrubjayEmbeddings, model_name
 from scrubjay.adapters.langchain.searching import Searching
 from scrubjay.backend import Documents, FrameworkEmbedder, awaited, path_or_index, prepared
+from scrubjay.base.errors import EmbedderError
+from scrubjay.documents.records import Record
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Record
 
 Self = TypeVar("Self", bound="ScrubjayVectorStore")
 

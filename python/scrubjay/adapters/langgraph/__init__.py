@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import langgraph.store.base  # noqa: F401

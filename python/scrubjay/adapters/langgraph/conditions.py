@@ -26,8 +26,8 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay.backend import EVERYTHING, NOTHING, Native, Node, Test
-from scrubjay.payload import to_utc
-from scrubjay.records import Record
+from scrubjay.documents.payload import to_utc
+from scrubjay.documents.records import Record
 
 _LONG = 24  # characters up to which a value is stored as it is; a longer one is stored as a 128-bit hash
 _LONG_BEFORE = 200  # the same limit in documents of earlier versions, which use another hash

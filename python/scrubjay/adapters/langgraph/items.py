@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph.conditions import columns
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, scope_of
 from scrubjay.backend import Native
+from scrubjay.documents import payload
+from scrubjay.documents.records import Record, Row
 from scrubjay.index import Hit
-from scrubjay.records import Record, Row
 
 FIRST_PART = Native({"part": 0})
 """Admits exactly one document of every item."""

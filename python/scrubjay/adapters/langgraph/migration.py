@@ -12,7 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters.langgraph.items import FIRST_PART, is_item, item_key
 from scrubjay.adapters.langgraph.namespaces import scope_of
 from scrubjay.backend import Backend, Documents, every
-from scrubjay.errors import StoreBusyError, StoreError, StoreFormatError
+from scrubjay.base.errors import StoreBusyError, StoreError, StoreFormatError
 from scrubjay.index import Index
 
 _REASON = "langgraph: one document for each item"

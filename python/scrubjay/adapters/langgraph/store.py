@@ -59,10 +59,10 @@ from scrubjay.backend import (
     prepared,
     search_together,
 )
+from scrubjay.documents.records import Record
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Record
 
 _MANY = 10_000
 _FAR = 100  # results from which on a check that no item has several parts pays off

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
-from scrubjay import payload
 from scrubjay.adapters.langgraph.items import CheckedPut, deadline, is_item, item_key, n_parts
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, home_of
 from scrubjay.backend import Backend, Documents
+from scrubjay.documents import payload
+from scrubjay.documents.records import Record, Row
 from scrubjay.index import Hit
-from scrubjay.records import Record, Row
 
 _WORTH_IT = 0.01  # fraction of the time to live by which a read must extend it to be written
 

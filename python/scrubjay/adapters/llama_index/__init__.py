@@ -16,7 +16,7 @@ for both rankings. The modes are described at :class:`ScrubjayVectorStore`, the 
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import llama_index.core as _  # noqa: F401

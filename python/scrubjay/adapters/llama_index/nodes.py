@@ -15,8 +15,8 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from scrubjay._native import Scope
+from scrubjay.documents.records import Record, as_text
 from scrubjay.index import Hit
-from scrubjay.records import Record, as_text
 
 DOCUMENT = "ref_doc_id"
 """The name of a node's source document in LlamaIndex's filters; the value "None" means no document."""

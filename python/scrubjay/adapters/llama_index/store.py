@@ -32,10 +32,10 @@ from scrubjay.backend import (
     path_or_index,
     valid_ids,
 )
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
+from scrubjay.base.whole_files import log_of, put_in_place
 from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Hit, Index
-from scrubjay.whole_files import log_of, put_in_place
 
 _MODES = {
     VectorStoreQueryMode.DEFAULT: "vector",

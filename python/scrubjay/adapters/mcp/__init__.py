@@ -17,7 +17,7 @@ In a client's configuration::
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     from mcp.shared.exceptions import MCPError  # noqa: F401 - mcp 1 has none

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from scrubjay.adapters._typed import UnknownRecordError
 from scrubjay.backend import ReadOnlyMemoryError, UnknownMemoryError
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     BudgetError,
     ConflictError,
     CursorError,

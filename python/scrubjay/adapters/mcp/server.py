@@ -36,14 +36,14 @@ from scrubjay.adapters.mcp.tools import (
     well_formed,
 )
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError, as_query
-from scrubjay.errors import CursorError
+from scrubjay.base.errors import CursorError
+from scrubjay.documents.records import Record
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
 from scrubjay.memory import Recalled, RecalledHit
 from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.memory.read.index_notes import notes_of
 from scrubjay.memory.read.time_axes import QueryTime, moment_asked
-from scrubjay.records import Record
 
 SHOWN_TEXT = 4_000  # characters of a text in search results; get_memory returns all
 

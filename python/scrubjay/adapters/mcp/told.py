@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from scrubjay._native import Scope
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_CURSOR, MAX_TEXT, Arguments, KnownAt
-from scrubjay.errors import CursorError
+from scrubjay.base.errors import CursorError
 from scrubjay.memory import Fact
 from scrubjay.memory.exchange.json_types import plain
 

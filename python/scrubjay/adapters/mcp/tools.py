@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from scrubjay.records import as_text
+from scrubjay.documents.records import as_text
 
 MAX_TEXT = 20_000
 MAX_QUERY = 4_000

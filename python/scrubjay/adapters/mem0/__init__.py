@@ -25,7 +25,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     from mem0.utils.factory import VectorStoreFactory

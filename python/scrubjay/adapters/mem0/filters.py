@@ -27,10 +27,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from scrubjay import payload as payloads
 from scrubjay.backend import NOTHING, All, Either, Field, Native, Node, Not, is_composite, is_text
+from scrubjay.documents import payload as payloads
+from scrubjay.documents.records import Record
 from scrubjay.index import Hit
-from scrubjay.records import Record
 
 _MAX_DEPTH = 16
 _LOGICAL = {"AND": All, "$and": All, "OR": Either, "$or": Either, "NOT": Not, "$not": Not}

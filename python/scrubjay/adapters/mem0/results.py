@@ -13,8 +13,8 @@ from scrubjay._native import Scope
 from scrubjay.adapters._similarity import similarity as similarity_of_vectors
 from scrubjay.adapters._similarity import worth
 from scrubjay.adapters.mem0.filters import payload_of
+from scrubjay.documents.records import Record
 from scrubjay.index import Hit
-from scrubjay.records import Record
 
 # The maximum similarity of a keyword match: below 0.95, from which on mem0 treats two entities as the same.
 _CEILING = 0.9

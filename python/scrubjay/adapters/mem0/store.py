@@ -12,7 +12,6 @@ import numpy as np
 from mem0.vector_stores.base import VectorStoreBase
 from numpy.typing import NDArray
 
-from scrubjay import payload as payloads
 from scrubjay._native import Scope
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
 from scrubjay.adapters.mem0.results import MemoryId, OutputData, best, similarity
@@ -24,9 +23,10 @@ from scrubjay.backend import (
     path_or_index,
     valid_ids,
 )
+from scrubjay.documents import payload as payloads
+from scrubjay.documents.records import Record, as_text
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
-from scrubjay.records import Record, as_text
 
 _METRICS: dict[str, Literal["cosine", "ip", "l2"]] = {
     "cosine": "cosine",

@@ -8,7 +8,7 @@ One process serves one file; put a TLS proxy in front of it for anything but loo
 
 from __future__ import annotations
 
-from scrubjay.errors import MissingExtraError
+from scrubjay.base.errors import MissingExtraError
 
 try:
     import fastapi  # noqa: F401

@@ -32,7 +32,7 @@ from scrubjay.adapters.service.page_routes import PageRoutes
 from scrubjay.adapters.service.request_checks import Gate
 from scrubjay.adapters.service.request_scope import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
-from scrubjay.errors import Error, StoreUnavailableError
+from scrubjay.base.errors import Error, StoreUnavailableError
 from scrubjay.index import Index
 from scrubjay.memory.intake.extractors import Extractor
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import Error
-from scrubjay.locks import renew_in_children
-from scrubjay.whole_files import whole_file
+from scrubjay.base.errors import Error
+from scrubjay.base.locks import renew_in_children
+from scrubjay.base.whole_files import whole_file
 
 PERMISSIONS = ("read", "write", "erase", "metrics")
 """read: search, get, list, count. write: upsert, update, delete one. erase: a whole scope. metrics: /metrics."""

@@ -20,11 +20,11 @@ from scrubjay.adapters.service import models
 from scrubjay.adapters.service.failures import BadArgumentError, failure
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.request_scope import scope_of
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
+from scrubjay.documents.records import as_text
 from scrubjay.memory.exchange.json_types import plain
 from scrubjay.memory.ledger.changes import ChangeEvent
 from scrubjay.memory.read.feed import Feed, checked_cursor
-from scrubjay.records import as_text
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _POLL_SECONDS = 0.5

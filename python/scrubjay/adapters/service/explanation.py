@@ -9,7 +9,7 @@ from typing import Any
 
 from scrubjay._native import Scope, StaticEmbedder
 from scrubjay.adapters.service.search_models import ExplainIn
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
 from scrubjay.fusion import Auto, Query
 from scrubjay.index import Hits, Index
 

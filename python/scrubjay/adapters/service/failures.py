@@ -18,7 +18,7 @@ from starlette.routing import compile_path
 from scrubjay.adapters._typed import UnknownRecordError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
 from scrubjay.backend import ReadOnlyMemoryError, UnknownMemoryError
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     BudgetError,
     ClosedError,
     ConflictError,
@@ -30,7 +30,7 @@ from scrubjay.errors import (
     RetrievalError,
     StoreBusyError,
 )
-from scrubjay.records import as_text
+from scrubjay.documents.records import as_text
 
 _log = logging.getLogger(__name__)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from scrubjay.records import Record
+from scrubjay.documents.records import Record
 
 MAX_K = 1000  # upper bound, regardless of the limits of a service
 MAX_BATCH = 10_000

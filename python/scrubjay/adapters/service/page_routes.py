@@ -20,7 +20,7 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.request_scope import FAILURES, grant_of, scope_of
 from scrubjay.adapters.service.vector_map import draw
 from scrubjay.backend import Backend
-from scrubjay.errors import CursorError
+from scrubjay.base.errors import CursorError
 from scrubjay.index import Index
 
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]

@@ -11,7 +11,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.auth import Grant
 from scrubjay.adapters.service.failures import BadArgumentError
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
 
 T = TypeVar("T")
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scrubjay._native import Scope
 from scrubjay.adapters.service.models import memory_fields
 from scrubjay.adapters.service.page_models import MapIn
+from scrubjay.documents.passage_vectors import mean_of
+from scrubjay.documents.records import Record
 from scrubjay.index import Index
-from scrubjay.passage_vectors import mean_of
-from scrubjay.records import Record
 
 _N_TEXT = 160  # characters of a memory
 _N_DIGITS = 4  # linear algebra libraries differ only below this precision

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay.cli.reader_state import Reading
-from scrubjay.turns import as_turn
+from scrubjay.documents.turns import as_turn
 
 _SPOKEN = ("user", "assistant", "human", "ai", "model")
 

@@ -8,10 +8,10 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers.prose import passages
 from scrubjay.cli.readers.sources import Source
-from scrubjay.errors import MissingExtraError
 from scrubjay.memory.intake.passages import read_pieces
 
 _QUIET = logging.NullHandler()

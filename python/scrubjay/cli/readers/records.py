@@ -9,7 +9,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.reader_state import InputError, Reading
 from scrubjay.cli.readers import chats
-from scrubjay.payload import to_utc
+from scrubjay.documents.payload import to_utc
 
 TEXT_FIELDS = ("text", "content", "memory", "message", "body")
 TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")

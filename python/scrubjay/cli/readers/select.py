@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers import jsons, mail, papers, prose, tables, whatsapp
 from scrubjay.cli.readers.sources import Source, files_below, find
-from scrubjay.errors import MissingExtraError
 
 
 def _read_text(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from scrubjay.cli.reader_state import Reading
 from scrubjay.cli.readers.sources import Source
-from scrubjay.turns import as_turn
+from scrubjay.documents.turns import as_turn
 
 _TS = re.compile(r"\d{9,10}\.\d+\Z")
 _LINK = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scrubjay.base.errors import MissingExtraError
 from scrubjay.cli.reader_state import InputError, Reading, decode
 from scrubjay.cli.readers.records import ID_FIELDS, TEXT_FIELDS, TIME_FIELDS, read_object
 from scrubjay.cli.readers.sources import Source
-from scrubjay.errors import MissingExtraError
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d+)?\Z")
 _BATCH = 4096

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from scrubjay.cli.reader_state import Reading
-from scrubjay.turns import as_turn
+from scrubjay.documents.turns import as_turn
 
 _LINE = re.compile(
     r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),?\s+(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"

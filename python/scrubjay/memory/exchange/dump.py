@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.dumped_runs import read_runs, write_run

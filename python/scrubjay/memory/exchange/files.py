@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scrubjay._native import Scope
+from scrubjay.base.whole_files import in_utf8, whole_file
 from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
 from scrubjay.memory.exchange.markdown import Edited, Verbs, as_markdown, take_edits
@@ -14,7 +15,6 @@ from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.slots import Slots
 from scrubjay.memory.read.rules import Rules
-from scrubjay.whole_files import in_utf8, whole_file
 
 
 class Files:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.base.whole_files import in_utf8
+from scrubjay.documents import payload
 from scrubjay.index import Index
 from scrubjay.memory.exchange.other_systems import READERS, ForeignDump, ForeignStatement
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.documents import RESERVED
-from scrubjay.whole_files import in_utf8
 
 
 @dataclass

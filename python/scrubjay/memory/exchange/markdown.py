@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.base.errors import ConflictError
 from scrubjay.memory.model.candidates import (
     Candidate,
     EpisodeCandidate,

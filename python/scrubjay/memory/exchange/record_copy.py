@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
-from scrubjay.errors import StoreError, StoreFormatError, UnsupportedError
+from scrubjay.base.errors import StoreError, StoreFormatError, UnsupportedError
 from scrubjay.index import Index
 from scrubjay.memory.ledger import schema
 from scrubjay.memory.ledger.context import MemoryContext

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.index.shared_docstrings import documented
 from scrubjay.memory.gate.policies import policy_of, revoke_global, write_global
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
@@ -26,7 +27,6 @@ from scrubjay.memory.model.candidates import Outcome, Provenance
 from scrubjay.memory.model.content import named
 from scrubjay.memory.read.feed import checked_cursor
 from scrubjay.memory.runs.runs import Runs
-from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scopes import names_of
 

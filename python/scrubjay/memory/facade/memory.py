@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrubjay._native import Scope
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index import Index
@@ -54,7 +55,6 @@ from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.runs import Runs
 from scrubjay.memory.runs.session import Session
-from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation

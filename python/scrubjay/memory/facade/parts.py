@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from scrubjay.backend import Backend, Sweeper
+from scrubjay.backend import Sweeper
 from scrubjay.embedders.accepted import AUTO, EmbedderLike, embedder_of_model
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
+from scrubjay.index.backend import Backend
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
 from scrubjay.memory.facade.administration import MemoryAdmin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from scrubjay.memory.gate.sources import provenance_columns
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, insert_new

@@ -15,7 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import RejectedError
+from scrubjay.base.errors import RejectedError
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.gate.confirmation import Confirmation
 from scrubjay.memory.gate.episodes import write_episode
 from scrubjay.memory.gate.facts import Facts, stands_alone
@@ -42,7 +43,6 @@ from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.values import said
-from scrubjay.payload import CreatedAt
 from scrubjay.store.write_batches import Change
 
 _log = logging.getLogger("scrubjay.memory")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.gate.sources import provenance_columns
 from scrubjay.memory.ledger.context import MemoryContext, absent
 from scrubjay.memory.ledger.log import log
@@ -23,7 +24,6 @@ from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
-from scrubjay.payload import CreatedAt
 from scrubjay.store.write_batches import Change
 
 

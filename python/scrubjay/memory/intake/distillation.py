@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import RetrievalError
+from scrubjay.base.errors import RetrievalError
+from scrubjay.documents.payload import microseconds
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.extractors import (
     AnyExtractor,
@@ -40,7 +41,6 @@ from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.documents import place_in_run
 from scrubjay.memory.model.rows import FactRow, belongs_to
 from scrubjay.memory.model.target_statements import NamedStatement, ended
-from scrubjay.payload import microseconds
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import translated
@@ -280,7 +280,7 @@ def _positions(events: Sequence[TraceEvent]) -> dict[int, int]:
 
 def _placed(one: SourcedCandidate, positions: Mapping[int, int]) -> Candidate:
     """Return the candidate, with its position in the conversation if any, for its neighbours
-    (:mod:`scrubjay.turns`)."""
+    (:mod:`scrubjay.documents.turns`)."""
     candidate, position = one.candidate, positions.get(-1 if one.seq is None else one.seq)
     if position is None or not isinstance(candidate, (FactCandidate, EpisodeCandidate)):
         return candidate

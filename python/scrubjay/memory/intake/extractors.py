@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol, runtime_checkable
 
-from scrubjay import payload
-from scrubjay.endpoints import Endpoint
-from scrubjay.errors import RetrievalError
+from scrubjay.base.endpoints import Endpoint
+from scrubjay.base.errors import RetrievalError
+from scrubjay.documents import payload
 from scrubjay.memory.intake.transcripts import Transcript
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.checking import classify
@@ -196,7 +196,7 @@ class OpenAIExtractor:
         Raises:
             RetrievalError: the endpoint refuses, times out, or does not answer with JSON.
         """
-        from scrubjay._http import post_json  # the HTTP client is slow to import
+        from scrubjay.base.http import post_json  # the HTTP client is slow to import
 
         said_before = [utterance.line for utterance in transcript.context[-20:]]
         summary = [f"(in short) {' '.join(transcript.summary.split())}"] if transcript.summary else []

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Thread, current_thread
 
 from scrubjay._native import Scope
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.consolidation import Consolidated, Merger, consolidate, merge
 from scrubjay.memory.intake.distillation import Distilled, distil

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
 from scrubjay.memory.intake.passages import Passage, read_passages
 
 SUFFIXES = (".md", ".markdown", ".txt")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrubjay.passages import split
+from scrubjay.documents.passages import split
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)(?:\s+#+)?\s*$")
@@ -50,7 +50,7 @@ def read_passages(content: str, *, markdown: bool = True, max_chars: int = _MAX_
 
 def read_pieces(content: str, *, markdown: bool = True, max_chars: int = _MAX_CHARS) -> Iterator[Passage]:
     """Yield the passages of a file as :func:`read_passages` does, with paragraphs longer than `max_chars` in pieces:
-    whole sentences, if they fit (:func:`scrubjay.passages.split`).
+    whole sentences, if they fit (:func:`scrubjay.documents.passages.split`).
 
     >>> [piece.body for piece in read_pieces("# Trips\\n" + "By train to Riga. " * 4, max_chars=60)]
     ['By train to Riga. By train to Riga. By train to Riga.', 'By train to Riga.']

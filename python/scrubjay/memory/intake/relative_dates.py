@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
 from scrubjay.memory.intake.false_friends import is_of_another_language
 
 LANGUAGES: Mapping[str, str] = {

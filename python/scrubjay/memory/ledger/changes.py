@@ -17,8 +17,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, Error
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import CorruptIndexError, Error
+from scrubjay.base.locks import renew_in_children
 from scrubjay.memory.ledger.rows import kind_of
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.decoding import as_moment, decoded

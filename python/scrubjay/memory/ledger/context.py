@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
-from scrubjay.errors import EncryptionError
+from scrubjay.base.errors import EncryptionError
 from scrubjay.index import Index
+from scrubjay.index.backend import Backend
 from scrubjay.index.owners import MEMORY
 from scrubjay.memory.ledger.changes import Changes
 from scrubjay.memory.ledger.documents import Documents

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.ledger.sealing import is_file
 from scrubjay.memory.model.answers import Deletion
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of

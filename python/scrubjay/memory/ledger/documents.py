@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.documents import payload
 from scrubjay.memory.model.documents import Document, Embedded, documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from scrubjay.memory.model.content import MAX_NAME_CHARS
 
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.ledger.holds import is_held
 from scrubjay.memory.ledger.inserting import insert_values
 from scrubjay.memory.ledger.rows import insert, kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, StoreFormatError, UnsupportedError
+from scrubjay.base.errors import CorruptIndexError, StoreFormatError, UnsupportedError
 from scrubjay.memory.ledger.holds import NAME_OF_OLD
 
 _WITHOUT = ("memory_meta", "memory_sealed")  # a database stores the format elsewhere, and needs no marks

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.ledger.sealing import next_number, opened_in, place_in, sealed_values, settle
 from scrubjay.memory.model.answers import Rejection
 from scrubjay.memory.model.candidates import Provenance

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.ledger.inserting import insert_values
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import (

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.base.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory.ledger import holds, postgres, sealing, trace
 from scrubjay.memory.ledger.upgrade import upgrade
 from scrubjay.memory.model.names import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE, RECORD_KINDS

@@ -16,9 +16,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
 from scrubjay.memory.ledger.deletions import deleted_since, last_deletion
 from scrubjay.memory.ledger.event_drafts import Draft, check_text
 from scrubjay.memory.ledger.holds import HELD

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.documents import documents_in
 from scrubjay.memory.ledger.postgres import misplaced_rows

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.base.errors import ConflictError
+from scrubjay.documents import payload
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
 from scrubjay.memory.ledger.documents import documents_in, remove_documents
 from scrubjay.memory.ledger.holds import check_hold
@@ -42,7 +43,6 @@ from scrubjay.memory.model.rows import (
 )
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
-from scrubjay.payload import CreatedAt
 from scrubjay.store.write_batches import Change
 
 _CHANGEABLE = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
 from scrubjay.memory.ledger.deletions import note_deletion

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.model.names import Relation
-from scrubjay.payload import CreatedAt
 
 SOURCES = ("user_stated", "inferred", "admin_set")
 

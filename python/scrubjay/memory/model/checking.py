@@ -13,9 +13,9 @@ from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.entities import names as entity_names
+from scrubjay.documents import payload
+from scrubjay.documents.entities import names as entity_names
 from scrubjay.memory.model.candidates import (
     SOURCES,
     Candidate,

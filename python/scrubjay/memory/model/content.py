@@ -11,7 +11,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.records import as_text
+from scrubjay.documents.records import as_text
 from scrubjay.store.rows.scopes import names_of
 
 MAX_CHARS = 20_000

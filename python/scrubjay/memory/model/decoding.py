@@ -14,8 +14,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from scrubjay import payload
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
 from scrubjay.memory.model.content import digest_in
 from scrubjay.store.rows.decoding import scope_of, shown
 

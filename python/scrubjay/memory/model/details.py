@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.rows import TYPES, FactRow
 

@@ -4,7 +4,7 @@ A fact has one document for each interval in which it holds (nearly all hold onc
 corrected or revoked, so that a search can ask what was believed before. The metadata of a document names its record and
 its interval, in microseconds since 1970: from `valid_from` until before `valid_until`. A search filters by its time
 (:func:`holding`), so that a fact and its successor change places in one step. If the source names a run, a turn and an
-author, the document is a turn of that conversation (:mod:`scrubjay.turns`).
+author, the document is a turn of that conversation (:mod:`scrubjay.documents.turns`).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.entities import with_entities
+from scrubjay.documents import payload
+from scrubjay.documents.entities import with_entities
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.turns import as_turn
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.model.details import detail_in
 from scrubjay.memory.model.row_records import loaded, sensitivity_of
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.model.statements import begin_of_episode, holds_of
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.turns import as_turn
 
 RESERVED = (
     "kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded", "relation", "value",

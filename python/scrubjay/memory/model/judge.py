@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Protocol, runtime_checkable
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.memory.model.cardinality import is_listed, is_single, words_of
 from scrubjay.memory.model.content import checked_str, normalised, value_words

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.documents import payload
 from scrubjay.memory.model.candidates import Candidate, FactCandidate, PolicyCandidate, Provenance
 from scrubjay.memory.model.cardinality import topics_of
 from scrubjay.memory.model.checking import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import as_moment, decoded, json_of
 from scrubjay.memory.model.details import detail_in

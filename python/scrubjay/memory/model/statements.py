@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.memory.model.content import normalised, value_words
 from scrubjay.memory.model.decoding import decoded, json_of
 from scrubjay.memory.model.details import detail_in

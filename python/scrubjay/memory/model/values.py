@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from scrubjay import payload
+from scrubjay.documents import payload
 from scrubjay.memory.model.content import MAX_CHARS, checked_str, normalised
 
 MAX_VALUE_BYTES = 4 * MAX_CHARS

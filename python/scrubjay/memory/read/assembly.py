@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from scrubjay.errors import BudgetError
+from scrubjay.base.errors import BudgetError
 from scrubjay.memory.read.assembly_result import Assembled, Envelope, Limits
 from scrubjay.memory.read.prompt_parts import TITLES, Block, Piece, PromptPrefix, Turn, block_of, item_of
 from scrubjay.retrieval.context import count_roughly, place_at_edges

@@ -14,10 +14,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
+from scrubjay.index.backend import Backend
 from scrubjay.memory.model.decoding import as_moment
 from scrubjay.memory.read.time_axes import QueryTime
 from scrubjay.retrieval.result import Retrieved, RetrievedHit

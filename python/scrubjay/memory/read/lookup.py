@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import as_row, find_row, opened_rows, raw_rows_where, rows_where
 from scrubjay.memory.ledger.schema import KINDS
@@ -27,7 +28,6 @@ from scrubjay.memory.model.rows import FactRow, Row, is_visible
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked, would_be_in_force
-from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count, warn_of
 from scrubjay.store.rows.scopes import names_of
 

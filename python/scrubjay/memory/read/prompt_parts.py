@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from scrubjay.payload import as_json
+from scrubjay.documents.payload import as_json
 
 TITLES = {
     "policies": "Policies (always follow)",

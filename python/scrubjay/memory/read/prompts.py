@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.index.relevance import checked_tier
 from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.model.names import RECALLED_KINDS, Floor, RecalledKind
@@ -19,7 +20,6 @@ from scrubjay.memory.read.recall import Recall
 from scrubjay.memory.read.recall_result import RecalledHit
 from scrubjay.memory.read.rules import Rules
 from scrubjay.memory.read.turns import N_TURNS, as_turns
-from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.rewriting import Conversation
 

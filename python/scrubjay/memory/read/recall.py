@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from scrubjay._native import Filter, Scope, names_in
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index.relevance import TIERS, checked_tier, reaches
@@ -28,7 +29,6 @@ from scrubjay.memory.read.recall_result import Recalled, RecalledHit, RecordRows
 from scrubjay.memory.read.row_cache import RecordCache
 from scrubjay.memory.read.search_time import PresentTimes
 from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked
-from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation

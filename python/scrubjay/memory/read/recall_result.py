@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, overload
 
 from scrubjay._native import Scope, named_in
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.index.relevance import best_of
 from scrubjay.index.snippets import DEFAULT_WIDTH, Snippet
 from scrubjay.memory.model.records import Episode, Fact

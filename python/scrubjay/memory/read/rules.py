@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import as_row, opener, raw_rows_where, rows_where
 from scrubjay.memory.model.content import checked_str
@@ -23,7 +24,6 @@ from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import Row
 from scrubjay.memory.model.sensitivity import checked_without
 from scrubjay.memory.read.time_axes import PastRecords, QueryTime, moment_asked
-from scrubjay.payload import CreatedAt
 
 _MAX_KEPT = 10_000
 _NEVER = 1 << 62

@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.ledger.statements import Beliefs, facts_of_slot, projected
 from scrubjay.memory.model.decoding import moment_of
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
 from scrubjay.memory.model.statements import IsSingle, begin_of_episode, holds_at
-from scrubjay.payload import CreatedAt
 
 
 class QueryTime(NamedTuple):

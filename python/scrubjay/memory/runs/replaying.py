@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import BudgetError
+from scrubjay.base.errors import BudgetError
 from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.model.decoding import decoded
 from scrubjay.memory.read.assembly import arrange

@@ -12,16 +12,16 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError
-from scrubjay.initialised import guarded
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import StoreError
+from scrubjay.base.initialised import guarded
+from scrubjay.base.locks import renew_in_children
+from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.ledger.event_drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import CONVERSATION, DAY_US, RETENTION_DAYS, State, TraceEvent, Traces
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.assembly_result import Assembled
 from scrubjay.memory.read.turns import N_TURNS
-from scrubjay.payload import CreatedAt
 from scrubjay.store.rows.listing import checked_count
 
 __all__ = ["CONVERSATION", "Session", "SessionMemory", "prompt_data"]

@@ -53,9 +53,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
-from scrubjay.extras import imported
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.base.extras import imported
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.rows.sealed import HEAD_BYTES, ID_BYTES, NONCE_BYTES, SEALED, frame
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreUnavailableError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreUnavailableError
 from scrubjay.store.keys import encryption
 from scrubjay.store.keys.digest import ScopeDigest, open_digest
 from scrubjay.store.keys.encryption import Access, Box, KeyRing, Master, PlaintextError, checked_key

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.rows.sealed import frame, is_sealed
 from scrubjay.store.rows.values import RowId, StoredRow

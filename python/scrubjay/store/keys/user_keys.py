@@ -33,7 +33,7 @@ import os
 from datetime import datetime, timezone
 from typing import NamedTuple, Protocol
 
-from scrubjay.errors import EncryptionError, KeyErasedError
+from scrubjay.base.errors import EncryptionError, KeyErasedError
 from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.rows.erasure_search import KeyProof
 from scrubjay.store.rows.sealed import ID_BYTES, frame

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 
 _SHARE = 16
 _PARTIAL = ".partial"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from scrubjay.whole_files import beside, sync_folder
+from scrubjay.base.whole_files import beside, sync_folder
 
 
 class Blob(NamedTuple):

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
 from scrubjay.store.objects.blobs import Blob
 
 # Searches wait for these. Meanwhile the connection that reads the rows may be silent for 60 seconds.

@@ -19,8 +19,8 @@ from time import monotonic
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from scrubjay.errors import CorruptIndexError, StoreUnavailableError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import CorruptIndexError, StoreUnavailableError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.objects.blob_cache import BlobCache
 from scrubjay.store.objects.blobs import Blobs, Folder
 from scrubjay.store.objects.cloud import Cloud

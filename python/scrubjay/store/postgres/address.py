@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from scrubjay.errors import StoreFormatError
-from scrubjay.extras import imported
+from scrubjay.base.errors import StoreFormatError
+from scrubjay.base.extras import imported
 
 _SCHEMES = ("postgresql://", "postgres://")
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, StoreError
+from scrubjay.base.errors import CorruptIndexError, StoreError
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.batch import Batch

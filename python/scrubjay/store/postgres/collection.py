@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box, KeyRing
 from scrubjay.store.keys.opening import DataKey

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, KeyErasedError
 from scrubjay.store.keys.digest import ScopeDigest, around_scope, block, changed, mismatch, open_digest
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.keys.opening import around_cell

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.digest import ScopeDigest, mismatch, row_blocks
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.postgres.batch import Statement

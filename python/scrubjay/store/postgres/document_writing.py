@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import KeyErasedError, VersionConflictError
-from scrubjay.payload import is_pending
+from scrubjay.base.errors import KeyErasedError, VersionConflictError
+from scrubjay.documents.payload import is_pending
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold import OF_SCOPE, expired_sql

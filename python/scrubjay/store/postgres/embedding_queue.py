@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import LIVE
 from scrubjay.store.postgres.row_security import EVERY_HOME

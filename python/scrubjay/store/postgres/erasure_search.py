@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.images import has_objects

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     CorruptIndexError,
     Error,
     StoreBusyError,

@@ -25,8 +25,8 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, Error
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import CorruptIndexError, Error
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres.batch import Batch, Statement
 from scrubjay.store.postgres.errors import translated
 from scrubjay.store.postgres.hint_buckets import Hint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.postgres.batch import Statement
 from scrubjay.store.postgres.cold_reading import ColdRows
 from scrubjay.store.postgres.collection import Collection

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, StoreError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, StoreError
+from scrubjay.base.progress import Progress
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.objects.objects import GRACE_SECONDS, HEAD_BYTES, ObjectStore

@@ -8,8 +8,8 @@ from contextlib import suppress
 from time import monotonic
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import StoreError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.sessions import Sessions

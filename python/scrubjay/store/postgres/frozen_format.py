@@ -15,7 +15,7 @@ import struct
 from collections.abc import Sequence
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import Opening
 from scrubjay.store.postgres.keys import Homes

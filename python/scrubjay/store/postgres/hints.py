@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.hint_buckets import ALL, MOST_BUCKETS, QUIET_SECONDS, Hint, bucket_of
 from scrubjay.store.postgres.server import Server

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import KeyErasedError, StoreFormatError
+from scrubjay.base.errors import KeyErasedError, StoreFormatError
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.opening import DataKey, Opening

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.digests import table_problems
 from scrubjay.store.postgres.document_walk import DocumentWalk

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 
 _DAY_SECONDS = 86_400
 _ROUND_SECONDS = 3600.0

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
 from scrubjay.store.postgres.batch import Statement as Preparation
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.conditions import agreeing

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.payload import with_pending
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.base.progress import Progress
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.payload import with_pending
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.row_security import EVERY_HOME

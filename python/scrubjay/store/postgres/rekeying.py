@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.progress import Progress
 from scrubjay.store.keys.digest import mismatch, open_digest
 from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import rotated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from scrubjay.errors import StoreError
+from scrubjay.base.errors import StoreError
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import EncryptionError, StoreFormatError
+from scrubjay.base.errors import EncryptionError, StoreFormatError
 from scrubjay.store.postgres.dialect import Layer, Statement
 from scrubjay.store.postgres.keys import Homes
 from scrubjay.store.postgres.row_security import EVERY_HOME

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.base.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.postgres.address import psycopg_module
 from scrubjay.store.postgres.keys import MOST_BUCKETS
 from scrubjay.store.postgres.last_use import today

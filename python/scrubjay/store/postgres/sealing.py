@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, UnsupportedError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError, UnsupportedError
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Box, KeyRing
 from scrubjay.store.keys.opening import DataKey, Opening, around_cell, erased_error, keyless_error
 from scrubjay.store.keys.sealing import RowBox

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from scrubjay.errors import ClosedError, StoreFormatError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import ClosedError, StoreFormatError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres.address import Address, psycopg_module
 from scrubjay.store.postgres.errors import translated
 

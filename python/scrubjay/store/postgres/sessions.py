@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from scrubjay.errors import ClosedError
+from scrubjay.base.errors import ClosedError
 from scrubjay.store.postgres.batch import Batch, Parameters, Statement
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.keys import Key

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres.feed_protocol import Follower, Leader, Peer
 from scrubjay.store.postgres.hint_buckets import Hint
 from scrubjay.store.postgres.poll_answers import Answer, answer_of, bytes_of

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import EncryptionError, Error, StoreError, UnsupportedError
+from scrubjay.base.errors import EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.objects.objects import ObjectStore
 from scrubjay.store.postgres import schema

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 
 from scrubjay._native import Scope
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
 from scrubjay.store.postgres.collection import Collection
 from scrubjay.store.postgres.last_use import UseLog, today
 from scrubjay.store.postgres.transaction import PostgresTransaction

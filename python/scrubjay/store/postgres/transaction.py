@@ -13,7 +13,7 @@ from copy import copy
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     StoreBusyError,
     StoreError,
     StoreUnavailableError,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.user_keys import StoredUserKey
 from scrubjay.store.postgres.batch import Batch
 from scrubjay.store.postgres.keys import Homes

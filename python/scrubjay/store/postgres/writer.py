@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import Error, StoreError
-from scrubjay.locks import renew_in_children
+from scrubjay.base.errors import Error, StoreError
+from scrubjay.base.locks import renew_in_children
 from scrubjay.store.postgres import user_keys
 from scrubjay.store.postgres.cold import fetched
 from scrubjay.store.postgres.cold_reading import ColdRows

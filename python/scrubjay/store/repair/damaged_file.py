@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import text_of
 
 PAGE_BYTES = 8192

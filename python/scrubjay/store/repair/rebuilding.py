@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
-from scrubjay.payload import CONTEXT
-from scrubjay.payload import decode as decode_payload
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents.payload import CONTEXT
+from scrubjay.documents.payload import decode as decode_payload
 from scrubjay.store.repair.damaged_file import DamagedFile, open_damaged
 from scrubjay.store.repair.rebuilt_file import UNFIT, Rebuilt, RebuiltFile, raise_if_full
 from scrubjay.store.repair.rebuilt_identity import identity_of

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
+from scrubjay.base.errors import CorruptIndexError, Error, StoreBusyError, StoreError
+from scrubjay.base.whole_files import log_of, mode_of, sync_folder
 from scrubjay.store.repair.rebuilding import rebuild
 from scrubjay.store.repair.rebuilt_file import Rebuilt, write_aside
 from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import hold_to_size, translated
 from scrubjay.store.sqlite.feedback import forget_ids
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.whole_files import log_of, mode_of, sync_folder
 
 _LOG = "-wal"
 

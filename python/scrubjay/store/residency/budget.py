@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from scrubjay.locks import is_mine
+from scrubjay.base.locks import is_mine
 from scrubjay.store.residency.partition import Partition
 
 # Reserved for memory outside of partitions: SQLite's caches, images being read or written, allocator

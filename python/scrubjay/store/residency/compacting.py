@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from scrubjay._native import Engine, Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.progress import Progress
 from scrubjay.store.residency.loading import graph_lost
 from scrubjay.store.residency.residency import Residency
 from scrubjay.store.seam import Store

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from scrubjay._native import Engine, Filter, PreparedDocuments, Scope
-from scrubjay.errors import CorruptIndexError, StoreUnavailableError
-from scrubjay.passage_vectors import PassageVectors
+from scrubjay.base.errors import CorruptIndexError, StoreUnavailableError
+from scrubjay.documents.passage_vectors import PassageVectors
 from scrubjay.store.keys.digest import ScopeDigest
 from scrubjay.store.keys.encryption import Box
 from scrubjay.store.residency.budget import Budget

@@ -29,8 +29,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from scrubjay._native import Engine, Scope
-from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
-from scrubjay.locks import is_mine
+from scrubjay.base.errors import EncryptionError, StoreError, StoreUnavailableError
+from scrubjay.base.locks import is_mine
 from scrubjay.store.residency.budget import Budget
 from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.residency.loading import FEW, UNFINISHED, PartitionLoading

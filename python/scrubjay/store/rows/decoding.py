@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay import payload as payloads
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
+from scrubjay.documents import payload as payloads
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
 from scrubjay.store.rows.sealed import frame, is_sealed
 from scrubjay.store.rows.values import RowId, StoredRow
 from scrubjay.store.rows.vectors import content_hash, decode, fits, n_bytes

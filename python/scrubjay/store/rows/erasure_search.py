@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scrubjay.records import as_text
+from scrubjay.documents.records import as_text
 from scrubjay.store.rows.vectors import encode_many
 
 _PIECE_BYTES = 32

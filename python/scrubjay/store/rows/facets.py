@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from scrubjay import payload as payloads
+from scrubjay.documents import payload as payloads
 
 Value = str | int | float | bool | datetime
 """A countable value; times are those of `created_at` and `expires_at`."""

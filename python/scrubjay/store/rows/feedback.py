@@ -8,7 +8,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.locks import renew_in_children
+from scrubjay.base.locks import renew_in_children
 
 MAX_NOTES = 100_000
 """The number of notes kept per tenant, the newest first (a file may hold a few more)."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import HeldError
+from scrubjay.base.errors import HeldError
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.scopes import names_of
 

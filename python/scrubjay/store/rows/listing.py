@@ -13,14 +13,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from scrubjay._native import Engine, Filter, Scope
-from scrubjay.errors import CorruptDataWarning
-from scrubjay.fusion import Query
+from scrubjay.base.errors import CorruptDataWarning
 from scrubjay.store.rows.values import StoredRow
 
 T = TypeVar("T")
 
 _SOMEBODY = Scope("-")
-_BY_WORDS = Query(mode="lexical")
 _MAX_NAMED = 10
 _FIRST_SLICE, _LARGEST_SLICE = 64, 4096
 
@@ -86,7 +84,7 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
         return []
     engine = Engine(background=False)
     engine.upsert_many(range(n), ["x"] * n, scope=_SOMEBODY, payloads=payloads)
-    result = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
+    result = engine.search("x", scope=_SOMEBODY, k=n, filter=filter)
     return sorted(int(position) for position in result.ids)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from scrubjay import payload as payloads
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.payload import CreatedAt
+from scrubjay.documents import payload as payloads
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.payload import CreatedAt
 
 
 class Keep(enum.Enum):

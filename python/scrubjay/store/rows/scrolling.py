@@ -15,10 +15,10 @@ from collections.abc import Iterable, Sequence
 from functools import total_ordering
 from typing import Any, NamedTuple, TypeVar
 
-from scrubjay import payload as payloads
 from scrubjay._native import Filter, Scope
-from scrubjay.errors import CursorError
-from scrubjay.records import Cursor
+from scrubjay.base.errors import CursorError
+from scrubjay.documents import payload as payloads
+from scrubjay.documents.records import Cursor
 from scrubjay.store.rows.listing import checked_count
 
 T = TypeVar("T")

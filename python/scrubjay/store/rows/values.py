@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.errors import StoreError
-from scrubjay.passage_vectors import DocumentVector
+from scrubjay.base.errors import StoreError
+from scrubjay.documents.passage_vectors import DocumentVector
 
 RowId = str | int
 

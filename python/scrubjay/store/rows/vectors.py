@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
 
 _HEAD_BYTES = 2
 Floats = NDArray[np.float32]

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.keys.encryption import COUNTED, WHOLE, Access, Box, KeyRing, Master
 from scrubjay.store.keys.opening import (
     DataKey,

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrubjay.errors import ClosedError, CorruptIndexError, Error, StoreBusyError, StoreError
-from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.base.errors import ClosedError, CorruptIndexError, Error, StoreBusyError, StoreError
+from scrubjay.base.locks import is_mine, renew_in_children
+from scrubjay.base.whole_files import log_of, make_private
 from scrubjay.store.rows.decoding import text_of
-from scrubjay.whole_files import log_of, make_private
 
 if TYPE_CHECKING:  # which imports this module
     from scrubjay.store.sqlite.cipher import Cipher

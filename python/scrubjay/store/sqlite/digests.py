@@ -19,7 +19,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
-from scrubjay.errors import CorruptIndexError, KeyErasedError
+from scrubjay.base.errors import CorruptIndexError, KeyErasedError
 from scrubjay.store.keys.digest import (
     ScopeDigest,
     around_scope,

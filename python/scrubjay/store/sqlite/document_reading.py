@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.keys.digest import ScopeDigest, mismatch
 from scrubjay.store.keys.encryption import BLOCK_BYTES, Box
 from scrubjay.store.rows.decoding import is_id, row_reader, scope_of, shown

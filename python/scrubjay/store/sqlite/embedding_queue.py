@@ -1,11 +1,10 @@
 """The queue of documents whose texts are still to be embedded: they were written while the embedder did not
 answer.
 
-The payload of such a document marks it as pending (:func:`scrubjay.payload.is_pending`), so every reader sees it,
-of sealed rows as well. A separate table, created by the first of them, lists them by the number of the document's
-last write. Numbers are never reused, so the entry of a document that was rewritten or deleted is stale: it is
-skipped, and deleted by :func:`forget_stale`. If the table is missing nothing is pending, so files need no
-migration.
+The payload of such a document marks it as pending (:func:`scrubjay.documents.payload.is_pending`), so every reader
+sees it, of sealed rows as well. A separate table, created by the first of them, lists them by the number of the
+document's last write. Numbers are never reused, so the entry of a document that was rewritten or deleted is stale: it
+is skipped, and deleted by :func:`forget_stale`. If the table is missing nothing is pending, so files need no migration.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import translated

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import integer, is_id, optional_integer, scope_of
 from scrubjay.store.rows.feedback import MAX_NOTES, Feedback
 from scrubjay.store.rows.listing import warn_of

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrubjay.errors import CorruptIndexError, StoreError, StoreFormatError
+from scrubjay.base.errors import CorruptIndexError, StoreError, StoreFormatError
+from scrubjay.base.whole_files import log_of, mode_of
 from scrubjay.store.sqlite.descriptors import looking_at
 from scrubjay.store.sqlite.schema import APPLICATION_ID
-from scrubjay.whole_files import log_of, mode_of
 
 _SQLITE = b"SQLite format 3\0"
 _APPLICATION_ID_AT = 68  # in SQLite's header of 100 bytes

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
-from scrubjay.errors import CorruptIndexError, StoreError
+from scrubjay.base.errors import CorruptIndexError, StoreError
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.schema import Tables

@@ -7,12 +7,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from scrubjay.errors import ClosedError, StoreError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import ClosedError, StoreError
+from scrubjay.base.progress import Progress
+from scrubjay.base.whole_files import beside, log_of
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.file_identity import FILE_ID
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.whole_files import beside, log_of
 
 _BACKUP_PAGES = 2048
 

@@ -28,8 +28,8 @@ from threading import RLock
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
-from scrubjay.payload import has_context, is_pending
+from scrubjay.base.errors import CorruptIndexError, Error, StoreBusyError, StoreError, VersionConflictError
+from scrubjay.documents.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite

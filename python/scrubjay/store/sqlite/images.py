@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError
+from scrubjay.base.errors import ClosedError
 from scrubjay.store.rows.decoding import MARK_BYTES, has_mark, unmarked
 from scrubjay.store.seam import ImagePart
 from scrubjay.store.sqlite.connections import StoreConnection, translated

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.store.rows.decoding import Checksum, integer, is_id, scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.rows.listing import share_of
 from scrubjay.store.rows.values import Entry, RowId, StoredRow
 from scrubjay.store.sqlite.connections import StoreConnection, translated

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.sqlite.schema import (
     COLLECTIONS,
     FLAGS,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 
 _HEADER_BYTES = 100
 _LOCK_BYTE = 1 << 30  # SQLite does not use the page with this byte

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, CorruptIndexError
+from scrubjay.base.errors import ClosedError, CorruptIndexError
 from scrubjay.store.rows.decoding import integer, is_id, scope_of
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.values import (

@@ -10,10 +10,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.payload import with_pending
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.base.progress import Progress
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.payload import with_pending
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.vectors import encode, has_passages

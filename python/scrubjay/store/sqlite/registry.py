@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.rows.decoding import name_of
 from scrubjay.store.rows.sealed import SEALED, unescaped
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.progress import Progress
+from scrubjay.base.errors import CorruptIndexError, EncryptionError
+from scrubjay.base.progress import Progress
 from scrubjay.store.keys.encryption import WHOLE, Box
 from scrubjay.store.keys.opening import DataKey, rotated
 from scrubjay.store.keys.sealing import RowBox

@@ -12,7 +12,7 @@ import re
 import sqlite3
 from functools import cache
 
-from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.base.errors import CorruptIndexError, StoreFormatError
 from scrubjay.store.rows.decoding import shown
 from scrubjay.store.rows.identity import IDENTITY, is_collection_name
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES

@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.base.errors import CorruptIndexError
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import first_row
 

@@ -30,13 +30,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Protocol
 
-from scrubjay.errors import StoreBusyError
+from scrubjay.base.errors import StoreBusyError
+from scrubjay.base.whole_files import log_of
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.connections import StoreConnection, connect, translated
 from scrubjay.store.sqlite.descriptors import OpenDescriptors, looking_at
 from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
-from scrubjay.whole_files import log_of
 
 _DOING = "compacting"
 _STEP_SECONDS = 0.002

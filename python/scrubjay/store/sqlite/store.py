@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrubjay._native import Scope
-from scrubjay.errors import (
+from scrubjay.base.errors import (
     ClosedError,
     CorruptIndexError,
     EncryptionError,
@@ -27,7 +27,8 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
-from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.base.locks import is_mine, renew_in_children
+from scrubjay.base.whole_files import beside
 from scrubjay.store.keys.encryption import KeyRing
 from scrubjay.store.rows.decoding import integer, scope_of
 from scrubjay.store.rows.erasure_search import ErasureReport, search_files
@@ -60,7 +61,6 @@ from scrubjay.store.sqlite.reading import ScopeReader
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.syncing import SharedSync
 from scrubjay.store.sqlite.transaction import Transaction
-from scrubjay.whole_files import beside
 
 _STEP_SETTINGS = {"synchronous": 1, "wal_autocheckpoint": 0}  # 1: NORMAL
 _STEP_BUSY_SECONDS = 0.005  # for which a step holds the write lock while another process writes

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError, VersionConflictError
-from scrubjay.payload import has_context, is_pending
+from scrubjay.base.errors import CorruptIndexError, VersionConflictError
+from scrubjay.documents.payload import has_context, is_pending
 from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.rows.pseudonyms import Pseudonyms

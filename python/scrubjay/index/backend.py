@@ -22,17 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Result, Scope
-from scrubjay.errors import Error
+from scrubjay.base.errors import Error
+from scrubjay.base.initialised import guarded
+from scrubjay.base.progress import open_progress
+from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.payload import with_pending
+from scrubjay.documents.records import Record, Row, as_scope, to_record
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
-from scrubjay.index import Hits, Index
+from scrubjay.index.facade import Index
 from scrubjay.index.open_collection import OpenCollection, make_root
 from scrubjay.index.owners import check_unowned
-from scrubjay.initialised import guarded
-from scrubjay.passage_vectors import DocumentVector
-from scrubjay.payload import with_pending
-from scrubjay.progress import open_progress
-from scrubjay.records import Record, Row, as_scope, to_record
+from scrubjay.index.results import Hits
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.rows.listing import checked_count

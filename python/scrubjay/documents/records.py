@@ -16,12 +16,12 @@ from typing import Any, Literal, NamedTuple, NewType, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scrubjay import payload
 from scrubjay._native import Scope, copied_vector
-from scrubjay.entities import with_entities
-from scrubjay.errors import CorruptIndexError
-from scrubjay.passage_vectors import DocumentVector, PassageVectors
-from scrubjay.tables import as_html, is_table, rows_of, to_arrow, to_pandas
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents import payload
+from scrubjay.documents.entities import with_entities
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.tables import as_html, is_table, rows_of, to_arrow, to_pandas
 
 __all__ = [
     "Cursor",

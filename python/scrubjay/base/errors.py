@@ -288,3 +288,7 @@ class MissingExtraError(Error, ImportError):
             f"{what} needs {package}, which is not installed: pip install {to_install}", name=package
         )
         self.extra = extra
+
+
+for _name in __all__:
+    globals()[_name].__module__ = "scrubjay"  # tracebacks name an error as users import it

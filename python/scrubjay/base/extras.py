@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import Any
 
-from scrubjay.errors import Error, MissingExtraError
+from scrubjay.base.errors import Error, MissingExtraError
 
 __all__ = ["imported"]
 

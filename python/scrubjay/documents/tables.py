@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.extras import imported
+from scrubjay.base.extras import imported
 
 __all__ = ["as_html", "is_table", "rows_of", "to_arrow", "to_pandas"]
 

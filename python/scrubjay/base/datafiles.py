@@ -1,7 +1,6 @@
 """Streaming readers of data sets: JSON Lines, JSON arrays of any size, tab-separated values.
 
-One row is in memory at a time. Invalid data raise :class:`scrubjay.errors.DatasetError`, which names file, line and
-field.
+One row is in memory at a time. Invalid data raise :class:`scrubjay.DatasetError`, which names file, line and field.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from scrubjay.errors import DatasetError
+from scrubjay.base.errors import DatasetError
 
 __all__ = ["Row", "json_items", "json_lines", "json_lines_at", "tab_lines"]
 
@@ -30,7 +29,7 @@ class Row:
     >>> Row({"id": 7}, Path("a.jsonl"), 3).text("id")
     Traceback (most recent call last):
     ...
-    scrubjay.errors.DatasetError: a.jsonl, line 3: id: expected a str, got 7
+    scrubjay.DatasetError: a.jsonl, line 3: id: expected a str, got 7
     """
 
     value: Mapping[str, Any]

@@ -8,8 +8,8 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from scrubjay.endpoints import Endpoint
-from scrubjay.errors import RetrievalError
+from scrubjay.base.endpoints import Endpoint
+from scrubjay.base.errors import RetrievalError
 
 __all__ = ["post", "post_json"]
 

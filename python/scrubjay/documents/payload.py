@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.errors import CorruptIndexError
-from scrubjay.iso8601 import read_time
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.documents.iso8601 import read_time
 
 __all__ = [
     "CONTEXT",

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrubjay.sentences import sentences, stripped
+from scrubjay.documents.sentences import sentences, stripped
 
 __all__ = ["DEFAULT_MAX_CHARS", "Passage", "split"]
 

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, locks, progress, whole files, optional libraries, HTTP. No documents yet."""
