@@ -14,7 +14,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Scope
 from scrubjay.backend import Backend
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -27,11 +28,12 @@ from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.store.check import check_store
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider
-from scrubjay.store.maintenance import encrypt_tenant, reembed_store, rotate_key
+from scrubjay.store.maintenance import encrypt_tenant, made_pending, reembed_store, rotate_key
 from scrubjay.store.repair.repairing import RepairReport, SalvageReport
 from scrubjay.store.rows.erasure_search import ErasureReport, byte_needles, text_needles, vector_needles
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.listing import checked_count
+from scrubjay.store.rows.model_change import ModelChange
 from scrubjay.store.rows.report import CheckReport, FreezeReport
 from scrubjay.store.rows.values import Event
 from scrubjay.store.sqlite.files import back_up
@@ -347,13 +349,18 @@ class Admin:
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
         try:
             n_embedded = reembed_store(
-                engine,
-                embedder.name,
-                embedder.dim,
-                lambda documents: fresh.reembedded(documents, batch_size, silent),
-                bar,
-                batch_size=batch_size,
-                failing=(EmbedderError,) if on_embedder_error == "pending" else (),
+                engine.store,
+                ModelChange(
+                    embedder.name,
+                    embedder.dim,
+                    engine.dtype,
+                    embed=lambda documents: fresh.reembedded(documents, batch_size, silent),
+                    failing=(EmbedderError,) if on_embedder_error == "pending" else (),
+                    batch_size=batch_size,
+                    progress=bar,
+                    make_pending=partial(made_pending, engine),
+                    adopt=engine.adopt_model,
+                ),
             )
         finally:
             bar.close()

@@ -40,7 +40,7 @@ from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import Position, Scroll
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 @guarded

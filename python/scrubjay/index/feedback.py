@@ -12,7 +12,7 @@ from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hit
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.write_path import checked_id
+from scrubjay.store.writing.write_path import checked_id
 
 _MAX_QUERY = 32_768
 

@@ -15,7 +15,7 @@ from scrubjay.index.open_collection import OpenCollection
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
-from scrubjay.store.write_path import checked_id
+from scrubjay.store.writing.write_path import checked_id
 
 
 @guarded

@@ -29,7 +29,7 @@ from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.owners import check_nothing_owned, check_unowned
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
-from scrubjay.store.write_path import checked_id, checked_reason
+from scrubjay.store.writing.write_path import checked_id, checked_reason
 
 _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 

@@ -1,7 +1,6 @@
 """A durable engine: the interface of the native engine over stored rows.
 
-Writing is in :mod:`scrubjay.store.write_path` and :mod:`scrubjay.store.write_batches`; this module adds searching,
-reading and maintenance.
+Writing is in :mod:`scrubjay.store.writing`; this module adds searching, reading and maintenance.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from scrubjay.store.rows.scrolling import UNKNOWN, Position, Scroll
 from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.write_batches import Change, changing
-from scrubjay.store.write_path import WritingEngine, checked_id
+from scrubjay.store.writing.write_batches import Change, changing
+from scrubjay.store.writing.write_path import WritingEngine, checked_id
 
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
@@ -509,7 +508,7 @@ class DurableEngine(WritingEngine):
         return store
 
     def changing(self, doing: str) -> AbstractContextManager[Change]:
-        """Combine several writes into one; see :func:`scrubjay.store.write_batches.changing`."""
+        """Combine several writes into one; see :func:`scrubjay.store.writing.write_batches.changing`."""
         return changing(self, doing)
 
     # ------------------------------------------------------------------ feedback

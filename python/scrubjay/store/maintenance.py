@@ -3,35 +3,45 @@ or a key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
+from scrubjay._native import Scope
+from scrubjay.base.errors import CorruptIndexError, VersionConflictError
 from scrubjay.base.progress import Progress
-from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.payload import with_pending
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.rows.model_change import ModelChange
+from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import reembedding, rekeying
 from scrubjay.store.sqlite.store import SqliteStore
 
 
-def reembed_store(
-    engine: DurableEngine,
-    model: str,
-    dim: int,
-    embed: Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]],
-    progress: Progress,
-    *,
-    batch_size: int,
-    failing: tuple[type[Exception], ...] = (),
-) -> int:
-    """Give every document a vector of `model`; see :mod:`scrubjay.store.sqlite.reembedding`."""
-    store = engine.store
+def reembed_store(store: Store, change: ModelChange) -> int:
+    """Give every document a vector of the new model; return how many were embedded. See
+    :mod:`scrubjay.store.sqlite.reembedding`."""
     if isinstance(store, SqliteStore):
-        return reembedding.reembed_rows(
-            engine, store, model, dim, embed, progress, batch_size=batch_size, failing=failing
-        )
+        return reembedding.reembed_rows(store, change)
     from scrubjay.store.postgres.reembedding import reembed_rows
 
-    return reembed_rows(engine, store, model, dim, embed, progress, batch_size=batch_size, failing=failing)
+    return reembed_rows(store, change)
+
+
+def made_pending(engine: DurableEngine, row: StoredRow, scope: Scope) -> bool:
+    """Rewrite a document as pending, with its current vector; False if it was rewritten, was deleted or has expired
+    meanwhile, or cannot be read."""
+    try:
+        document = engine.document(row, scope)
+        engine.upsert_versioned(
+            [document.id],
+            [document.text],
+            scope=scope,
+            versions=[row.seq],
+            vectors=[document.vector],
+            payloads=[with_pending(document.payload)],
+            fills=True,
+        )
+    except (VersionConflictError, CorruptIndexError):
+        return False
+    return True
 
 
 def encrypt_tenant(store: Store, tenant: str, progress: Progress, *, accept: bool = False) -> int:

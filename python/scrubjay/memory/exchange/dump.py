@@ -40,7 +40,7 @@ from scrubjay.memory.model.rows import ROWS, TYPES, EpisodeRow, FactRow, Row, sc
 from scrubjay.memory.model.statements import has_documents
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.values import RowRefusedError
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 FORMAT = 1
 _COMPUTED = ("hash", "topic", "value_hash")

@@ -58,7 +58,7 @@ from scrubjay.memory.runs.session import Session
 from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import Conversation
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 Self = TypeVar("Self", bound="Memory")
 

@@ -15,7 +15,7 @@ from scrubjay.memory.model.content import named
 from scrubjay.memory.model.documents import Embedded
 from scrubjay.memory.model.rows import FactRow, PolicyRow, belongs_to
 from scrubjay.memory.model.statements import has_documents, withdrawn_at
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 class Confirmation:

@@ -14,7 +14,7 @@ from scrubjay.memory.model.proposal import Proposal
 from scrubjay.memory.model.rows import EpisodeRow
 from scrubjay.memory.model.values import kept_detail
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def write_episode(change: Change, proposal: Proposal, preparation: Preparation) -> Outcome:

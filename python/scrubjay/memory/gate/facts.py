@@ -32,7 +32,7 @@ from scrubjay.memory.model.rows import FactRow, scope_in
 from scrubjay.memory.model.statements import affirmed_of, has_documents, holds_at, holds_of, is_in_force
 from scrubjay.memory.model.voices import says_more
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 _DAY_US = 86_400_000_000
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")

@@ -43,7 +43,7 @@ from scrubjay.memory.model.precedence import tenant_of
 from scrubjay.memory.model.proposal import Proposal, prepared
 from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.values import said
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 _log = logging.getLogger("scrubjay.memory")
 

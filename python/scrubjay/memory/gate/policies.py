@@ -24,7 +24,7 @@ from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import PolicyRow, is_global
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def policy_of(

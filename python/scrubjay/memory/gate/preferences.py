@@ -14,7 +14,7 @@ from scrubjay.memory.model.refusal import Refusal
 from scrubjay.memory.model.rows import PreferenceRow
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def write_preference(change: Change, proposal: Proposal) -> Outcome:

@@ -16,7 +16,7 @@ from scrubjay.memory.model.new_facts import next_recorded
 from scrubjay.memory.model.projection import Validity
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, holds_of, ids_of, is_in_force, with_held
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 class Promotion:

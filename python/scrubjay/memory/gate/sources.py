@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay.memory.model.candidates import Provenance
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from scrubjay.memory.model.settings import Settings
 from scrubjay.store.seam import LayerStore
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.store import SqliteStore
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 COLLECTION = MEMORY
 """The collection, in the file of an index, whose documents are facts and episodes."""

@@ -17,7 +17,7 @@ from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.pseudonyms import ERASED
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.connections import rows_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def note_deletion(

@@ -10,7 +10,7 @@ from scrubjay.documents import payload
 from scrubjay.memory.model.documents import Document, Embedded, documents_of, ids_of_documents
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row, scope_in
 from scrubjay.memory.model.statements import has_documents
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 class Documents:

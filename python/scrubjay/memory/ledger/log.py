@@ -9,7 +9,7 @@ from scrubjay.memory.ledger.rows import insert, kind_of
 from scrubjay.memory.ledger.schema import KINDS, erasing
 from scrubjay.memory.ledger.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.memory.model.rows import EpisodeRow, FactRow, Row
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:

@@ -19,7 +19,7 @@ from scrubjay.memory.model.records import Fact
 from scrubjay.memory.model.row_records import record_of
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 # The wording of each table's index on hashes: without it SQLite reads the whole scope.
 

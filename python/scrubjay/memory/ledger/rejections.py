@@ -15,7 +15,7 @@ from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
 from scrubjay.store.rows.decoding import optional_integer
 from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.sqlite.cipher import Cipher
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 
 def write_rejection(

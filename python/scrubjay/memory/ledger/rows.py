@@ -32,7 +32,7 @@ from scrubjay.store.rows.scopes import names_of
 from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import fetched
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 _MISSING = {
     "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},

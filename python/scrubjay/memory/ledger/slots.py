@@ -28,7 +28,7 @@ from scrubjay.memory.model.statements import (
     with_held,
 )
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 COMPUTED = (
     "slot",

@@ -17,7 +17,7 @@ from scrubjay.memory.ledger.log import drop
 from scrubjay.memory.ledger.rows import insert, new_ids, rows_where, update_fact
 from scrubjay.memory.model.rows import FactRow
 from scrubjay.memory.model.statements import encoded_ids, ids_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 IS_VERSION = "id LIKE '%.%'"
 """SQL condition for the rows of versions."""

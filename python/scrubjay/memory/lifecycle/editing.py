@@ -43,7 +43,7 @@ from scrubjay.memory.model.rows import (
 )
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 _CHANGEABLE = {
     "fact": (

@@ -24,7 +24,7 @@ from scrubjay.memory.model.rows import EpisodeRow, FactRow, is_visible, scope_in
 from scrubjay.memory.model.statements import is_in_force
 from scrubjay.memory.read.rules import Rules
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.write_batches import Change
+from scrubjay.store.writing.write_batches import Change
 
 _DAY_US = 86_400_000_000
 

@@ -8,25 +8,20 @@ moved into place scope by scope, each under the lock of its home only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.base.errors import CorruptIndexError, StoreError, VersionConflictError
-from scrubjay.base.progress import Progress
-from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.payload import with_pending
-from scrubjay.store.engine import DurableEngine
+from scrubjay.base.errors import StoreError
 from scrubjay.store.postgres.freezing import thaw_all
 from scrubjay.store.postgres.row_security import EVERY_HOME
 from scrubjay.store.postgres.sealing import is_sealed_sql
 from scrubjay.store.postgres.staging import behind, changing_model, holding_model
 from scrubjay.store.postgres.store import PostgresStore
 from scrubjay.store.rows.decoding import scope_of
+from scrubjay.store.rows.model_change import ModelChange
 from scrubjay.store.rows.values import StoredRow
-from scrubjay.store.rows.vectors import encode
 
-Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
 _Missing = tuple[StoredRow, Scope]
 
 _MISSING = (
@@ -37,40 +32,32 @@ _MISSING = (
 """Documents without a new vector; pending documents are embedded after the change."""
 
 
-def reembed_rows(
-    engine: DurableEngine,
-    store: Any,
-    model: str,
-    dim: int,
-    embed: Embed,
-    progress: Progress,
-    *,
-    batch_size: int,
-    failing: tuple[type[Exception], ...] = (),
-) -> int:
-    """Give every document a vector of `model`; see :func:`scrubjay.store.sqlite.reembedding.reembed_rows`."""
-    goal = f"{model}\n{dim}"
+def reembed_rows(store: Any, change: ModelChange) -> int:
+    """Give every document a vector of the new model; return how many documents were embedded by this call."""
+    goal = change.goal
     _claim(store, goal)  # freezing is disabled from now on
     thaw_all(store, "k.collection = %s", (store.number,), home=EVERY_HOME)
     n_embedded = 0
     is_down = False
     while True:
-        for missing in _pages(store, batch_size):
+        for missing in _pages(store, change.batch_size):
             rows: Sequence[bytes | None] = []
             try:
                 if not is_down:
-                    rows = _embedded(missing, embed, engine.dtype)
-            except failing:
+                    rows = change.vectors(
+                        [(row.text, row.payload) if row.usable else None for row, _ in missing]
+                    )
+            except change.failing:
                 is_down = True
             if is_down:
-                missing = [one for one in missing if not (one[0].usable and _make_pending(engine, *one))]
+                missing = [one for one in missing if not (one[0].usable and change.make_pending(*one))]
                 rows = [None] * len(missing)
             _stage(store, goal, missing, rows)
             n_embedded += 0 if is_down else len(rows)
-            progress.update(len(rows))
-        if _change(store, model, dim, goal):
+            change.progress.update(len(rows))
+        if _change(store, change):
             break
-    engine.adopt_model()
+    change.adopt()
     store.settle()
     return n_embedded
 
@@ -135,13 +122,6 @@ def _pages(store: PostgresStore, size: int) -> Iterator[list[_Missing]]:
         after = found[-1][:3]
 
 
-def _embedded(missing: Sequence[_Missing], embed: Embed, dtype: str) -> list[bytes | None]:
-    texts = [(row.text, row.payload) for row, _ in missing if row.usable]
-    vectors = iter(embed(texts) if texts else [])
-    found = [next(vectors) if row.usable else None for row, _ in missing]
-    return [None if vector is None else encode(vector, dtype) for vector in found]
-
-
 def _stage(
     store: PostgresStore, goal: str, documents: Sequence[_Missing], vectors: Sequence[bytes | None]
 ) -> None:
@@ -170,38 +150,19 @@ def _stage(
             )
 
 
-def _change(store: PostgresStore, model: str, dim: int, goal: str) -> bool:
+def _change(store: PostgresStore, change: ModelChange) -> bool:
     """Switch to the new model if every document has a new vector."""
     with store.writing("reembedding") as transaction:
         batch = transaction.batch
         batch.ask(*changing_model(store.number))
-        if _goal(batch, store) != goal:
+        if _goal(batch, store) != change.goal:
             raise StoreError("reembedding: another process began to change the model, or completed a change")
         if batch.ask(f"SELECT 1 {_MISSING} LIMIT 1", (store.number,), home=EVERY_HOME):
             return False
         ((generation,),) = batch.ask(
             "UPDATE sj_collection SET generation = generation + 1, embedding = embedding + 1, model = %s, dim = %s, "
             "reembedding = NULL WHERE collection = %s RETURNING generation",
-            (model, dim, store.number),
+            (change.model, change.dim, store.number),
         )
         transaction.generations[store.number] = generation
-    return True
-
-
-def _make_pending(engine: DurableEngine, row: StoredRow, scope: Scope) -> bool:
-    """Rewrite a document as pending, with its current vector; False if it was rewritten, was deleted or has
-    expired meanwhile, or its vector cannot be read."""
-    try:
-        document = engine.document(row, scope)
-        engine.upsert_versioned(
-            [document.id],
-            [document.text],
-            scope=scope,
-            versions=[row.seq],
-            vectors=[document.vector],
-            payloads=[with_pending(document.payload)],
-            fills=True,
-        )
-    except (VersionConflictError, CorruptIndexError):
-        return False
     return True

@@ -8,21 +8,16 @@ again. Documents written meanwhile get vectors of the old model, and new ones be
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from scrubjay.base.errors import CorruptIndexError, StoreError, VersionConflictError
-from scrubjay.base.progress import Progress
-from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.payload import with_pending
-from scrubjay.store.engine import DurableEngine
+from scrubjay.base.errors import CorruptIndexError, StoreError
 from scrubjay.store.rows.decoding import scope_of
-from scrubjay.store.rows.vectors import encode, has_passages
+from scrubjay.store.rows.model_change import ModelChange
+from scrubjay.store.rows.vectors import has_passages
 from scrubjay.store.sqlite.embedding_queue import not_pending
 from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.sqlite.transaction import Transaction
-
-Embed = Callable[[Sequence[tuple[str, bytes | None]]], Sequence[DocumentVector | None]]
 
 
 def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> str:
@@ -33,26 +28,10 @@ def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> 
     )
 
 
-def reembed_rows(
-    engine: DurableEngine,
-    store: SqliteStore,
-    model: str,
-    dim: int,
-    embed: Embed,
-    progress: Progress,
-    *,
-    batch_size: int,
-    failing: tuple[type[Exception], ...] = (),
-) -> int:
-    """Give every document a vector of `model`; return how many documents were embedded by this call.
-
-    `embed` returns a vector for each text and payload, or None where the model finds nothing. If it raises, the
-    call ends, and vectors staged so far are kept for the next call with the same model. If it raises one of
-    `failing` instead, the documents without a new vector become pending, and the model is changed.
-    """
-    t = store.tables
+def reembed_rows(store: SqliteStore, change: ModelChange) -> int:
+    """Give every document a vector of the new model; return how many documents were embedded by this call."""
+    t, goal = store.tables, change.goal
     with store.writing("reembedding") as transaction:
-        goal = f"{model}\n{dim}"
         if transaction.meta("reembedding") != goal:  # staged vectors of another model are useless
             transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
             transaction.settle(reembedding=goal)
@@ -60,33 +39,35 @@ def reembed_rows(
     last: int | None = None
     refused = is_down = False
     while True:
-        missing = _missing(engine, batch_size)
+        missing = _missing(store, change.batch_size)
         if missing:
             if last is not None and missing[0][0] <= last:
                 raise CorruptIndexError("a staged vector has disappeared", path=store.path)
             last = missing[0][0]
+            rows: list[tuple[int, bytes | None]] = []
             try:
-                rows = [] if is_down else _embed(missing, embed, engine.dtype)
-            except failing:
+                if not is_down:
+                    vectors = change.vectors([document for _, document in missing])
+                    rows = [(seq, vector) for (seq, _), vector in zip(missing, vectors, strict=True)]
+            except change.failing:
                 is_down = True
             if is_down:
-                rows = [(seq, None) for seq, _ in missing if not _make_pending(engine, seq)]
+                rows = [(seq, None) for seq, _ in missing if not _make_pending(store, change, seq)]
             with store.writing("reembedding") as transaction:
                 _stage(transaction, rows, goal)
             n_embedded += 0 if is_down else len(rows)
-            progress.update(len(rows))
+            change.progress.update(len(rows))
             refused = False
             continue
-        if _swap(engine, model, dim, goal):
+        if _swap(store, change):
             return n_embedded
         if refused:  # a document was written meanwhile; the next query finds it
             raise CorruptIndexError("documents without a vector cannot be found", path=store.path)
         refused = True
 
 
-def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, bytes | None] | None]]:
+def _missing(store: SqliteStore, limit: int) -> list[tuple[int, tuple[str, bytes | None] | None]]:
     """Return (seq, (text, payload)) of documents without a new vector; (seq, None) if a tenant's key was destroyed."""
-    store = engine.file("reembed")
     t = store.tables
     connection = store.reading_connection()
     with store.snapshot():
@@ -96,15 +77,6 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, tuple[str, by
             (limit,),
         ).fetchall()
         return [(row[0], store.to_embed(row[:6], scope_of(*row[6:]))) for row in rows]
-
-
-def _embed(
-    missing: Sequence[tuple[int, tuple[str, bytes | None] | None]], embed: Embed, dtype: str
-) -> list[tuple[int, bytes | None]]:
-    documents = [document for _, document in missing if document is not None]
-    vectors = iter(embed(documents) if documents else [])
-    rows = [(seq, None if document is None else next(vectors)) for seq, document in missing]
-    return [(seq, None if vector is None else encode(vector, dtype)) for seq, vector in rows]
 
 
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
@@ -122,13 +94,12 @@ def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], g
     )
 
 
-def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
+def _swap(store: SqliteStore, change: ModelChange) -> bool:
     """Replace the old vectors by the new ones, if every document has one."""
-    store = engine.file("reembed")
     t = store.tables
     with store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
-        if transaction.meta("reembedding") != goal:
+        if transaction.meta("reembedding") != change.goal:
             raise StoreError("reembedding: another process began to change the model")
         if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
             return False
@@ -140,9 +111,9 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
         for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
             transaction.renew(key)
         generation = transaction.identity().generation + 1
-        transaction.settle(model=model, dim=dim, generation=generation, reembedding=None)
+        transaction.settle(model=change.model, dim=change.dim, generation=generation, reembedding=None)
         transaction.commit()
-        engine.adopt_model()
+        change.adopt()
     return True
 
 
@@ -168,25 +139,9 @@ def _count_vectors(transaction: Transaction) -> None:
                 transaction.exchange_vector(key, sign, seq, tag)
 
 
-def _make_pending(engine: DurableEngine, seq: int) -> bool:
-    """Rewrite a document as pending, with its current vector; False if it cannot be read or no longer exists."""
+def _make_pending(store: SqliteStore, change: ModelChange, seq: int) -> bool:
     try:
-        row_and_scope = engine.file("reembed").at(seq)
-        if row_and_scope is None:
-            return False
-        document = engine.document(*row_and_scope)
-        engine.upsert_versioned(
-            [document.id],
-            [document.text],
-            scope=document.scope,
-            versions=[seq],
-            vectors=[document.vector],
-            payloads=[with_pending(document.payload)],
-            fills=True,
-        )
-    except (
-        VersionConflictError,
-        CorruptIndexError,
-    ):  # rewritten, deleted or expired meanwhile, or damaged
+        row_and_scope = store.at(seq)
+    except CorruptIndexError:
         return False
-    return True
+    return row_and_scope is not None and change.make_pending(*row_and_scope)

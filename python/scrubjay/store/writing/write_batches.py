@@ -17,7 +17,7 @@ from scrubjay.documents.payload import Times, is_pending
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.values import NewRow, RowId, Written
 from scrubjay.store.seam import Transaction
-from scrubjay.store.write_path import WritingEngine
+from scrubjay.store.writing.write_path import WritingEngine
 
 
 class Change:
