@@ -15,7 +15,7 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +26,14 @@ from benchmarks import vectors as vectors_of
 from benchmarks.compare import machine, vector_engines, vector_more, vector_page
 from benchmarks.compare.lexical import names_of, numbers, say
 from benchmarks.compare.vector_engines import ENGINES, VectorEngine
+from benchmarks.compare.vector_recall import Neighbours, caller, finder
 from benchmarks.quality.judged import data_folder
 from benchmarks.vectors import Floats
 
 LEAST_RECALL = 0.99
-TIE = 1e-6
 N_TUNING, N_QUERIES = 300, 2_000
 DATA = ("clustered", "real")
 PARTS = ("cells", "filters", "turnovers")
-
-
-class Neighbours:
-    """The exact answers to some questions, and the recall of others."""
-
-    def __init__(self, vectors: Floats, questions: Floats, k: int) -> None:
-        self._vectors, self._questions, self.k = vectors, questions, min(k, len(vectors))
-        right = vectors_of.exact_neighbours(vectors, questions, self.k)
-        self._bars = np.array(
-            [vectors[rows[-1]] @ question for rows, question in zip(right, questions, strict=True)]
-        )
-
-    def recall(self, find: Callable[[Floats], Sequence[int]]) -> float:
-        """Return the mean fraction of the k nearest that was found; ties with the last of them count as found."""
-        shares = []
-        for question, bar in zip(self._questions, self._bars, strict=True):
-            rows = list(set(find(question)))
-            shares.append(
-                float(np.sum(self._vectors[rows] @ question >= bar - TIE)) / self.k if rows else 0.0
-            )
-        return float(np.mean(shares))
 
 
 def data_of(name: str, n: int, dim: int, options: argparse.Namespace) -> tuple[Floats, Floats, Floats] | str:
@@ -116,15 +95,6 @@ def measure_cell(
     for name, times in recording.interleaved(calls, list(questions), seconds=options.seconds).items():
         rows[name] |= times
     return list(rows.values())
-
-
-def caller(engine: VectorEngine, k: int) -> Callable[[Floats], Any]:
-    search = engine.search
-    return lambda question: search(question, k)
-
-
-def finder(engine: VectorEngine, k: int) -> Callable[[Floats], Sequence[int]]:
-    return lambda question: engine.found(question, k)
 
 
 def built(name: str, vectors: Floats, options: argparse.Namespace) -> tuple[VectorEngine, dict[str, Any]]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks import recording
 from benchmarks import vectors as vectors_of
-from benchmarks.compare import vector
 from benchmarks.compare.vector_engines import GRAPH_FROM, Scrubjay
+from benchmarks.compare.vector_recall import Neighbours, caller, finder
 from benchmarks.latency.engine import accepts
 from benchmarks.memories import ROWS_A_CALL
 from benchmarks.vectors import Floats
@@ -112,7 +112,7 @@ def filtered(
     }
     times = recording.interleaved(calls, list(questions), seconds=options.seconds)
     place_of = {int(row): place for place, row in enumerate(matches)}
-    exact = vector.Neighbours(np.ascontiguousarray(vectors[matches]), questions[: options.n_checked], K)
+    exact = Neighbours(np.ascontiguousarray(vectors[matches]), questions[: options.n_checked], K)
     recall = exact.recall(lambda question: [place_of[int(row)] for row in search(question)[0]])
     better = min(times["gather"]["p50"], times["unfiltered"]["p50"])
     return {
@@ -144,12 +144,11 @@ def turnovers(options: argparse.Namespace) -> dict[str, Any]:
     rows = numbers.integers(n, size=options.n_queries)
     questions = vectors_of.near(vectors[rows], options.seed + 99)
     engines = {"turned": turned, "fresh": fresh}
-    calls = {name: vector.caller(engine, K) for name, engine in engines.items()}
+    calls = {name: caller(engine, K) for name, engine in engines.items()}
     times = recording.interleaved(calls, list(questions), seconds=options.seconds)
-    exact = vector.Neighbours(vectors, questions[: options.n_checked], K)
+    exact = Neighbours(vectors, questions[: options.n_checked], K)
     found: dict[str, Any] = {
-        name: {**times[name], "recall": exact.recall(vector.finder(engine, K))}
-        for name, engine in engines.items()
+        name: {**times[name], "recall": exact.recall(finder(engine, K))} for name, engine in engines.items()
     }
     ratio = found["turned"]["p95"] / found["fresh"]["p95"]
     dead = int(turned.engine.stats()["dead"])

@@ -28,7 +28,8 @@ from memory_store_conformance import (
 )
 from memory_store_conformance.cli import run
 from memory_store_conformance.factories import address_of, load
-from memory_store_conformance.registry import NotOffered, check
+from memory_store_conformance.outcomes import NotOffered
+from memory_store_conformance.registry import check
 from reference import ReferenceStore
 
 pytest_plugins = ["pytester"]

@@ -5,10 +5,11 @@
 >>> print(report.table()); report.exit_code       # doctest: +SKIP
 """
 
+from memory_store_conformance.catalogue import all_checks
 from memory_store_conformance.contract import Hit, Item, Page, Scope, Setting, Store, capabilities
 from memory_store_conformance.embedder import HashingEmbedder
 from memory_store_conformance.plugin import conformance_test
-from memory_store_conformance.registry import LEVELS, Check, all_checks
+from memory_store_conformance.registry import LEVELS, Check
 from memory_store_conformance.report import Report, Result
 from memory_store_conformance.runner import validate
 

@@ -13,8 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memory_store_conformance.catalogue import all_checks
 from memory_store_conformance.factories import load
-from memory_store_conformance.registry import LEVELS, all_checks
+from memory_store_conformance.registry import LEVELS
 from memory_store_conformance.report import Result
 from memory_store_conformance.runner import TIME_LIMIT_SECONDS, validate
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory_store_conformance import plugin
+from memory_store_conformance.judging import factory_key, judge
 from memory_store_conformance.registry import Check
 
 
 def test_memory_store(memory_store_check: Check, request: Any) -> None:
-    plugin._judge(memory_store_check, request.config.stash[plugin._factory_key()])
+    judge(memory_store_check, request.config.stash[factory_key()])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory_store_conformance.contract import Setting, Store
-from memory_store_conformance.registry import NotOffered
+from memory_store_conformance.outcomes import NotOffered
 
 __all__ = ["Factory", "address_of", "load"]
 

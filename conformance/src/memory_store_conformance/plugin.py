@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from memory_store_conformance.catalogue import all_checks
 from memory_store_conformance.factories import Factory, load
-from memory_store_conformance.registry import Check, all_checks
-from memory_store_conformance.runner import TIME_LIMIT_SECONDS, _offered, run_check
+from memory_store_conformance.judging import factory_key, judge
+from memory_store_conformance.registry import Check
 
 if TYPE_CHECKING:
     import pytest
@@ -40,19 +41,9 @@ def conformance_test(
 
     @pytest.mark.parametrize("check", [marks(one) for one in all_checks(only)])
     def test(check: Check) -> None:
-        _judge(check, factory)
+        judge(check, factory)
 
     return test
-
-
-def _judge(check: Check, factory: Factory) -> None:
-    import pytest
-
-    result = run_check(check, factory, _offered(factory), TIME_LIMIT_SECONDS)
-    if result.outcome == "not offered":
-        pytest.skip(f"not offered: {result.evidence}")
-    if result.outcome == "failed":
-        pytest.fail(f"{result.promise}\n{result.why}\nevidence: {result.evidence}", pytrace=False)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -85,16 +76,4 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     address = config.getoption("--memory-store")
     if address:
-        config.stash[_factory_key()] = load(address)
-
-
-def _factory_key() -> Any:
-    import pytest
-
-    global _KEY
-    if _KEY is None:
-        _KEY = pytest.StashKey[Factory]()
-    return _KEY
-
-
-_KEY: Any = None
+        config.stash[factory_key()] = load(address)

@@ -1,4 +1,4 @@
-"""The registry of checks, and the exceptions that they raise."""
+"""The registry of checks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from memory_store_conformance.outcomes import Violation
+
 if TYPE_CHECKING:
     from memory_store_conformance.context import Context
 
-__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "all_checks", "check", "require"]
+__all__ = ["LEVELS", "Check", "check", "registered", "require"]
 
 LEVELS = {
     "crud": "what is written comes back, in order",
@@ -26,14 +28,6 @@ LEVELS = {
     "costs": "bytes, writes and times: measured, not judged",
 }
 """The levels in order, with their subjects."""
-
-
-class Violation(AssertionError):  # noqa: N818 - a finding, not an error of ours
-    """A store broke a promise; the message is the evidence."""
-
-
-class NotOffered(Exception):  # noqa: N818 - an outcome
-    """The check does not apply to this store; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +73,9 @@ def check(id: str, *, why: str, needs: Iterable[str] = ()) -> Callable[[Any], An
     return register
 
 
-def all_checks(only: Iterable[str] = ()) -> list[Check]:
-    """Return the checks, level by level, restricted to the ids and levels in `only` unless it is empty."""
-    import memory_store_conformance.checks  # noqa: F401 - registers them
-
-    names = list(only)
-    unknown = [name for name in names if name not in LEVELS and name not in _CHECKS]
-    if unknown:
-        raise ValueError(f"only: expected levels or ids of checks, got {unknown}")
-    order = list(LEVELS)
-    checks = [one for one in _CHECKS.values() if not names or one.id in names or one.level in names]
-    return sorted(checks, key=lambda one: order.index(one.level))
+def registered() -> list[Check]:
+    """Return the checks whose modules have been imported."""
+    return list(_CHECKS.values())
 
 
 def require(condition: object, evidence: str) -> None:

@@ -8,10 +8,12 @@ import traceback
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from memory_store_conformance.catalogue import all_checks
 from memory_store_conformance.context import Context
 from memory_store_conformance.contract import capabilities
 from memory_store_conformance.factories import Factory
-from memory_store_conformance.registry import Check, NotOffered, Violation, all_checks
+from memory_store_conformance.outcomes import NotOffered, Violation
+from memory_store_conformance.registry import Check
 from memory_store_conformance.report import Report, Result
 
 __all__ = ["run_check", "validate"]

@@ -9,7 +9,8 @@ from typing import Any
 from memory_store_conformance import corpus
 from memory_store_conformance.context import JANE, Context
 from memory_store_conformance.contract import Item
-from memory_store_conformance.registry import NotOffered, check, require
+from memory_store_conformance.outcomes import NotOffered
+from memory_store_conformance.registry import check, require
 
 _SIZES = (100, 1000, 4000)
 _N_SEARCHES = 40

@@ -7,7 +7,8 @@ from typing import Any
 
 from memory_store_conformance.context import JANE, JOE, Context, ids_of
 from memory_store_conformance.contract import Item
-from memory_store_conformance.registry import NotOffered, check, require
+from memory_store_conformance.outcomes import NotOffered
+from memory_store_conformance.registry import check, require
 
 _FORGOTTEN = "A memory that a user had deleted turns up in a prompt."
 _SECRET = "zq7731-kumquat-ledger"

@@ -7,7 +7,8 @@ import os
 from memory_store_conformance.children import Child
 from memory_store_conformance.context import JANE, Context, ids_of, plain
 from memory_store_conformance.contract import Item
-from memory_store_conformance.registry import NotOffered, check, require
+from memory_store_conformance.outcomes import NotOffered
+from memory_store_conformance.registry import check, require
 
 _TO_OPEN_SECONDS = 180.0  # some projects import slowly, especially on a busy machine
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from memory_store_conformance.context import JANE, JOE, Context, ids_of, plain
 from memory_store_conformance.contract import Item, Scope
-from memory_store_conformance.registry import NotOffered, check, require
+from memory_store_conformance.outcomes import NotOffered
+from memory_store_conformance.registry import check, require
 
 _LEAK = "What one customer told an agent is read out to another."
 
