@@ -125,7 +125,7 @@ def test_changes_of_this_scope_are_reported_once(index: Index, server: MemorySer
         memory.propose(SECRET, scope=JOE, source="r")
         memory.policy("refunds", "Never.", tenant="acme", by="legal")
     said = ask(server, "list_changes")
-    assert [(one["what"], one["kind"], one["shared"]) for one in said["changes"]] == [
+    assert [(one["action"], one["kind"], one["shared"]) for one in said["changes"]] == [
         ("proposed", "fact", False),
         ("proposed", "policy", True),
         ("confirmed", "policy", True),
@@ -133,7 +133,7 @@ def test_changes_of_this_scope_are_reported_once(index: Index, server: MemorySer
     assert ask(server, "list_changes", since=said["cursor"]) == {"changes": [], "cursor": said["cursor"]}
     ask(server, "revoke_memory", id=first, reason="she never did")
     later = ask(server, "list_changes", since=said["cursor"])["changes"]
-    assert [(one["what"], one["id"], one["by"], one["detail"]) for one in later] == [
+    assert [(one["action"], one["id"], one["by"], one["detail"]) for one in later] == [
         ("revoked", first, "mcp", "she never did")
     ]
     one_by_one, since = [], 0

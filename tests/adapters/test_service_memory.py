@@ -242,7 +242,7 @@ def test_records_are_read_changed_and_deleted(caller: Caller) -> None:
     assert changed["record"]["content"] == "Jane lives in Bergen" and changed["record"]["expires_at"] is None
     assert caller.post("/recall", text="Oslo", query={"mode": "lexical"})["hits"] == []
     why = caller.good("GET", where + "/why", params=J)
-    assert [event["what"] for event in why["why"]["events"]] == ["written", "updated"]
+    assert [event["action"] for event in why["why"]["events"]] == ["written", "updated"]
     assert why["why"]["events"][1]["by"] == "local" and "chat-7" in why["text"]
     assert caller.good("POST", where + "/feedback", {"scope": J}) is None
     assert caller.good("GET", where, params=J)["record"]["uses"] == 1
@@ -525,10 +525,10 @@ def _events(answer: Any) -> list[dict[str, str]]:
 def test_changes_are_listed_after_a_cursor_and_streamed(caller: Caller) -> None:
     first = caller.propose(OSLO)[0]["id"]
     told = caller.post("/changes")
-    assert [(one["what"], one["record"]) for one in told["changes"]] == [("proposed", first)]
+    assert [(one["action"], one["record"]) for one in told["changes"]] == [("proposed", first)]
     second = caller.propose(ROME)[0]["id"]
     after = caller.post("/changes", since=told["cursor"])
-    assert [(one["what"], one["record"]) for one in after["changes"]] == [
+    assert [(one["action"], one["record"]) for one in after["changes"]] == [
         ("superseded", first),
         ("proposed", second),
     ]

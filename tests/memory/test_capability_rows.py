@@ -452,14 +452,14 @@ def test_row_24_a_late_old_fact_takes_its_place_in_the_past(memory: Memory) -> N
 
 def test_row_25_a_superseded_fact_is_an_event_for_projections(memory: Memory) -> None:
     seen: list[tuple[str, str | None, str | None]] = []
-    memory.feed.on_change(lambda event: seen.append((event.what, event.record, event.detail)), scope=JANE)
+    memory.feed.on_change(lambda event: seen.append((event.action, event.record, event.detail)), scope=JANE)
     cursor = memory.feed.cursor
     first, second = (
         memory.propose(FactCandidate(f"Jane lives in {city}", "Jane", "lives in"), scope=JANE, source="r")
         for city in ("Bergen", "Oslo")
     )
     assert ("superseded", first.id, second.id) in seen
-    told = [(event.what, event.record, event.detail) for event in memory.feed.changes(cursor, scope=JANE)]
+    told = [(event.action, event.record, event.detail) for event in memory.feed.changes(cursor, scope=JANE)]
     assert told == seen  # and a projection that was offline reads it from its cursor
 
 

@@ -120,7 +120,7 @@ def test_a_database_goes_on_after_a_copy(path: Path, capsys: pytest.CaptureFixtu
     with open_memory(url) as memory:  # type: ignore[arg-type]
         cursor = memory.feed.cursor
         assert lives(memory, "Bergen").id is not None
-        assert [change.what for change in memory.feed.changes(cursor, scope=JANE)][-1:] != []
+        assert [change.action for change in memory.feed.changes(cursor, scope=JANE)][-1:] != []
         memory.forget(JANE, names=True)
         memory.admin.compact()
         assert memory.admin.verify_erased(JANE, names=["jane"]).files is not None

@@ -73,7 +73,7 @@ def test_earlier_versions_stay_visible_at_known_at(memory: Memory, clock: Clock,
     changed = memory.why(id, scope=scope)
     assert (
         changed is not None
-        and [(one.what, one.by) for one in changed.events][-2:] == [("updated", "joe")] * 2
+        and [(one.action, one.by) for one in changed.events][-2:] == [("updated", "joe")] * 2
     )
     assert memory.recall("Brno", scope).texts in ([], [f"{subject} is in Graz"])
     assert memory.admin.check() == [] and memory.documents.admin.check().clean

@@ -44,7 +44,7 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
 
 
 def changes(memory: Memory, since: int = 0, scope: Scope = JANE, **options: Any) -> list[tuple[str, Any]]:
-    return [(event.what, event.record) for event in memory.feed.changes(since, scope=scope, **options)]
+    return [(event.action, event.record) for event in memory.feed.changes(since, scope=scope, **options)]
 
 
 def test_a_change_carries_its_record_and_details(memory: Memory, clock: Clock, store: str) -> None:
@@ -52,7 +52,7 @@ def test_a_change_carries_its_record_and_details(memory: Memory, clock: Clock, s
     rome = lives(memory, "Rome").id
     memory.revoke(rome or "", reason="a joke", scope=JANE, by="jane")
     told = memory.feed.changes(scope=JANE)
-    assert [(e.what, e.record, e.detail, e.by) for e in told] == [
+    assert [(e.action, e.record, e.detail, e.by) for e in told] == [
         ("proposed", oslo, None, None),
         ("superseded", oslo, rome, None),
         ("proposed", rome, None, None),
@@ -91,7 +91,7 @@ def test_every_kind_is_in_it(memory: Memory, clock: Clock) -> None:
         JANE,
         JANE,
     ]
-    assert [e.what for e in memory.feed.changes(scope=GLOBEX)] == [
+    assert [e.action for e in memory.feed.changes(scope=GLOBEX)] == [
         "proposed",
         "confirmed",
     ]  # of the global policy
@@ -151,13 +151,13 @@ def test_forgetting_leaves_one_event_without_content(memory: Memory) -> None:
     assert changes(memory, scope=JANES_CODER)[-1] == ("forgotten", cat)
     memory.forget(JANE, by="jane")
     left = memory.feed.changes(scope=ACME, within=True)
-    assert [(e.what, e.scope, e.kind, e.record, e.detail) for e in left] == [
+    assert [(e.action, e.scope, e.kind, e.record, e.detail) for e in left] == [
         ("proposed", JOE, "fact", kept, None),
         ("forgotten", JANE, None, None, None),
     ]
     assert only not in [e.record for e in left]
     memory.forget(tenant="acme")
-    assert [(e.what, e.scope, e.record) for e in memory.feed.changes(scope=JOE)] == [
+    assert [(e.action, e.scope, e.record) for e in memory.feed.changes(scope=JOE)] == [
         ("forgotten", ACME, None)
     ]
 
@@ -181,7 +181,7 @@ def test_names_that_are_forgotten_are_not_in_the_feed(memory: Memory, tmp_path: 
     memory.forget(who, by="zanzibar")
     memory.forget(who, names=True, by="zanzibar")
     every = memory.feed.changes(scope=ACME, within=True)
-    assert "forgotten" in [e.what for e in every] and "zanzibar" not in repr(every)
+    assert "forgotten" in [e.action for e in every] and "zanzibar" not in repr(every)
     memory.admin.compact()
     assert memory.admin.verify_erased(who, names=["zanzibar"]).clean
 
@@ -205,10 +205,10 @@ def test_a_follower_and_a_later_reader_get_the_same_records(memory: Memory, cloc
                     assert e.scope is not None
                     for id in [id for id, one in to.items() if contains(e.scope, one)]:
                         del to[id]
-                elif e.what == "proposed":
+                elif e.action == "proposed":
                     assert e.scope is not None
                     to[e.record] = e.scope
-                elif e.what in ("expired", "forgotten"):
+                elif e.action in ("expired", "forgotten"):
                     to.pop(e.record, None)
         return since
 
@@ -276,7 +276,7 @@ def test_a_hook_that_fails_breaks_no_write_and_no_other_hook(memory: Memory, cap
         raise RuntimeError("boom")
 
     memory.feed.on_change(fail, scope=JANE)
-    memory.feed.on_change(lambda event: told.append(event.what), scope=JANE)
+    memory.feed.on_change(lambda event: told.append(event.action), scope=JANE)
     assert lives(memory, "Oslo").status == "written" and lives(memory, "Rome").status == "superseded"
     assert told == ["proposed", "superseded", "proposed"] and caplog.text.count("RuntimeError: boom") == 3
 
@@ -292,7 +292,7 @@ def test_a_hook_sees_no_other_scope_and_no_failed_change(memory: Memory, tmp_pat
         lives(other, "Oslo")
     assert told == []  # until this process writes
     lives(memory, "Rome")
-    assert [e.what for e in told] == ["proposed", "superseded", "proposed"]
+    assert [e.action for e in told] == ["proposed", "superseded", "proposed"]
 
 
 def fails(*_: Any) -> None:
@@ -309,7 +309,7 @@ def test_a_write_succeeds_if_its_hooks_cannot_be_notified(memory: Memory, caplog
     assert told == [] and "could not be read for a hook" in caplog.text
     follower.since = seen  # the clock has caught up
     assert lives(memory, "Rome").status == "superseded"
-    assert [e.what for e in told] == ["proposed", "superseded", "proposed"]
+    assert [e.action for e in told] == ["proposed", "superseded", "proposed"]
 
 
 def test_a_hook_may_write(memory: Memory) -> None:
@@ -359,7 +359,7 @@ def test_the_feed_of_an_encrypted_tenant_is_sealed(tmp_path: Path) -> None:
         ]
         file.close()
         memory.delete(id, scope=JANE)
-        assert [e.what for e in memory.feed.changes(scope=JANE)] == ["forgotten"]
+        assert [e.action for e in memory.feed.changes(scope=JANE)] == ["forgotten"]
         memory.forget(tenant="acme")
         assert memory.admin.verify_erased(ACME).clean
 
@@ -373,11 +373,11 @@ def test_the_log_of_a_memory_of_format_1_is_its_feed(tmp_path: Path, name: str) 
     file.close()
     with Memory.open(path, keys=provider if "encrypted" in name else None) as memory:
         told = memory.feed.changes(scope=ACME, within=True)
-        assert [(e.record, e.what.replace("proposed", "written")) for e in told] == logged
+        assert [(e.record, e.action.replace("proposed", "written")) for e in told] == logged
         assert {e.scope for e in told} == {ACME, JANE} and "sold" in [e.detail for e in told]
         assert {e.scope for e in told if e.kind == "policy"} == {ACME}
         lives(memory, "Rome")
-        assert [e.what for e in memory.feed.changes(told[-1].cursor, scope=JANE)] == [
+        assert [e.action for e in memory.feed.changes(told[-1].cursor, scope=JANE)] == [
             "superseded",
             "proposed",
         ]

@@ -308,7 +308,7 @@ def test_a_person_edits_deletes_and_adds(memory: Memory, tmp_path: Path) -> None
     ]  # fmt: skip
     assert memory.get(cat, scope=JANE) is not None and memory.known(JANE)["to*ne"].text == "long and\nformal"
     why = memory.why(cello, scope=JANE)
-    assert why is not None and (why.events[-1].what, why.events[-1].by) == ("revoked", "ann")
+    assert why is not None and (why.events[-1].action, why.events[-1].by) == ("revoked", "ann")
     text = exported_markdown(memory, tmp_path)
     assert (
         import_markdown(memory, tmp_path, text).unchanged == 6 and exported_markdown(memory, tmp_path) == text

@@ -443,7 +443,10 @@ def test_restating_raises_confidence_and_extends_the_ttl(memory: Memory, clock: 
     assert len(memory.recall("Oslo", JANE)) == 1
     clock.now += 2_000_000
     assert len(memory.recall("Oslo", JANE)) == 0
-    assert [event.what for event in memory.why(first.id or "", scope=JANE).events] == ["written", "restated"]  # type: ignore[union-attr]
+    assert [event.action for event in memory.why(first.id or "", scope=JANE).events] == [
+        "written",
+        "restated",
+    ]  # type: ignore[union-attr]
 
 
 def test_an_expired_fact_can_be_proposed_again(memory: Memory, clock: Clock) -> None:

@@ -42,7 +42,7 @@ def test_a_global_policy_is_in_force_for_every_tenant(memory: Memory) -> None:
         assert memory.list(scope, kinds=["policy"]) == [one]
         assert memory.list(scope, kinds=["policy"], exact=True) == []
         why = memory.why(one.id, scope=scope)
-        assert why is not None and [event.what for event in why.events] == ["written", "confirmed"]
+        assert why is not None and [event.action for event in why.events] == ["written", "confirmed"]
         assert '- tone: {"forbidden": ["risk-free"]}' in memory.assemble("?", scope).text
     assert memory.policies("acme") == [] and [one.id for one in memory.policies(None)] == [outcome.id]
 
@@ -138,7 +138,9 @@ def test_a_global_policy_is_revoked_for_all(memory: Memory) -> None:
     assert memory.get(id, scope=JANE) is None
     why = memory.why(id, scope=JANE)
     assert why is not None
-    assert [(event.what, event.by, event.detail) for event in why.events[-1:]] == [("revoked", "ops", "over")]
+    assert [(event.action, event.by, event.detail) for event in why.events[-1:]] == [
+        ("revoked", "ops", "over")
+    ]
     assert memory.admin.global_policy("a", "global", by="ops").status == "written"
     assert [one.version for one in memory.policies(None, "a")] == [1, 2]
 

@@ -134,7 +134,7 @@ def test_holds_are_listed_and_in_the_feed(memory: Memory, tmp_path: Path) -> Non
     ]
     assert [one.scope for one in memory.admin.holds("acme")] == [JANE]
     memory.admin.release(JANE, by="court")
-    told = [(one.what, one.scope, one.by) for one in memory.admin.changes()]
+    told = [(one.action, one.scope, one.by) for one in memory.admin.changes()]
     assert told == [
         ("held", JANE, "legal"), ("held", JANE, "legal"), ("held", GLOBEX, "legal"), ("released", JANE, "court"),
     ]  # fmt: skip

@@ -152,10 +152,10 @@ def test_invalid_usage_exits_with_2_and_a_message(
 def test_changes_are_shown_after_a_cursor(run, capsys: pytest.CaptureFixture[str]) -> None:
     oslo = run("add", "Jane lives in Oslo.", *JANE, "--json")["id"]
     (first,) = run("changes", *JANE, "--json")
-    assert (first["what"], first["record"]) == ("proposed", oslo)
+    assert (first["action"], first["record"]) == ("proposed", oslo)
     run("forget", *JANE, "--yes")
     (last,) = run("changes", *JANE, "--since", str(first["cursor"]), "--json")
-    assert (last["what"], last["record"], last["scope"]["user"]) == ("forgotten", None, "jane")
+    assert (last["action"], last["record"], last["scope"]["user"]) == ("forgotten", None, "jane")
     assert "forgotten" in run("changes", "--tenant", "acme", "--within")
     assert "nothing changed" in run("changes", *JANE, "--since", str(last["cursor"]), code=1)
     assert run("changes", *JOE, "--json", code=1) == []

@@ -262,7 +262,7 @@ def test_sealed_records_are_readable_by_another_opener(path: Path, provider: Pro
         assert lives(memory, "Rome").superseded == oslo.id
         why = memory.why(str(gone.id), scope=JANE)
         assert why is not None
-        assert [(event.what, event.detail) for event in why.events] == [
+        assert [(event.action, event.detail) for event in why.events] == [
             ("written", None),
             ("revoked", "sold"),
         ]

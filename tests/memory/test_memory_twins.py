@@ -116,7 +116,7 @@ def test_a_day_of_a_memory(tmp_path: Path) -> None:
             rome = await memory.propose(
                 FactCandidate("Jane lives in Rome", "Jane", "lives in"), scope=JANE, source="r"
             )
-            assert [(await following).what, (await anext(follower)).record] == ["superseded", rome.id]
+            assert [(await following).action, (await anext(follower)).record] == ["superseded", rome.id]
             assert await memory.feed.changes(seen, scope=JANE) == told and len(told) == 2
             stop()
             assert [line async for line in memory.files.lines(JANE)] == list(memory.memory.files.lines(JANE))

@@ -144,7 +144,7 @@ def test_two_processes_lose_nothing_and_decide_each_supersession_once(url: str, 
     assert [fact.status for fact in facts].count("active") == 1
     events = memory.feed.changes(scope=JANE)
     assert [event.cursor for event in events] == sorted({event.cursor for event in events})
-    told = [event.record for event in events if event.what == "superseded"]
+    told = [event.record for event in events if event.action == "superseded"]
     assert sorted(map(str, told)) == sorted(ended)
     assert memory.admin.check() == [] and memory.documents.admin.check().clean
 
@@ -223,7 +223,7 @@ def test_no_change_is_missed_that_commits_after_a_later_one(url: str, memory: Me
         assert started.wait(30)
         lives(memory, "Oslo")
         assert memory.admin.changes(first.cursor) == []  # an earlier change is in progress
-        assert [event.what for event in memory.feed.changes(scope=JANE)] == [
+        assert [event.action for event in memory.feed.changes(scope=JANE)] == [
             "proposed"
         ]  # the change in progress belongs to another tenant
         cursor = memory.feed.cursor

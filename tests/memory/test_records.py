@@ -233,7 +233,7 @@ def test_a_revoked_record_is_hidden_and_explained(memory: Memory) -> None:
         assert memory.get(id, scope=JANE) is None
         why = memory.why(id, scope=JANE)
         assert why is not None and why.record.status == "revoked"
-        assert (why.events[-1].what, why.events[-1].by, why.events[-1].detail) == (
+        assert (why.events[-1].action, why.events[-1].by, why.events[-1].detail) == (
             "revoked",
             "jane",
             "was wrong",

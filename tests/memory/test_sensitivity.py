@@ -149,7 +149,7 @@ def test_a_class_of_a_wish_or_rule_is_not_lost(tmp_path: Path) -> None:
         assert classed.id != plain.id and memory.known(JANE)["tone"].sensitivity == "internal"
         wide = memory.admin.global_policy("codes2", "4712", by="ops", sensitivity="secret")
         assert memory.known(JOE)["codes2"].sensitivity == "secret" and wide.active
-        assert [event.what for event in memory.feed.changes(scope=JANE) if event.record == first.id] == [
+        assert [event.action for event in memory.feed.changes(scope=JANE) if event.record == first.id] == [
             "proposed",
             "restated",
             "superseded",

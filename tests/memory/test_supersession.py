@@ -51,10 +51,10 @@ def test_the_new_fact_takes_the_place_of_the_old(memory: Memory) -> None:
     assert fact(memory, new.id).status == "active"
     assert memory.admin.check() == [] and memory.documents.admin.check().clean
     why = memory.why(new.id or "", scope=JANE)
-    assert why is not None and why.supersedes == (old.id,) and [e.what for e in why.events] == ["written"]
+    assert why is not None and why.supersedes == (old.id,) and [e.action for e in why.events] == ["written"]
     before = memory.why(old.id or "", scope=JANE)
     assert before is not None and before.superseded_by == new.id
-    assert [(e.what, e.detail) for e in before.events] == [("written", None), ("superseded", new.id)]
+    assert [(e.action, e.detail) for e in before.events] == [("written", None), ("superseded", new.id)]
 
 
 def test_a_value_that_returns_is_a_new_statement(memory: Memory) -> None:

@@ -249,13 +249,13 @@ def _changes(arguments: argparse.Namespace) -> int:
             [
                 str(change.cursor),
                 f"{change.at:%Y-%m-%d %H:%M:%S}",
-                change.what,
+                change.action,
                 change.kind or "all",
                 change.record or "-",
             ]
             for change in changes
         ]
-        print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
+        print(render_table(["cursor", "at", "action", "kind", "id"], table, stretch=4))
     else:
         print("nothing changed")
     return 0 if changes else 1

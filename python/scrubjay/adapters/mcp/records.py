@@ -122,7 +122,9 @@ class RecordTools:
             return None
         events = [
             " ".join(
-                filter(None, [event.at.isoformat(), event.what, event.by and f"by {event.by}", event.detail])
+                filter(
+                    None, [event.at.isoformat(), event.action, event.by and f"by {event.by}", event.detail]
+                )
             )
             for event in why.events
         ]

@@ -80,7 +80,9 @@ class Change(BaseModel):
 
     cursor: int
     at: str
-    what: Annotated[str, Field(description="proposed, superseded, revoked, updated, expired, forgotten, ...")]
+    action: Annotated[
+        str, Field(description="proposed, superseded, revoked, updated, expired, forgotten, ...")
+    ]
     kind: Annotated[str | None, Field(description="id of the record; null: all of yours")]
     id: str | None
     by: str | None
@@ -136,7 +138,7 @@ class ToldTools:
             {
                 "cursor": event.cursor,
                 "at": event.at.isoformat(),
-                "what": event.what,
+                "action": event.action,
                 "kind": event.kind,
                 "id": event.record,
                 "by": event.by,

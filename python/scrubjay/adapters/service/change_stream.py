@@ -120,4 +120,4 @@ def as_event(event: ChangeEvent) -> str:
     # json.dumps adds no line breaks, and escapes those of texts
     data = as_text(json.dumps(plain(event), ensure_ascii=False))
     data = data.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return f"id: {event.cursor}\nevent: {event.what}\ndata: {data}\n\n"
+    return f"id: {event.cursor}\nevent: {event.action}\ndata: {data}\n\n"

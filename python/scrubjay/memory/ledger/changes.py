@@ -43,7 +43,7 @@ class ChangeEvent:
     Attributes:
         cursor: its position in the feed; later changes have greater ones, not always consecutive.
         at: when it was written.
-        what: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
+        action: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
             "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten"; and
             "held" and "released" for a legal hold on a scope.
         scope: the scope of the record; None: a global policy.
@@ -55,7 +55,7 @@ class ChangeEvent:
 
     cursor: int
     at: datetime
-    what: str
+    action: str
     scope: Scope | None
     kind: str | None
     record: str | None

@@ -15,7 +15,7 @@ from scrubjay.memory.model.records import Record
 class Event:
     """An event in the life of a record.
 
-    `what` is "written", "superseded", "limited" (by a fact that begins later), "resumed", "confirmed", "promoted",
+    `action` is "written", "superseded", "limited" (by a fact that begins later), "resumed", "confirmed", "promoted",
     "revoked", "updated", "restated", "faded" or "revived".
 
     Attributes:
@@ -27,7 +27,7 @@ class Event:
 
     at: datetime
     record: str
-    what: str
+    action: str
     by: str | None
     detail: str | None
 
@@ -66,7 +66,7 @@ class Why:
         if len(self.observed_in) > 1:
             text += f"  observed in {', '.join(self.observed_in)}\n"
         for event in self.events:
-            text += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
+            text += f"  {event.at} {event.action}" + (f" by {event.by}" if event.by else "")
             text += f": {event.detail}\n" if event.detail else "\n"
         return text
 

@@ -21,11 +21,11 @@ class Feed:
     >>> from scrubjay.memory import Memory
     >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
     >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
-    ...     stop = memory.feed.on_change(lambda event: print("hook:", event.what), scope=jane)
+    ...     stop = memory.feed.on_change(lambda event: print("hook:", event.action), scope=jane)
     ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source="run-1")
     ...     seen = memory.feed.cursor
     ...     memory.revoke(outcome.id, reason="moved", scope=jane)
-    ...     [(event.what, event.detail) for event in memory.feed.changes(seen, scope=jane)]
+    ...     [(event.action, event.detail) for event in memory.feed.changes(seen, scope=jane)]
     hook: proposed
     hook: revoked
     [('revoked', 'moved')]

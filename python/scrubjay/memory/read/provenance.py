@@ -35,7 +35,7 @@ class ProvenanceReader:
         ...     source = Provenance(run="chat-7", turn=3, author="jane")
         ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source=source)
         ...     why = memory.why(outcome.id, scope=jane)
-        ...     why.provenance.run, why.provenance.turn, [event.what for event in why.events]
+        ...     why.provenance.run, why.provenance.turn, [event.action for event in why.events]
         ('chat-7', 3, ['written'])
         >>> folder.cleanup()
         """

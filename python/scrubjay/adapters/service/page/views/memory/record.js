@@ -97,7 +97,7 @@ function events(view, list) {
   const isRecord = (text) => /^(fact|policy|preference|episode)_[0-9a-f]{32}$/.test(text ?? "");
   return h("ol", { class: "events" }, list.map((event) => h("li", {},
     h("time", { datetime: event.at, title: event.at }, dayText(event.at)),
-    h("span", {}, h("strong", {}, EVENTS[event.what] ?? event.what), event.by && ` by ${event.by}`,
+    h("span", {}, h("strong", {}, EVENTS[event.action] ?? event.action), event.by && ` by ${event.by}`,
       isRecord(event.detail) ? [" · ", h("button", { type: "button", class: "link", onclick: () => state.set({ record: event.detail }) }, "show the other")] : event.detail && `: ${event.detail}`))));
 }
 
