@@ -321,6 +321,48 @@ def test_dates_as_content_are_left_alone(question: str) -> None:
     assert list(asked.ids) == list(plain.ids) and list(asked.scores) == list(plain.scores)
 
 
+@pytest.mark.parametrize(
+    ("question", "first", "counts"),
+    [
+        ("last year", "2023-11-25", True),
+        ("last year", "2023-11-26", False),
+        ("in March", "2024-03-28", True),
+        ("in March", "2024-03-29", False),
+        ("on 8 April", "2024-04-09", True),
+        ("before 2024", "2023-12-31", True),
+        ("since 2014", "2023-12-01", True),
+        ("in the last 7 days", "2024-04-15", True),
+    ],
+)
+def test_a_period_that_was_nearly_over_when_the_memories_began_does_not_count(
+    question: str, first: str, counts: bool
+) -> None:
+    index = Index()
+    began = datetime.fromisoformat(first).replace(tzinfo=timezone.utc)
+    index.upsert("first", "it was green", scope=SCOPE, created_at=began)
+    index.upsert("later", "it was green, said somebody", scope=SCOPE, created_at=NOW)
+
+    def gain() -> float:
+        query = Query(dates=Dates(now=NOW))
+        hits = index.search(f"What was green {question}?", scope=SCOPE, query=query, explain=True)
+        return next(hit.parts.dates for hit in hits if hit.id == "first")
+
+    assert (gain() > 0) is counts
+    index.upsert("before the period", "it was green", scope=SCOPE, created_at="2010-01-02")
+    assert gain() > 0
+
+
+def test_a_text_that_contains_the_date_counts_though_the_period_was_nearly_over() -> None:
+    index = Index()
+    index.upsert("named", "it was green in 2023", scope=SCOPE, created_at=NOW)
+    index.upsert("first", "it was green", scope=SCOPE, created_at="2023-12-30")
+    hits = index.search(
+        "What was green in 2023?", scope=SCOPE, query=Query(dates=Dates(now=NOW)), explain=True
+    )
+    gains = {hit.id: hit.parts.dates for hit in hits}
+    assert gains["named"] > 0 == gains["first"]
+
+
 def test_a_text_that_contains_the_date_ranks_before_one_created_then() -> None:
     index = Index()
     index.upsert("deadline", "the form is due on 8 May 2023", scope=SCOPE, created_at="2023-01-02")

@@ -6,6 +6,7 @@ Days are numbered from 1970-01-01, in UTC.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -107,12 +108,21 @@ class Window:
     after: float
     terms: tuple[str, ...] = ()
     """The words of the date, if it is more than the name of a month."""
+    is_period: bool = False
+    """Whether these are the named days themselves, not the time before, after or since them."""
 
     def match(self, time_us: int) -> float:
         day = time_us // DAY_US
         if self.start <= day < self.end:
             return 1.0
         return self.after if self.end <= day < self.later else 0.0
+
+    def is_known(self, times_us: Collection[int]) -> bool:
+        """Return False if the earliest of these times is in the last tenth of a period."""
+        if not self.is_period or not times_us:
+            return True
+        days_behind = self.end - min(times_us) // DAY_US
+        return days_behind <= 0 or days_behind >= (self.end - self.start) / 10
 
 
 @dataclass(frozen=True)
@@ -750,7 +760,7 @@ class _Finder:
         told = end if end > past else start  # the time before a day is told until the day after it
         until = self.now + 1 if self.today else always
         window = {
-            "": Window(start, end, end + more, after, terms),
+            "": Window(start, end, end + more, after, terms, is_period=True),
             "before": Window(days(FIRST_YEAR, 1), told, told + more, after),
             "after": Window(past, always, always, 0.0),
             "since": Window(start, until, until, 0.0),

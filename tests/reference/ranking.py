@@ -229,10 +229,12 @@ def date_gains(
     times = {document: time_of(document, evidence) for document in scores}
     terms = {term for term, _ in evidence.tokens}
     boosts = dict.fromkeys(scores, 0.0)
+    known_times = [time_us for time_us in times.values() if time_us is not None]
     for window in dates.windows:
         written = [{word, stem_english(word)} & terms for word in window.terms]
+        known = window.is_known(known_times)
         for document, time_us in times.items():
-            if time_us is not None:
+            if known and time_us is not None:
                 boosts[document] = max(boosts[document], window.match(time_us))
             if written and all(words & evidence.terms_of(document) for words in written):
                 boosts[document] = 1.0

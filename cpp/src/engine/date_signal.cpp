@@ -97,9 +97,13 @@ void DateSignal::read_times() {
 }
 
 void DateSignal::match_windows() {
+  int64_t earliest = std::numeric_limits<int64_t>::max();
+  for (const int64_t time : s_.times)
+    if (time != IntegerTrack::kAbsent) earliest = std::min(earliest, day_of(time));
   for (const text::DateWindow& window : s_.dates.windows()) {
+    const bool known = window.is_known(earliest);
     for (size_t i = 0; i < s_.times.size(); ++i) {
-      if (s_.times[i] != IntegerTrack::kAbsent)
+      if (known && s_.times[i] != IntegerTrack::kAbsent)
         s_.boosts[i] = std::max(s_.boosts[i], window.match(day_of(s_.times[i])));
     }
     if (window.n_terms != 0 && !terms_.empty()) match_written(window);

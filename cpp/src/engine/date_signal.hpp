@@ -1,7 +1,8 @@
 // Date signal: a bonus for candidates whose dates match the days that the question names.
 //
 //   score += weight * match * D        match: best match with the question's windows (text/dates.hpp), or 1
-//                                      for a document that contains the date as the question writes it
+//                                      for a document that contains the date as the question writes it;
+//                                      windows that began long before the candidates do not count
 //   score += weight / 2 * newness * D  if the question asks for the newest: by rank of time, from 0 for the
 //                                      oldest to 1 for the newest of the lexical ranking's documents with at
 //                                      least 0.55 of its best score

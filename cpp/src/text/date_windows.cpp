@@ -269,6 +269,7 @@ void DateWindows::add(const Span& span, int past, Terms terms) {
     window.after = span.after;
   }
   if (relation_ == DateRelation::at) {
+    window.is_period = true;
     window.n_terms = static_cast<uint32_t>(terms.size());
     terms_.insert(terms_.end(), terms.begin(), terms.end());
   }

@@ -32,10 +32,16 @@ struct DateWindow {
   // The date as the question writes it, as the terms of a text that contains it: [first_term, first_term +
   // n_terms) of Dates::terms(). Empty if that would be the name of a month alone.
   uint32_t first_term = 0, n_terms = 0;
+  bool is_period = false;  // the named days themselves, not the time before, after or since them
 
   [[nodiscard]] double match(int64_t day) const noexcept {
     if (day >= start && day < end) return 1.0;
     return day >= end && day < later ? after : 0.0;
+  }
+  // Whether times from `earliest` on tell anything about the period. If less than a tenth of it lies behind the
+  // earliest, nearly all of it was over when the memories began: they can only tell of it later.
+  [[nodiscard]] bool is_known(int64_t earliest) const noexcept {
+    return !is_period || earliest >= end || 10 * (end - earliest) >= end - start;
   }
 };
 

@@ -107,8 +107,10 @@ class Dates:
     The match is 1 inside the period. Since people tell of things afterwards, it is also 1 on the day after a named day
     (and on both for "before" that day), 0.7 in the week that follows, 0.5 today for "yesterday", and 0.5 in the first
     days after weeks, months and seasons. It is 1, too, for a memory that holds the date as the question writes it: the
-    memory may be about that date. A question for the "latest", "newest", "current" or "most recent" adds up to half the
-    weight, by age, among the memories whose lexical score is nearly that of the best.
+    memory may be about that date. A period does not count if the earliest candidate lies in its last tenth: "last
+    year", asked of a conversation that began in December, means what was over by then and was told later. A question
+    for the "latest", "newest", "current" or "most recent" adds up to half the weight, by age, among the memories whose
+    lexical score is nearly that of the best.
 
     The time of a memory is `valid_from` of its metadata (a datetime, a text in ISO 8601, or an integer:
     microseconds since 1970), else `created_at`; a memory with neither gains nothing. Days are those of UTC. Dates
