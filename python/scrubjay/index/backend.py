@@ -25,7 +25,7 @@ from scrubjay._native import Scope
 from scrubjay.base.initialised import guarded
 from scrubjay.base.progress import open_progress
 from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.payload import with_pending
+from scrubjay.documents.payload import is_pending, with_pending
 from scrubjay.documents.records import Record, Row, as_scope, to_record
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
@@ -381,7 +381,8 @@ class Backend:
             vectors=[row.vector for row in rows],
             payloads=[row.payload for row in rows],
         )
-        self._collection.backfill.note(rows)
+        if any(is_pending(row.payload) for row in rows):
+            self._collection.backfill.wake()
         return written
 
     def delete_keys(self, keys: Sequence[tuple[Scope, str | int]]) -> int:

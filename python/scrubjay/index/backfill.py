@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from scrubjay._native import Scope
@@ -22,7 +22,6 @@ from scrubjay.base.locks import is_mine, renew_in_children
 from scrubjay.base.progress import Progress, open_progress
 from scrubjay.documents import payload
 from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.records import Row
 from scrubjay.embedders.protocol import checked_matrix
 from scrubjay.index.passages import joined
 from scrubjay.index.semantic import Semantics
@@ -79,13 +78,8 @@ class Backfill:
 
     # ------------------------------------------------------------------ the pending documents
 
-    def note(self, rows: Iterable[Row]) -> None:
-        """Start embedding those of the written rows that are pending."""
-        if any(payload.is_pending(row.payload) for row in rows):
-            self.wake()
-
     def wake(self) -> None:
-        """Start embedding a document that became pending."""
+        """Start embedding documents that became pending."""
         self.any = True
         self.start()
 

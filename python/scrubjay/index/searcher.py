@@ -36,8 +36,8 @@ _MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
 
 
 class _Ready(NamedTuple):
-    """The inputs of a search that must not block: the resident partitions, and the text's vector or the reasons why
-    there is none."""
+    """The inputs of a search that must not block: the partitions (none in memory), and the text's vector or the reasons
+    why there is none."""
 
     seen: View
     embedded: tuple[Any, tuple[str, ...]]
@@ -139,7 +139,7 @@ class Searcher:
             options = {"query": _planned(search_query, plan), "filter": native, "explain": explain}
             if isinstance(search_query.entities, Entities) and search_query.entities.names is None:
                 options["entities"] = mentioned(text, search_query.keywords)
-        if ready is not None:
+        if ready is not None and ready.seen[0]:
             options["seen"] = ready.seen
         try:
             result = collection.engine.search(

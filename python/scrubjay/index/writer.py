@@ -36,11 +36,11 @@ _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 class Writer:
     """Changes the documents of one collection. Thread-safe; a write is visible to the next search when it returns."""
 
-    __slots__ = ("_collection", "_rule")
+    __slots__ = ("_collection", "_generation", "_rule")
 
     def __init__(self, collection: OpenCollection) -> None:
         self._collection = collection
-        self._rule = VectorRule(None, collection.engine.metric)
+        self._rule, self._generation = VectorRule(None, collection.engine.metric), 0
 
     def upsert(
         self,
@@ -129,8 +129,8 @@ class Writer:
             )
         else:
             _write_versioned(collection, [row])
-        if row.payload is not None:  # without a payload it neither expires nor is pending
-            collection.backfill.note([row])
+        if vector is None and n_tried == 0:
+            collection.backfill.wake()
         if vector is None and row.vector is not None:
             semantics.wrote()
 
@@ -203,7 +203,8 @@ class Writer:
                 vectors=[row.vector for row in rows],
                 payloads=[row.payload for row in rows],
             )
-        collection.backfill.note(rows)
+        if n_tried < len(to_embed):
+            collection.backfill.wake()
         if any(vector is not None for vector in vectors):
             semantics.wrote()
         return written
@@ -355,9 +356,10 @@ class Writer:
 
     def _vector_rule(self) -> VectorRule:
         """Return the current requirements for vectors. The metric never changes; the dimension does with the model."""
-        dim = self._collection.engine.dim
-        if self._rule.dim != dim:
-            self._rule = self._rule._replace(dim=dim)
+        generation = self._collection.residency.generation  # of the model; read before the dimension
+        if self._rule.dim is None or generation != self._generation:
+            self._rule = self._rule._replace(dim=self._collection.engine.dim)
+            self._generation = generation
         return self._rule
 
 

@@ -121,7 +121,8 @@ class DocumentEngine(Protocol):
         seen: View | None = None,
         **options: Any,
     ) -> Result:
-        """Search the documents visible to `scope`; `seen` is what `residency.view_now` just returned."""
+        """Search the documents visible to `scope`; `seen` is what `residency.view_now` just returned, if it has
+        partitions."""
         ...
 
     def search_ready(

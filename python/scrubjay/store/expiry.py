@@ -27,13 +27,11 @@ class Expiry:
         """The documents that will expire, the next one first; empty in most indexes. The list is never replaced."""
         self._n_added = 0
 
-    def note(self, scope: Scope, id: str | int, encoded: bytes) -> None:
-        """Record the expiry time, if any, of a document that was just written with this payload."""
-        expires_at = payload.expiry(encoded)
-        if expires_at is not None:
-            with self._lock:
-                self._n_added += 1  # tie-breaker: int and str ids do not compare
-                heapq.heappush(self.heap, (payload.microseconds(expires_at), self._n_added, scope, id))
+    def add(self, scope: Scope, id: str | int, expires_at: int) -> None:
+        """Record the expiry time of a document (microseconds since 1970)."""
+        with self._lock:
+            self._n_added += 1  # tie-breaker: int and str ids do not compare
+            heapq.heappush(self.heap, (expires_at, self._n_added, scope, id))
 
     def remove_due(self, engine: Engine) -> int:
         """Delete the expired documents from the engine; return how many."""

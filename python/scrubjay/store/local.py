@@ -10,6 +10,7 @@ from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.base.errors import ClosedError, StoreError, VersionConflictError
 from scrubjay.base.initialised import Unusable
 from scrubjay.base.progress import Progress
+from scrubjay.documents.payload import expiry, is_pending, microseconds
 from scrubjay.filters import Ids
 from scrubjay.store.document_engine import DocumentEngine
 from scrubjay.store.expiry import Expiry
@@ -82,21 +83,10 @@ class LocalEngine:
 
     # ------------------------------------------------------------------ searching
 
-    def search(
-        self,
-        text: str | bytes | None = None,
-        *,
-        scope: Scope | Sequence[Scope],
-        vector: Any = None,
-        k: Any = 10,
-        embedder: Any = None,
-        seen: object = None,
-        **options: Any,
-    ) -> Result:
-        """Search the documents visible to `scope`. `seen` is for engines that load partitions."""
-        if self._expiring:
-            self._expiry.remove_due(self._native)
-        return self._native.search(text, vector=vector, scope=scope, k=k, embedder=embedder, **options)
+    @property
+    def search(self) -> Callable[..., Result]:
+        """The native search. A method with its arguments would cost a microsecond more."""
+        return self.native.search
 
     def search_ready(
         self, text: str | bytes, *, vector: Any, scope: Scope | Sequence[Scope], k: int, embedder: Any
@@ -255,7 +245,7 @@ class LocalEngine:
         """Write one document, or replace the one with its id in this scope."""
         self._native.upsert(id, text, scope=scope, vector=vector, payload=payload)
         if payload is not None:
-            self._note([id], [scope], [payload])
+            self._note(scope, id, payload)
 
     def upsert_many(
         self,
@@ -268,7 +258,7 @@ class LocalEngine:
     ) -> int:
         """Write documents, all or none; return the number of distinct documents."""
         written = self._native.upsert_many(ids, texts, scope=scope, vectors=vectors, payloads=payloads)
-        self._note(ids, scope, payloads)
+        self._note_each(ids, scope, payloads)
         return written
 
     def upsert_versioned(
@@ -287,21 +277,24 @@ class LocalEngine:
         written = self.native.upsert_versioned(
             ids, texts, scope=scope, versions=versions, vectors=vectors, payloads=payloads
         )
-        self._note(ids, scope, payloads)
+        self._note_each(ids, scope, payloads)
         return written
 
-    def _note(
-        self,
-        ids: Sequence[RowId],
-        scope: Scope | Sequence[Scope],
-        payloads: Sequence[bytes | None] | None,
+    def _note_each(
+        self, ids: Sequence[RowId], scope: Scope | Sequence[Scope], payloads: Sequence[bytes | None] | None
     ) -> None:
-        """Record which of the written documents will expire, and which are pending."""
-        for i, payload in enumerate(payloads or ()):
+        scopes = [scope] * len(ids) if isinstance(scope, Scope) else scope
+        for own, id, payload in zip(scopes, ids, payloads or (), strict=False):
             if payload is not None:
-                own = scope if isinstance(scope, Scope) else scope[i]
-                self._expiry.note(own, ids[i], payload)
-                self.pending.note(own, ids[i], payload)
+                self._note(own, id, payload)
+
+    def _note(self, scope: Scope, id: RowId, payload: bytes) -> None:
+        """Record whether a document that was just written will expire, and whether it is pending."""
+        expires_at = expiry(payload)
+        if expires_at is not None:
+            self._expiry.add(scope, id, microseconds(expires_at))
+        if is_pending(payload):
+            self.pending.add(scope, id)
 
     def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
         """Change a document of exactly this scope; return its new version, None if it does not exist.

@@ -53,10 +53,9 @@ class PendingKeys:
         self._engine = engine
         self._keys: dict[tuple[Scope, RowId], None] = {}  # in order of writing
 
-    def note(self, scope: Scope, id: RowId, payload: bytes) -> None:
-        """Record a document that was just written with this payload, if it is pending."""
-        if is_pending(payload):
-            self._keys[scope, id] = None
+    def add(self, scope: Scope, id: RowId) -> None:
+        """Record a document that became pending."""
+        self._keys[scope, id] = None
 
     def count(self, scopes: Sequence[Scope] | None = None) -> int:
         """Return the number of pending documents of these exact scopes, or of all."""
