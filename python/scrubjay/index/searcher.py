@@ -46,10 +46,7 @@ class _Ready(NamedTuple):
 
 
 class Searcher:
-    """Searches one collection. Thread-safe.
-
-    Each search reads `collection.engine` again, because closing the collection replaces it.
-    """
+    """Searches one collection. Thread-safe."""
 
     __slots__ = ("_collection", "_reading")
 

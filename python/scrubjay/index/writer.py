@@ -36,11 +36,11 @@ _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 class Writer:
     """Changes the documents of one collection. Thread-safe; a write is visible to the next search when it returns."""
 
-    __slots__ = ("_collection", "_generation", "_rule")
+    __slots__ = ("_collection", "_rule")
 
     def __init__(self, collection: OpenCollection) -> None:
         self._collection = collection
-        self._rule, self._generation = VectorRule(None, collection.engine.metric), 0
+        self._rule = VectorRule(None, collection.engine.metric)
 
     def upsert(
         self,
@@ -356,10 +356,9 @@ class Writer:
 
     def _vector_rule(self) -> VectorRule:
         """Return the current requirements for vectors. The metric never changes; the dimension does with the model."""
-        generation = self._collection.residency.generation  # of the model; read before the dimension
-        if self._rule.dim is None or generation != self._generation:
-            self._rule = self._rule._replace(dim=self._collection.engine.dim)
-            self._generation = generation
+        dim = self._collection.engine.dim
+        if self._rule.dim != dim:
+            self._rule = self._rule._replace(dim=dim)
         return self._rule
 
 

@@ -46,6 +46,8 @@ class LocalEngine:
 
     def __init__(self, native: Engine, family: Callable[[], Mapping[str, DocumentEngine]]) -> None:
         self.lineage = secrets.token_hex(16)
+        self.dim = native.dim
+        """None until the first vector is written. Read before each write: a property would cost a hundredth of it."""
         self.metric, self.dtype, self.analyzer = native.metric, native.dtype, native.analyzer
         self.pending = PendingKeys(native)
         self.is_closed = False
@@ -62,11 +64,6 @@ class LocalEngine:
         if self._expiring:
             self._expiry.remove_due(self._native)
         return self._native
-
-    @property
-    def dim(self) -> int | None:
-        """The dimension of the vectors; None until the first vector is written."""
-        return self._native.dim
 
     @property
     def identity(self) -> Identity:
@@ -244,6 +241,8 @@ class LocalEngine:
     ) -> None:
         """Write one document, or replace the one with its id in this scope."""
         self._native.upsert(id, text, scope=scope, vector=vector, payload=payload)
+        if self.dim is None:
+            self.dim = self._native.dim
         if payload is not None:
             self._note(scope, id, payload)
 
@@ -283,6 +282,7 @@ class LocalEngine:
     def _note_each(
         self, ids: Sequence[RowId], scope: Scope | Sequence[Scope], payloads: Sequence[bytes | None] | None
     ) -> None:
+        self.dim = self._native.dim
         scopes = [scope] * len(ids) if isinstance(scope, Scope) else scope
         for own, id, payload in zip(scopes, ids, payloads or (), strict=False):
             if payload is not None:
@@ -368,6 +368,7 @@ class LocalEngine:
     ) -> int:
         """Erase every document whose scope agrees with `scope`, and the questions asked from there; with
         `everywhere` or `names` in all collections. Return the number of documents."""
+        self.check_open()
         if everywhere or names:
             return sum(engine.erase(scope, exact=exact, reason=reason) for engine in self._family().values())
         n_erased = self._native.erase(scope, exact=exact)
@@ -378,6 +379,7 @@ class LocalEngine:
 
     def sweep(self, within: Scope | None = None) -> int:
         """Delete expired documents, wherever they are; return how many."""
+        self.check_open()
         return self._expiry.remove_due(self._native)
 
     def _forget(self, keys: Iterable[tuple[Scope, RowId]]) -> None:
