@@ -173,9 +173,6 @@ class Backend:
         >>> Backend.of(Index()).holds(Scope("acme"))
         False
         """
-        self._collection.check_open()
-        if not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         return self._collection.engine.holds(scope)
 
     def query_vector(self, text: str | bytes) -> NDArray[np.float32] | None:

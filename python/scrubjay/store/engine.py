@@ -312,6 +312,7 @@ class DurableEngine(WritingEngine):
 
     def holds(self, scope: Scope) -> bool:
         """Whether a search from `scope` would look at any document, or would have to report damage."""
+        self._check_scope(scope)
         residency = self.residency
         try:
             view, stamp = residency.view(scope)

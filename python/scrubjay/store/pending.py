@@ -7,6 +7,7 @@ keys here. Both classes have the same methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from scrubjay._native import Engine, Scope
@@ -66,10 +67,10 @@ class PendingKeys:
 
     def pages(self, size: int) -> Iterator[list[StoredDocument]]:
         """Yield the pending documents in order of writing, `size` at a time."""
-        keys = list(self._keys)
-        for start in range(0, len(keys), size):
-            documents = (self._found(*key) for key in keys[start : start + size])
-            yield [document for document in documents if document is not None]
+        each = (self._found(*key) for key in list(self._keys))
+        documents = (document for document in each if document is not None)
+        while page := list(islice(documents, size)):
+            yield page
 
     def forget_embedded(self) -> None:
         """Do nothing: `count` and `pages` forget the keys of documents that are no longer pending."""
