@@ -160,5 +160,7 @@ def test_collections_are_listed_dropped_and_erased_together(index: Index, engine
     index.upsert("m1", "train", scope=JANE)
     assert engine.collection_names() == ["a", "b"]
     assert index.admin.drop_collection("b") == 1 and engine.collection_names() == ["a"]
+    with pytest.raises(ValueError, match="exact: expected False with names=True"):
+        engine.erase(JANE, exact=True, names=True)
     assert engine.erase(JANE, everywhere=True) == 2
     assert len(index) == len(index.collection("a")) == 0

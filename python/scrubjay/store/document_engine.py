@@ -221,13 +221,7 @@ class DocumentEngine(Protocol):
     # ------------------------------------------------------------------ writing
 
     def upsert(
-        self,
-        id: RowId,
-        text: str | bytes,
-        *,
-        scope: Scope,
-        vector: Any = None,
-        payload: bytes | None = None,
+        self, id: RowId, text: str | bytes, *, scope: Scope, vector: Any = None, payload: bytes | None = None
     ) -> None:
         """Write one document, or replace the one with its id in this scope."""
         ...

@@ -67,7 +67,7 @@ class LocalEngine:
 
     @property
     def identity(self) -> Identity:
-        """The current properties. Ids of both kinds may be mixed."""
+        """The current properties of the collection, without the kind of its ids."""
         return Identity(self.dim, self.metric, self.dtype, self.analyzer.rpartition("-")[0])
 
     def durable(self, doing: str) -> NoReturn:
@@ -231,13 +231,7 @@ class LocalEngine:
     # ------------------------------------------------------------------ writing
 
     def upsert(
-        self,
-        id: RowId,
-        text: str | bytes,
-        *,
-        scope: Scope,
-        vector: Any = None,
-        payload: bytes | None = None,
+        self, id: RowId, text: str | bytes, *, scope: Scope, vector: Any = None, payload: bytes | None = None
     ) -> None:
         """Write one document, or replace the one with its id in this scope."""
         self._native.upsert(id, text, scope=scope, vector=vector, payload=payload)
@@ -282,6 +276,7 @@ class LocalEngine:
     def _note_each(
         self, ids: Sequence[RowId], scope: Scope | Sequence[Scope], payloads: Sequence[bytes | None] | None
     ) -> None:
+        """Record what the documents that were just written change."""
         self.dim = self._native.dim
         scopes = [scope] * len(ids) if isinstance(scope, Scope) else scope
         for own, id, payload in zip(scopes, ids, payloads or (), strict=False):
@@ -369,6 +364,10 @@ class LocalEngine:
         """Erase every document whose scope agrees with `scope`, and the questions asked from there; with
         `everywhere` or `names` in all collections. Return the number of documents."""
         self.check_open()
+        if names and exact:
+            raise ValueError(
+                "exact: expected False with names=True, which are those of the users, too; got True"
+            )
         if everywhere or names:
             return sum(engine.erase(scope, exact=exact, reason=reason) for engine in self._family().values())
         n_erased = self._native.erase(scope, exact=exact)
