@@ -26,6 +26,9 @@ FACADES = {"index/facade.py": 350, "memory/facade/memory.py": 350}
 PUBLIC_MEMBERS = {Index: 25, Memory: 35}
 """Class -> its maximum number of public members, besides `admin`."""
 
+ENGINES = ("DurableEngine", "LocalEngine", "WritingEngine", "NullResidency")
+"""Classes for which no code asks."""
+
 LADDERS = (
     "scrubjay.adapters.service.models.",
     "scrubjay.adapters.service.search_models.",
@@ -68,6 +71,31 @@ def test_no_class_is_a_slice_of_another() -> None:
         if len(found := ancestors(cls)) > 1 and not f"{cls.__module__}.".startswith(LADDERS)
     }
     assert ladders == {}
+
+
+def test_no_code_asks_for_the_kind_of_an_engine() -> None:
+    """The engine in memory and the one over rows have one protocol (store/document_engine.py)."""
+    assert list(kinds_asked_for(PACKAGE)) == []
+
+
+def kinds_asked_for(package: Path) -> Iterator[str]:
+    """Yield the places at which a module checks the type of an engine or of a residency."""
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if not any(kind in text for kind in ENGINES):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if (
+                isinstance(node, ast.Call)
+                and ast.unparse(node.func) == "isinstance"
+                and any(kind in ast.unparse(node.args[1]) for kind in ENGINES)
+            ):
+                yield f"{path.relative_to(package).as_posix()}: {ast.unparse(node)}"
+
+
+def test_a_question_for_the_kind_of_an_engine_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("isinstance(self.engine, (int, DurableEngine))", encoding="utf-8")
+    assert list(kinds_asked_for(tmp_path)) == ["a.py: isinstance(self.engine, (int, DurableEngine))"]
 
 
 @pytest.mark.parametrize("cls", [Index, Admin, Memory, MemoryAdmin])

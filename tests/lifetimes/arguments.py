@@ -484,7 +484,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "reason": lambda *_: "because",
     "records": lambda *_: [{"id": f"n{next(_numbers) % 50}", "text": "Another one.", "scope": JANE}],
     "row": lambda *_: None,
-    "rows": lambda *_: [Row(f"n{next(_numbers) % 50}", "Another one.", JANE, None, None, None)],
+    "rows": lambda *_: [Row(f"n{next(_numbers) % 50}", "Another one.", JANE, None, None)],
     "run_id": lambda *_: "run-1",
     "settings": lambda *_: fusion.Query().to_dict(),
     "scope": lambda *_: JANE,

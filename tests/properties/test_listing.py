@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrubjay import Scope
+from scrubjay import Engine, Scope
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.rows.listing import listing_of
 
@@ -55,7 +55,7 @@ def _rows(result: Any) -> list[tuple[Scope, int, str]]:
 
 @given(steps=st.lists(STEPS, min_size=1, max_size=30), chunk_docs=st.sampled_from([1, 3, 65536]))
 def test_listings_follow_the_order_of_writing(steps: list[Any], chunk_docs: int) -> None:
-    engine, log = LocalEngine(chunk_docs=chunk_docs), Log()
+    engine, log = LocalEngine(Engine(chunk_docs=chunk_docs), dict), Log()
     for verb, keys in steps:
         if verb == "upsert":
             rows = [log.write(key) for key in keys]
@@ -91,7 +91,7 @@ def test_listings_follow_the_order_of_writing(steps: list[Any], chunk_docs: int)
                     assert [(one.scope, one.id, one.text) for one in part] == expected[1:3]
                     paged, after = [], 0
                     while len(
-                        page := engine.scroll(
+                        page := engine.native.scroll(
                             scope, exact=exact, filter=filter, newest=newest, after=after, limit=2
                         )
                     ):
@@ -101,7 +101,7 @@ def test_listings_follow_the_order_of_writing(steps: list[Any], chunk_docs: int)
 
 
 def test_listing_arguments_are_checked() -> None:
-    engine = LocalEngine()
+    engine = Engine()
     for wrong in ({"after": -1}, {"skip": -1}, {"limit": -1}, {"limit": "2"}, {"ids": [None]}):
         with pytest.raises((TypeError, ValueError)):
             engine.scroll(Scope("a"), **wrong)

@@ -167,10 +167,10 @@ def test_writes_to_the_engine_itself_are_listed() -> None:
     Backend.of(index).engine.delete_many(["a", "no such"], scope=JANE)
     Backend.of(index).engine.erase(Scope("acme", user="jane"))
     assert ids(index.list(JANE)) == ["b"]
-    images = Backend.of(index).engine.save_partition(ACME)
+    images = Backend.of(index).engine.native.save_partition(ACME)
     Backend.of(index).engine.erase(ACME, exact=True)
     assert ids(index.list(JANE)) == []
-    assert Backend.of(index).engine.load_partition(ACME, images) == 1
+    assert Backend.of(index).engine.native.load_partition(ACME, images) == 1
     assert ids(index.list(JANE)) == ["b"]
     with pytest.raises(ValueError, match="texts"):
         Backend.of(index).engine.upsert_many(["d", "e"], ["one"], scope=JANE)

@@ -132,7 +132,7 @@ def test_documents_that_leave_during_a_search_are_found(path: Path) -> None:
         residency.engine = native
 
 
-def test_a_warm_search_of_a_file_makes_four_more_calls_in_python(path: Path) -> None:
+def test_a_warm_search_of_a_file_makes_three_more_calls_in_python(path: Path) -> None:
     def n_calls(index: Index) -> int:
         assert found(index) == [1]
         calls = 0
@@ -151,4 +151,4 @@ def test_a_warm_search_of_a_file_makes_four_more_calls_in_python(path: Path) -> 
     with opened(path) as index, Index(dim=2) as in_memory:
         put(index, 1)
         put(in_memory, 1)
-        assert n_calls(index) == n_calls(in_memory) + 4
+        assert n_calls(index) == n_calls(in_memory) + 3

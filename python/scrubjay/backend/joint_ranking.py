@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.backend.conditions import Admitted, Key, Node, admit_all
 from scrubjay.backend.queries import USUAL
-from scrubjay.documents import payload
 from scrubjay.documents.records import Row
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -119,13 +118,4 @@ def _ranked(
 def _row(number: int, hit: Hit) -> Row:
     result: Any = hit._hits._result
     at = hit._position
-    encoded = result.payload(at)
-    expiry = payload.expiry(encoded)
-    return Row(
-        number,
-        hit.text,
-        _RANKED,
-        result.vector(at),
-        encoded,
-        None if expiry is None else payload.microseconds(expiry),
-    )
+    return Row(number, hit.text, _RANKED, result.vector(at), result.payload(at))

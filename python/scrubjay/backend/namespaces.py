@@ -10,13 +10,12 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable
-from typing import cast
 
 from scrubjay._native import Scope
 from scrubjay.base.locks import renew_in_children
 from scrubjay.index import Index
 from scrubjay.index.backend import Backend
-from scrubjay.store.local import LocalEngine
+from scrubjay.store.rows.listing import listing_of
 
 
 class ScopeTree:
@@ -77,11 +76,11 @@ class _Paths:
         self.add(scope.user or "" for scope in _scopes(index, within))
 
     def below(self, path: str, index: Index) -> list[Scope]:
-        scopes, engine = [], cast(LocalEngine, Backend.of(index).engine)
+        scopes, engine = [], Backend.of(index).engine
         with self._lock:
             for user in sorted(self._by_beginning.get(path, ())):
                 scope = Scope(self._within.tenant, user=user, agent=self._within.agent)
-                if index.count(scope) and len(engine.scroll(scope, exact=True, limit=1)):
+                if engine.listed(listing_of(scope, exact=True, limit=1)):
                     scopes.append(scope)
                 else:  # its memories were deleted; a later writer notes it again
                     self._forget(user)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.backend import Backend
-from scrubjay.base.errors import UnsupportedError
 from scrubjay.base.progress import open_progress
 from scrubjay.cli.functions import named_function
 from scrubjay.cli.objects import objects_of
@@ -77,10 +76,7 @@ def run_copy(arguments: argparse.Namespace) -> int:
 
 
 def _engine(index: Index) -> DurableEngine:
-    engine = Backend.of(index).engine
-    if not isinstance(engine, DurableEngine):
-        raise UnsupportedError("copy", repr(index))
-    return engine
+    return Backend.of(index).engine.durable("copy")
 
 
 def _settings_of(index: Index) -> dict[str, Any]:

@@ -195,7 +195,6 @@ class Row:
     scope: Scope
     vector: DocumentVector | None
     payload: bytes | None
-    expires_at: int | None = None  # microseconds since 1970; in the payload, too
     version: int | None = None  # the version that the memory must have, 0: it must not exist; None: any
 
 
@@ -331,7 +330,6 @@ def check_row(
         scope if scope.__class__ is Scope else as_scope(scope),
         several,
         encoded,
-        None if expiry is None else payload.microseconds(expiry),
         None if version is None else checked_version(version),
     )
 

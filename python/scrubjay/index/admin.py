@@ -26,7 +26,6 @@ from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.store.check import check_store
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyProvider
 from scrubjay.store.maintenance import encrypt_tenant, made_pending, reembed_store, rotate_key
 from scrubjay.store.repair.repairing import RepairReport, SalvageReport
@@ -125,8 +124,7 @@ class Admin:
         scope = as_scope(scope)
         self._collection.check_open()
         engine = self._collection.engine
-        version = engine.residency.stamp(scope) if isinstance(engine, DurableEngine) else 0
-        return Stamp(scope, version, str(engine.lineage))
+        return Stamp(scope, engine.residency.stamp(scope), str(engine.lineage))
 
     def events(self) -> list[Event]:
         """Return the deletions from the file, without their content: time, reason, scope, number of memories."""
@@ -239,9 +237,8 @@ class Admin:
         several = isinstance(scope, Iterable) and not isinstance(scope, (Scope, Mapping, str))
         scopes = [as_scope(each) for each in (scope if several else [scope])]  # type: ignore[union-attr]
         engine = self._collection.engine
-        if isinstance(engine, DurableEngine):
-            for each in scopes:
-                engine.warm(each, pin=pin)
+        for each in scopes:
+            engine.warm(each, pin=pin)
         return sum(engine.count(each) for each in scopes)
 
     def sweep(self, within: Scope | None = None) -> int:
@@ -252,10 +249,7 @@ class Admin:
                 Ignored in memory, where expired memories are deleted automatically.
         """
         within = None if within is None else as_scope(within, "within")
-        self._collection.check_open()
-        if isinstance(self._collection.engine, DurableEngine):
-            return self._collection.engine.sweep(within)
-        return self._collection.expiry.remove_due()
+        return self._collection.engine.sweep(within)
 
     def freeze(
         self, older_than: int, *, within: Scope | None = None, progress: bool | None = False
@@ -301,16 +295,10 @@ class Admin:
             StoreBusyError: another process reads a snapshot, or writes, for longer than `busy_timeout`; call it again.
             StoreUnavailableError: the object store does not answer; everything else is done.
         """
-        if not isinstance(self._collection.engine, DurableEngine):
-            return self._collection.engine.compact()
-        bar = open_progress(
-            progress,
-            total=len(self._collection.engine.store.stale_scopes()),
-            what="compacting",
-            unit="partitions",
-        )
+        engine = self._collection.engine
+        bar = open_progress(progress, total=len(engine.stale_scopes()), what="compacting", unit="partitions")
         try:
-            return self._collection.engine.compact(bar)
+            return engine.compact(bar)
         finally:
             bar.close()
 

@@ -21,12 +21,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay._native import Result, Scope
-from scrubjay.base.errors import Error
+from scrubjay._native import Scope
 from scrubjay.base.initialised import guarded
 from scrubjay.base.progress import open_progress
 from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.payload import with_pending
+from scrubjay.documents.payload import is_pending, with_pending
 from scrubjay.documents.records import Record, Row, as_scope, to_record
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
@@ -34,8 +33,7 @@ from scrubjay.index.facade import Index
 from scrubjay.index.open_collection import OpenCollection, make_root
 from scrubjay.index.owners import check_unowned
 from scrubjay.index.results import Hits
-from scrubjay.store.engine import DurableEngine
-from scrubjay.store.local import LocalEngine
+from scrubjay.store.document_engine import DocumentEngine
 from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.scrolling import Position, Scroll
 from scrubjay.store.seam import LayerStore
@@ -70,8 +68,8 @@ class Backend:
     # ------------------------------------------------------------------ properties
 
     @property
-    def engine(self) -> DurableEngine | LocalEngine:
-        """The engine: the native one, or the one over a file. Writes through it are visible here, too, but texts are
+    def engine(self) -> DocumentEngine:
+        """The engine, in memory or over a file. Writes through it are visible here, too, but texts are
         not embedded."""
         return self._collection.engine
 
@@ -103,7 +101,7 @@ class Backend:
     def is_durable(self) -> bool:
         """Whether it is in a file or a database, which other processes may have open as well."""
         self._collection.check_open()
-        return isinstance(self._collection.engine, DurableEngine)
+        return self._collection.engine.is_durable
 
     @property
     def dim(self) -> int | None:
@@ -143,10 +141,7 @@ class Backend:
         >>> backend.generation(Scope("globex")) == backend.generation(Scope("globex"))
         True
         """
-        collection = self._collection
-        if collection.expiry.pending:
-            collection.expiry.remove_due()
-        return collection.engine.generation(scope)
+        return self._collection.engine.generation(scope)
 
     def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
         """Return the same for `scope`, comparable between processes that have one file open; None without a file.
@@ -154,9 +149,7 @@ class Backend:
         The first element identifies this collection of this file, the rest changes with writes and expiry. None also if
         the file has no identity yet and could not get one because of a concurrent write.
         """
-        self._collection.check_open()
-        engine = self._collection.engine
-        return engine.shared_generation(scope) if isinstance(engine, DurableEngine) else None
+        return self._collection.engine.shared_generation(scope)
 
     def hits_of(
         self, keys: Sequence[tuple[Scope, str | int]], scope: Scope, asked: str | None = None
@@ -180,22 +173,7 @@ class Backend:
         >>> Backend.of(Index()).holds(Scope("acme"))
         False
         """
-        self._collection.check_open()
-        if not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        engine = self._collection.engine
-        if not isinstance(engine, DurableEngine):
-            return engine.count(scope) > 0
-        residency = engine.residency
-        try:
-            view, stamp = residency.view(scope)
-        except Error:  # the search reports it
-            return True
-        return bool(view) and (
-            residency.engine.count(scope) > 0
-            or not residency.held(view, stamp)
-            or any(partition.n_lost for partition in view)
-        )
+        return self._collection.engine.holds(scope)
 
     def query_vector(self, text: str | bytes) -> NDArray[np.float32] | None:
         """Return the embedder's vector of the question `text`, which is cached; None without an embedder, if it fails,
@@ -229,11 +207,7 @@ class Backend:
         if not isinstance(within, Scope):
             raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
         users = _text_range(users)
-        self._collection.expiry.remove_due()
-        engine = self._collection.engine
-        if isinstance(engine, DurableEngine):
-            return engine.scopes(within, users)
-        return [scope for scope in engine.scopes(within) if users[0] <= (scope.user or "") < users[1]]
+        return self._collection.engine.scopes(within, users)
 
     def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
         """Return the first scopes after the scope `after` that hold memories and agree with `within`, in order.
@@ -255,23 +229,17 @@ class Backend:
         within = None if within is None else as_scope(within, "within")
         after = None if after is None else as_scope(after, "after")
         limit = checked_count(limit, "limit")
-        self._collection.expiry.remove_due()
-        engine = self._collection.engine
-        if isinstance(engine, DurableEngine):
-            return engine.first_scopes(within, after, limit)
-        return [scope for scope in sorted(engine.scopes(within)) if after is None or after < scope][:limit]
+        return self._collection.engine.first_scopes(within, after, limit)
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[Record], Position | None]:
         """Return the memories of the page `wanted` after the position `after` (None: the first page), and the position
         of the next page, or None after the last."""
-        self._collection.check_open()
-        self._collection.expiry.remove_due()
         documents, last = self._collection.engine.page(wanted, after)
         return [to_record(document) for document in documents], last
 
     def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
         """Return at most `k` memories that `scope` sees and whose text contains `text` verbatim."""
-        result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
+        result = self._collection.engine.find_substring(text, scope=scope, k=k)
         return Hits(result, asked=text, reading=self._collection.reading())
 
     def admitted(
@@ -291,7 +259,7 @@ class Backend:
         >>> [hit.text for hit in Backend.of(index).admitted(Scope("acme"), filter={"run": "monday"})]
         ['Prefers trains.']
         """
-        result: Result = self._collection.engine.admitted(scope, filter=filter, ids=ids)
+        result = self._collection.engine.admitted(scope, filter=filter, ids=ids)
         return Hits(result, reading=self._collection.reading())
 
     def scratch(self, k1: float | None = None, b: float | None = None) -> Index:
@@ -403,23 +371,21 @@ class Backend:
     def write_rows(self, rows: Sequence[Row]) -> int:
         """Write rows that are already checked, encoded and embedded, all or none; return how many keys."""
         self._check_owner("write_rows")
-        written: int = self._collection.engine.upsert_many(
+        written = self._collection.engine.upsert_many(
             [row.id for row in rows],
             [row.text for row in rows],
             scope=[row.scope for row in rows],
             vectors=[row.vector for row in rows],
             payloads=[row.payload for row in rows],
         )
-        self._collection.expiry.add(rows)
-        self._collection.backfill.note(rows)
+        if any(is_pending(row.payload) for row in rows):
+            self._collection.backfill.wake()
         return written
 
     def delete_keys(self, keys: Sequence[tuple[Scope, str | int]]) -> int:
         """Delete the memories with these keys, pairs of exact scope and id; return how many existed."""
         self._check_owner("delete_keys")
-        engine = self._collection.engine
-        deleted: int = engine.delete_many([id for _, id in keys], scope=[scope for scope, _ in keys])
-        return deleted
+        return self._collection.engine.delete_many([id for _, id in keys], scope=[scope for scope, _ in keys])
 
     def _check_owner(self, doing: str) -> None:
         if not self._is_owner:

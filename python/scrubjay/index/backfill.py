@@ -1,9 +1,8 @@
 """Deferred embedding of documents that were written while the embedder failed.
 
-The payload of a pending document has a flag. The list of pending documents is in the file
-(:mod:`scrubjay.store.sqlite.embedding_queue`) or, without a file, in a table here. A vector is filled in by a
-conditional write of the same document: a document that was written or deleted meanwhile is left alone, and if the
-process is killed, nothing is lost and the next one continues.
+The engine lists the pending documents (:mod:`scrubjay.store.pending`). A vector is filled in by a conditional write of
+the same document: a document that was written or deleted meanwhile is left alone, and if the process is killed, nothing
+is lost and the next one continues.
 
 A thread retries after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
 with the first pending document, and is woken at once when the embedder has answered a write or a search.
@@ -14,10 +13,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.base.errors import EmbedderError, VersionConflictError
@@ -25,12 +22,10 @@ from scrubjay.base.locks import is_mine, renew_in_children
 from scrubjay.base.progress import Progress, open_progress
 from scrubjay.documents import payload
 from scrubjay.documents.passage_vectors import DocumentVector
-from scrubjay.documents.records import Row
 from scrubjay.embedders.protocol import checked_matrix
 from scrubjay.index.passages import joined
 from scrubjay.index.semantic import Semantics
-from scrubjay.store.engine import DurableEngine
-from scrubjay.store.local import LocalEngine
+from scrubjay.store.document_engine import DocumentEngine
 from scrubjay.store.residency.housekeeping import Housekeeper
 from scrubjay.store.rows.values import StoredDocument
 
@@ -62,13 +57,10 @@ class Backfill:
         is_read_only: whether nothing may be written, so nothing is filled in.
     """
 
-    def __init__(
-        self, engine: DurableEngine | LocalEngine, semantics: Semantics, *, is_read_only: bool = False
-    ) -> None:
+    def __init__(self, engine: DocumentEngine, semantics: Semantics, *, is_read_only: bool = False) -> None:
         self._engine = engine
         self._semantics = semantics
         self._is_read_only = is_read_only
-        self._keys: dict[tuple[Scope, str | int], None] = {}  # without a file
         self._turn = threading.RLock()  # one thread at a time embeds pending documents
         renew_in_children(self, "_turn")
         self._keeper: Housekeeper | None = None
@@ -86,58 +78,20 @@ class Backfill:
 
     # ------------------------------------------------------------------ the pending documents
 
-    def note(self, rows: Iterable[Row]) -> None:
-        """Record those of the written rows that are pending."""
-        pending = [row for row in rows if payload.is_pending(row.payload)]
-        if pending:
-            if not isinstance(self._engine, DurableEngine):
-                self._keys.update(((row.scope, row.id), None) for row in pending)
-            self.any = True
-            self.start()
-
-    def look_again(self, scope: Scope, id: str | int) -> None:
-        """Record that an existing document became pending."""
-        if not isinstance(self._engine, DurableEngine):
-            self._keys[scope, id] = None
+    def wake(self) -> None:
+        """Start embedding documents that became pending."""
         self.any = True
         self.start()
 
     def look(self) -> None:
         """Look for documents that were pending before, and start embedding them."""
-        if isinstance(self._engine, DurableEngine):
-            self.any = self.count() > 0
+        self.any = self.count() > 0
         if self.any:
             self.start()
 
     def count(self, scopes: Sequence[Scope] | None = None) -> int:
         """Return the number of pending memories in these exact scopes, or in all."""
-        engine = self._engine
-        if isinstance(engine, DurableEngine):
-            return engine.store.pending_count(now=engine.clock(), scopes=scopes)
-        keys = list(self._keys)
-        return sum(
-            (scopes is None or scope in scopes) and self._pending_at(scope, id) is not None
-            for scope, id in keys
-        )
-
-    def _pending_at(self, scope: Scope, id: str | int) -> Any:
-        """Return a document of an index without a file if it is still pending; otherwise drop it from the table."""
-        document: Any = self._engine.get(id, scope=scope)
-        if document is not None and document.scope == scope and payload.is_pending(document.payload):
-            return document
-        self._keys.pop((scope, id), None)
-        return None
-
-    def _pages(self, size: int) -> Iterator[list[StoredDocument]]:
-        engine = self._engine
-        if isinstance(engine, DurableEngine):
-            for page in engine.store.pending_pages(size, now=engine.clock()):
-                yield [engine.document(*row) for row in page if payload.is_pending(row[0].payload)]
-            return
-        keys = list(self._keys)
-        for start in range(0, len(keys), size):
-            documents = (self._pending_at(*key) for key in keys[start : start + size])
-            yield [document for document in documents if document is not None]
+        return self._engine.pending.count(scopes)
 
     # ------------------------------------------------------------------ filling in
 
@@ -150,7 +104,7 @@ class Backfill:
         n_embedded = n_refused = 0
         if self._semantics.embedder is not None:
             try:
-                for page in self._pages(batch_size):
+                for page in self._engine.pending.pages(batch_size):
                     for batch, vectors in self._embed(page):
                         if vectors is None:
                             n_refused += len(batch)
@@ -159,10 +113,8 @@ class Backfill:
                         progress.update(len(batch))
             except _Down:
                 pass
-        engine = self._engine
-        if n_embedded and isinstance(engine, DurableEngine):
-            with engine.store.writing("filling in vectors", scopes=()) as transaction:
-                transaction.forget_stale_pending()
+        if n_embedded:
+            self._engine.pending.forget_embedded()
         n_left = self.count()
         self.any = n_left > 0
         return BackfillReport(n_embedded, n_refused, n_left)
@@ -203,18 +155,15 @@ class Backfill:
 
     def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[DocumentVector | None]) -> int:
         """Fill in vectors; return how many documents were unchanged and got one."""
-        engine = self._engine
-        write: Any = engine.upsert_versioned
-        if isinstance(engine, DurableEngine):
-            write = partial(engine.upsert_versioned, fills=True)  # a legal hold does not cover vectors
         try:
-            write(
+            self._engine.upsert_versioned(
                 [document.id for document in batch],
                 [document.text for document in batch],
                 scope=[document.scope for document in batch],
                 versions=[document.version for document in batch],
                 vectors=list(vectors),
                 payloads=[payload.with_pending(document.payload, False) for document in batch],
+                fills=True,  # a legal hold does not cover vectors
             )
         except VersionConflictError:
             if len(batch) == 1:

@@ -12,7 +12,6 @@ from scrubjay.base.initialised import guarded
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index.family import checked_name
 from scrubjay.index.open_collection import OpenCollection, asked_identity, make_in_memory, open_in_file
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.values import Identity
 from scrubjay.store.sqlite.store import check_identity
 
@@ -105,10 +104,7 @@ class Collections:
     def names(self) -> list[str]:
         """Return the names of the collections in alphabetical order, without the default collection."""
         self._collection.check_open()
-        engine = self._collection.engine
-        if not isinstance(engine, DurableEngine):
-            return sorted(self._collection.family.members())
-        return engine.store.collection_names()
+        return self._collection.engine.collection_names()
 
     def drop(self, name: str) -> int:
         """Delete a collection with everything in it; return how many memories it had.
@@ -117,17 +113,14 @@ class Collections:
             KeyError: no collection has this name.
         """
         checked_name(name)
-        engine, family = self._collection.engine, self._collection.family
+        family = self._collection.family
         with family.lock:
             names = self.names()
             if name not in names:
                 raise KeyError(f"collection: expected one of {names}, got {name!r}")
             member = family.member(name)
             family.check_open()
-            if isinstance(engine, DurableEngine):
-                n_dropped = engine.store.drop_collection(name, now=engine.clock())
-            else:
-                n_dropped = member.count() if member is not None else 0
+            n_dropped = self._collection.engine.drop_collection(name)
             if member is not None:
                 family.forget(member)
                 member.close()

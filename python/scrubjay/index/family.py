@@ -71,11 +71,6 @@ class Family(Generic[M]):
             root = self._root() if self._root is not None else None
             return root if root is not None and root.name == name else self._members.get(name)
 
-    def members(self) -> dict[str, M]:
-        """Return the open collections except the first."""
-        with self.lock:
-            return dict(self._members)
-
     def everyone(self) -> list[M]:
         """Return all open collections, the first one included."""
         with self.lock:

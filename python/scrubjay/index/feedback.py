@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.base.initialised import guarded
 from scrubjay.documents.records import as_scope, as_text
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hit
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.writing.write_path import checked_id
 
@@ -64,10 +62,8 @@ class FeedbackBook:
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         if query is not None and len(query) > _MAX_QUERY:
             raise ValueError(f"query: expected at most {_MAX_QUERY:,} characters, got {len(query):,}")
-        collection = self._collection
-        collection.check_open()
-        engine: Any = collection.engine
-        collection.expiry.remove_due()
+        engine = self._collection.engine
+        engine.check_open()
         if isinstance(hit, Hit):
             id, own = hit.id, hit.scope
             ranks: tuple[int | None, int | None, float | None] = (
@@ -76,7 +72,7 @@ class FeedbackBook:
                 hit.score,
             )
         else:
-            id = checked_id(hit, engine.identity.id_kind if isinstance(engine, DurableEngine) else None)
+            id = checked_id(hit, engine.identity.id_kind)
             if scope is None:
                 raise TypeError("scope: expected a scrubjay.Scope with an id, got None")
             document = engine.get(id, scope=scope)
@@ -85,26 +81,8 @@ class FeedbackBook:
             own, ranks = document.scope, (None, None, None)
         asker = own if scope is None else scope
         question = None if query is None else as_text(query)
-        note = Feedback(id, used, question, *ranks, time.time(), asker, own)
-        if isinstance(engine, DurableEngine):
-            return engine.note(note)
-        return collection.notes.add(note, lambda: own in asker.visible() and has_document(engine, note))
+        return engine.note(Feedback(id, used, question, *ranks, time.time(), asker, own))
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
         """Return the feedback on memories that still exist, oldest first; see :meth:`Admin.feedbacks`."""
-        scope = None if scope is None else as_scope(scope)
-        collection = self._collection
-        collection.check_open()
-        engine = collection.engine
-        if isinstance(engine, DurableEngine):
-            return engine.notes(scope)
-        if collection.expiry.pending:
-            collection.expiry.remove_due()
-        collection.notes.forget(lambda note: not has_document(engine, note))
-        return [note for note in collection.notes.all() if scope is None or scope.contains(note.scope)]
-
-
-def has_document(engine: Any, note: Feedback) -> bool:
-    """Whether the document of the feedback exists."""
-    document = engine.get(note.id, scope=note.document_scope)
-    return document is not None and document.scope == note.document_scope
+        return self._collection.engine.notes(None if scope is None else as_scope(scope))

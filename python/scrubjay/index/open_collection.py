@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from scrubjay._native import Scope
-from scrubjay.base.errors import ClosedError, CorruptIndexError, StoreError
-from scrubjay.base.initialised import Unusable, unset
+from scrubjay._native import Engine
+from scrubjay.base.errors import CorruptIndexError
+from scrubjay.base.initialised import unset
 from scrubjay.embedders.accepted import AUTO, Given, embedder_of_model
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index.backfill import Backfill
-from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
 from scrubjay.index.matched_words import Language
 from scrubjay.index.question_words import Reading
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
+from scrubjay.store.document_engine import DocumentEngine
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.local import LocalEngine
@@ -26,8 +26,8 @@ from scrubjay.store.location import checked_place
 from scrubjay.store.objects.objects import Objects
 from scrubjay.store.open import check_engine_options, checked_budget, open_engine
 from scrubjay.store.postgres.options import checked_max_stale, checked_shared_feed
+from scrubjay.store.residency.null_residency import NullResidency
 from scrubjay.store.residency.residency import Residency
-from scrubjay.store.rows.feedback import FeedbackLog
 from scrubjay.store.rows.values import Identity
 
 if TYPE_CHECKING:
@@ -37,32 +37,8 @@ _NEW = Identity(None, "cosine", "f16", "english")
 """The properties of a new index unless the caller chooses others."""
 
 
-class NullResidency:
-    """The null object in place of the residency of a collection without a file."""
-
-    generation = 0
-    n_damaged = 0
-    may_be_stale = False
-    left_behind = frozenset[Any]()
-
-    def freshness(self) -> tuple[float, bool]:
-        """Return (0.0, False): no other process writes to it."""
-        return 0.0, False
-
-    def is_behind(self, scopes: Sequence[Scope]) -> bool:
-        """Return False: there are no scopes to fall behind."""
-        return False
-
-    def damage(self, scopes: Sequence[Scope]) -> tuple[int, int]:
-        """Return (0, 0): without a file there is no damage."""
-        return 0, 0
-
-
 class OpenCollection:
-    """An engine with its embedder, expiry and feedback. Thread-safe.
-
-    Created by :func:`make_in_memory` and :func:`open_in_file`. Every search reads its attributes, so a closed
-    collection has an engine that raises ClosedError, instead of a check in each method.
+    """An engine with its embedder. Thread-safe. Created by :func:`make_in_memory` and :func:`open_in_file`.
 
     Args:
         family: the open collections of the same file, or of the same index in memory.
@@ -72,16 +48,12 @@ class OpenCollection:
     """
 
     __slots__ = (
-        "__weakref__", "backfill", "engine", "expiry", "facade", "family", "is_root", "name", "notes", "residency",
-        "semantics",
+        "__weakref__", "backfill", "engine", "facade", "family", "is_root", "name", "residency", "semantics",
     )  # fmt: skip
 
-    engine: DurableEngine | LocalEngine
+    engine: DocumentEngine
     semantics: Semantics
-    expiry: Expiry
     backfill: Backfill
-    notes: FeedbackLog
-    """The feedback of a collection in memory; a file stores its own."""
     residency: Residency | NullResidency
     family: Family[OpenCollection]
     name: str
@@ -93,41 +65,35 @@ class OpenCollection:
     def __new__(cls, *_: Any, **__: Any) -> OpenCollection:
         collection = super().__new__(cls)
         absent: Any = unset(cls)
-        collection.engine = collection.semantics = collection.expiry = collection.family = absent
-        collection.notes = collection.residency = collection.backfill = absent
+        collection.engine = collection.semantics = collection.family = absent
+        collection.residency = collection.backfill = absent
         return collection
 
     def __init__(
         self,
         family: Family[OpenCollection],
         name: str,
-        engine: DurableEngine | LocalEngine,
+        engine: DocumentEngine,
         semantics: Semantics,
     ) -> None:
         self.family = family
         self.name = name
         self.engine = engine
         self.semantics = semantics
-        self.expiry = Expiry(engine)
         self.backfill = Backfill(engine, semantics, is_read_only=bool(family.options.get("read_only")))
-        self.notes = FeedbackLog()
-        self.residency = engine.residency if isinstance(engine, DurableEngine) else NullResidency()
+        self.residency = engine.residency
         self.is_root = False
         self.facade = None
 
     @property
     def path(self) -> Path | None:
-        """The file; None for a collection in memory."""
-        return self.engine.store.path if isinstance(self.engine, DurableEngine) else None
+        """The file; None for a collection in memory or in a database."""
+        return self.engine.path
 
     @property
     def identity(self) -> Identity:
         """The current properties of the collection."""
-        engine = self.engine
-        if isinstance(engine, DurableEngine):
-            return engine.identity
-        analyzer = engine.analyzer.rpartition("-")[0]  # without its version
-        return Identity(engine.dim, engine.metric, engine.dtype, analyzer)
+        return self.engine.identity
 
     def reading(self) -> Reading:
         """Return the analyzer and embedder with which words in its texts are marked; outlives the collection."""
@@ -153,7 +119,6 @@ class OpenCollection:
 
     def count(self) -> int:
         """Return the number of memories."""
-        self.expiry.remove_due()
         return len(self.engine)
 
     def description(self) -> str:
@@ -174,28 +139,18 @@ class OpenCollection:
         Raises:
             StoreError: the collection has no file.
         """
-        self.check_open()
-        if not isinstance(self.engine, DurableEngine):
-            raise StoreError(
-                f"{doing}: this index is in memory and has no file; make one with Index.open(path) and upsert_many the "
-                "records of this one (get, scroll) into it"
-            )
-        return self.engine
+        return self.engine.durable(doing)
 
     # ------------------------------------------------------------------ closing
 
     @property
     def is_closed(self) -> bool:
         """Whether it was closed, or was opened before the process forked."""
-        engine: object = self.engine
-        if isinstance(engine, LocalEngine):
-            return False
-        return engine.is_closed if isinstance(engine, DurableEngine) else True
+        return self.engine.is_closed
 
     def check_open(self) -> None:
         """Raise ClosedError if it is closed; for calls that do not access the engine or the file first."""
-        if not isinstance(self.engine, LocalEngine):
-            self.engine.check_open()  # raises, too, if the engine was replaced
+        self.engine.check_open()
 
     def close(self) -> None:
         """Close the index and its file, or discard its memory. Later calls raise ClosedError.
@@ -209,11 +164,7 @@ class OpenCollection:
         self.backfill.stop()
         for member in members:
             member.close()
-        if isinstance(self.engine, DurableEngine):
-            self.engine.close()
-        else:
-            self.engine = cast(LocalEngine, Unusable(ClosedError("the index is closed")))
-            self.expiry = Expiry(self.engine)
+        self.engine.close()
 
 
 def open_root(
@@ -456,5 +407,6 @@ def make_in_memory(
     check_engine_options(identity.analyzer, family.options.get("k1"), family.options.get("b"))
     dim = identity.dim if embedder is None else embedder.dim
     metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
-    engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **family.options)
+    native = Engine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **family.options)
+    engine = LocalEngine(native, lambda: {member.name: member.engine for member in family.everyone()})
     return OpenCollection(family, name, engine, semantics)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from scrubjay.base.errors import OwnedCollectionError
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.holds import OWNED
 
 MEMORY = OWNED
@@ -22,11 +21,7 @@ _TABLES = {MEMORY: "memory_fact"}
 def is_owned(collection: OpenCollection) -> bool:
     """Whether only its owner may write a collection's documents. Costs nothing for other names."""
     table = _TABLES.get(collection.name)
-    engine = collection.engine
-    if table is None or not isinstance(engine, DurableEngine):
-        return False
-    engine.check_open()
-    return engine.store.has_layer(table)
+    return table is not None and collection.engine.has_layer(table)
 
 
 def check_unowned(collection: OpenCollection, doing: str) -> None:
@@ -46,10 +41,6 @@ def check_nothing_owned(collection: OpenCollection, doing: str) -> None:
     Raises:
         OwnedCollectionError: a collection has an owner; nothing was written.
     """
-    engine = collection.engine
-    if not isinstance(engine, DurableEngine):
-        return
-    engine.check_open()
     for name, table in _TABLES.items():
-        if engine.store.has_layer(table):
+        if collection.engine.has_layer(table):
             raise OwnedCollectionError(name, doing)

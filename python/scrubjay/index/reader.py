@@ -43,14 +43,12 @@ class Reader:
         ('Prefers trains to planes.', 'Invoices go out on Mondays.')
         """
         scope = as_scope(scope)
-        self._collection.expiry.remove_due()
         document = self._collection.engine.get(id, scope=scope)
         return None if document is None else to_record(document)
 
     def get_many(self, ids: Iterable[str | int], scope: Scope) -> builtins.list[Record | None]:
         """Return what :meth:`Index.get` returns for each id, in the order of `ids`."""
         wanted, scope = checked_ids(ids), as_scope(scope)
-        self._collection.expiry.remove_due()
         documents = (self._collection.engine.get(id, scope=scope) for id in wanted)
         return [None if document is None else to_record(document) for document in documents]
 
@@ -67,7 +65,6 @@ class Reader:
         ['jane', 'joe']
         """
         id, within = checked_id(id, None), as_scope(within, "within")
-        self._collection.expiry.remove_due()
         return [to_record(document) for document in self._collection.engine.found(id, within=within)]
 
     def list(
@@ -112,7 +109,6 @@ class Reader:
         listing = listing_of(
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
-        self._collection.expiry.remove_due()
         ids = lasting(_several(ids))
         if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
             records = meeting(
@@ -184,7 +180,6 @@ class Reader:
         )
         engine = self._collection.engine
         after = None if cursor is None else read_cursor(cursor, request, engine.lineage)
-        self._collection.expiry.remove_due()
         documents, last = engine.page(request, after)
         following = None if last is None else write_cursor(request, last, engine.lineage)
         return Page([to_record(document) for document in documents], following)
@@ -219,7 +214,6 @@ class Reader:
             raise ValueError("field: expected the name of a field, got ''")
         request = scroll_of(as_scope(scope), exact=exact, filter=filter)
         n = None if limit is None else checked_count(limit, "limit", at_least=1)
-        self._collection.expiry.remove_due()
         return self._collection.engine.values(field, request).most_common(n)
 
     def count(
@@ -238,7 +232,6 @@ class Reader:
             ids, exclude: only memories with these ids; no memories with these.
         """
         scope = None if scope is None else as_scope(scope)
-        self._collection.expiry.remove_due()
         if filter is None and ids is None and exclude is None:
             return self._collection.engine.count(scope)
         keys: Any = lasting(ids)
@@ -264,7 +257,6 @@ class Reader:
         [Scope('acme'), Scope('acme', user='jane')]
         """
         within = None if within is None else as_scope(within, "within")
-        self._collection.expiry.remove_due()
         return sorted(self._collection.engine.scopes(within))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,11 +22,10 @@ from scrubjay.index.filter_functions import has_functions, keys_of, split
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hits
 from scrubjay.index.search_plan import Plan, damaged, incomplete, make_plan, make_plans, stale
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.residency.residency import View
 
 if TYPE_CHECKING:
-    from scrubjay._native import Engine, Result
+    from scrubjay._native import Result
 
 _SCOPES_AT_ONCE = 1_000  # per query for pending memories
 
@@ -37,20 +36,17 @@ _MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
 
 
 class _Ready(NamedTuple):
-    """The inputs of a search that must not block: the resident partitions, if there is a file, and the text's vector or
-    the reasons why there is none."""
+    """The inputs of a search that must not block: the partitions (none in memory), and the text's vector or the reasons
+    why there is none."""
 
-    seen: View | None
+    seen: View
     embedded: tuple[Any, tuple[str, ...]]
     may_be_meant: bool = False
     """Whether a misspelt text would have to be embedded again after its correction."""
 
 
 class Searcher:
-    """Searches one collection. Thread-safe.
-
-    Each search reads `collection.engine` again, because closing the collection replaces it.
-    """
+    """Searches one collection. Thread-safe."""
 
     __slots__ = ("_collection", "_reading")
 
@@ -126,8 +122,6 @@ class Searcher:
         scope = as_scopes(scope)
         plan = self._plan(text, vector, search_query, ready)
         embeds = vector is None and (plan.embedder is not None or plan.vector is not None)
-        if collection.expiry.pending:
-            collection.expiry.remove_due()
         if after is not None:
             _reach(collection, scope, after)
         native = filter
@@ -142,7 +136,7 @@ class Searcher:
             options = {"query": _planned(search_query, plan), "filter": native, "explain": explain}
             if isinstance(search_query.entities, Entities) and search_query.entities.names is None:
                 options["entities"] = mentioned(text, search_query.keywords)
-        if ready is not None and ready.seen is not None:
+        if ready is not None and ready.seen[0]:
             options["seen"] = ready.seen
         try:
             result = collection.engine.search(
@@ -178,7 +172,6 @@ class Searcher:
             (native is None and type(vector) is not np.ndarray)
             or residency.n_damaged
             or collection.backfill.any
-            or collection.expiry.pending
         ):
             return None
         generation = residency.generation
@@ -275,18 +268,13 @@ class Searcher:
             or search_query.ids is not None
             or search_query.exclude is not None
             or collection.is_closed
-            or collection.expiry.pending
             or collection.backfill.any
             or collection.family.options["stemmer"] is not None
             or (text is not None and not (isinstance(text, (str, bytes)) and len(text) <= _MOST_CHARACTERS))
         ):
             return None
-        seen, native = None, cast("Engine", engine)
-        if isinstance(engine, DurableEngine):
-            seen, native = engine.residency.view_now(scope), engine.residency.engine
-            if seen is None:
-                return None
-        if native.count(scope) > _MOST_DOCUMENTS:
+        seen = engine.residency.view_now(scope)
+        if seen is None or engine.native.count(scope) > _MOST_DOCUMENTS:
             return None
         if text is None or vector is not None or search_query.mode == "lexical":
             return _Ready(seen, (None, ()))
@@ -324,7 +312,6 @@ class Searcher:
 
     def _narrowed(self, filter: FilterLike, batch: Batch) -> tuple[FilterLike | None, Batch]:
         """Return the native part of a filter with functions, and the searches restricted to the matching documents."""
-        self._collection.expiry.remove_due()
         queries = [
             query.replace(ids=keys_of(self._collection, [batch.scope(row)], filter, query.ids))
             for row, query in enumerate(batch.queries)
@@ -342,7 +329,6 @@ class Searcher:
         keywords = [query.keywords for query in batch.queries]
         modes = [query.mode for query in batch.queries]
         plans = make_plans(collection.semantics, modes, batch.texts, batch.vectors, keywords)
-        collection.expiry.remove_due()
         results: list[Hits | None] = [None] * len(plans)
         groups: dict[Any, list[int]] = {}
         for row, plan in enumerate(plans):
@@ -404,8 +390,7 @@ def _reach(collection: OpenCollection, scope: Scope | Sequence[Scope], after: St
     engine = collection.engine
     if engine.lineage != after.lineage:
         raise ValueError("after: expected a stamp of this collection, got one of another")
-    if isinstance(engine, DurableEngine):
-        engine.residency.reach(after.scope, after.version)
+    engine.residency.reach(after.scope, after.version)
 
 
 def _count_pending(collection: OpenCollection, scopes: Sequence[Scope]) -> int:

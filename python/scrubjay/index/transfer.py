@@ -26,7 +26,7 @@ def export_collection(
     key."""
     engine = collection.durable("export")
     try:
-        if any(file.exists() and path.exists() and file.samefile(path) for file in engine.files()):
+        if any(file.exists() and path.exists() and file.samefile(path) for file in engine.store.files()):
             raise StoreError(f"export: expected another file than the index itself: {path}")
     except OSError as error:  # a name that is too long
         raise StoreError(f"export: {error.strerror or error}: {path}") from error

@@ -24,10 +24,8 @@ from scrubjay.documents.records import (
     read_rows,
 )
 from scrubjay.filters import FilterLike
-from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.owners import check_nothing_owned, check_unowned
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
 from scrubjay.store.writing.write_path import checked_id, checked_reason
 
@@ -131,9 +129,8 @@ class Writer:
             )
         else:
             _write_versioned(collection, [row])
-        if row.payload is not None:  # without a payload it neither expires nor is pending
-            collection.expiry.add([row])
-            collection.backfill.note([row])
+        if vector is None and n_tried == 0:
+            collection.backfill.wake()
         if vector is None and row.vector is not None:
             semantics.wrote()
 
@@ -206,8 +203,8 @@ class Writer:
                 vectors=[row.vector for row in rows],
                 payloads=[row.payload for row in rows],
             )
-        collection.expiry.add(rows)
-        collection.backfill.note(rows)
+        if n_tried < len(to_embed):
+            collection.backfill.wake()
         if any(vector is not None for vector in vectors):
             semantics.wrote()
         return written
@@ -265,14 +262,9 @@ class Writer:
             rule = self._vector_rule()
             change = change.with_vector(None if vector is None else checked_vector(vector, rule))
         expected = checked_version(version, at_least=1)
-        collection.expiry.remove_due()
         if isinstance(context, Keep) or not isinstance(vector, Keep):
-            written = collection.engine.patch(checked_id(id, None), change, scope=scope, version=expected)
-        else:
-            written = _patch_context(collection, checked_id(id, None), change, scope, expected)
-        if written is not None and change.expiry is not None:
-            collection.expiry.note(scope, id, change.expiry)
-        return written
+            return collection.engine.patch(checked_id(id, None), change, scope=scope, version=expected)
+        return _patch_context(collection, checked_id(id, None), change, scope, expected)
 
     def delete(self, id: str | int, scope: Scope, reason: str) -> bool:
         """Delete one memory; return False if this exact scope has none with this id.
@@ -282,16 +274,9 @@ class Writer:
             scope: of the memory. A memory shared with the scope is not deleted: delete it from its own scope.
             reason: 1 to 1,000 characters for the event that is recorded in the file (see :meth:`Admin.events`).
         """
-        collection = self._collection
-        engine = collection.engine
-        scope = as_scope(scope)
+        collection, scope = self._collection, as_scope(scope)
         check_unowned(collection, "delete")
-        if isinstance(engine, DurableEngine):
-            return engine.delete(id, scope=scope, reason=reason)
-        checked_reason(reason)
-        deleted = engine.delete(id, scope=scope)
-        collection.notes.forget(lambda note: note.id == id and note.document_scope == scope)
-        return deleted
+        return collection.engine.delete(id, scope=scope, reason=checked_reason(reason))
 
     def delete_many(
         self, ids: Iterable[str | int] | None, scope: Scope, filter: FilterLike | None, reason: str
@@ -321,19 +306,13 @@ class Writer:
         """
         collection = self._collection
         check_unowned(collection, "delete_many")
-        engine = collection.engine
         if filter is not None:
             return _delete_matching(collection, ids, filter, as_scope(scope), checked_reason(reason))
         if ids is None:
             raise TypeError("ids: expected several, or a filter in their place, got neither")
         gone, scope = checked_ids(ids), as_scope(scope)
-        if isinstance(engine, DurableEngine):
-            return engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
         checked_reason(reason)
-        n_deleted = int(engine.delete_many(gone, scope=scope)) if gone else 0
-        ids_gone = set(gone)
-        collection.notes.forget(lambda note: note.id in ids_gone and note.document_scope == scope)
-        return n_deleted
+        return collection.engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
 
     def erase(self, scope: Scope, exact: bool, reason: str, everywhere: bool, names: bool) -> int:
         """Delete every memory whose scope agrees with all given components; return the number deleted.
@@ -371,16 +350,9 @@ class Writer:
         check_unowned(collection, "erase")
         if everywhere or names:
             check_nothing_owned(collection, "erase of all collections (Memory.forget does it)")
-        engine = collection.engine
-        if isinstance(engine, DurableEngine):
-            return engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere, names=names)
-        checked_reason(reason)
-        everywhere = everywhere or names
-        n_erased = 0
-        for member in collection.family.everyone() if everywhere else [collection]:
-            n_erased += int(member.engine.erase(scope, exact=exact))
-            _forget_notes(member, scope, exact)
-        return n_erased
+        return collection.engine.erase(
+            scope, exact=exact, reason=checked_reason(reason), everywhere=everywhere, names=names
+        )
 
     def _vector_rule(self) -> VectorRule:
         """Return the current requirements for vectors. The metric never changes; the dimension does with the model."""
@@ -416,7 +388,7 @@ def _patch_context(
                 raise
             continue  # it was written meanwhile
         if whole.pending:
-            collection.backfill.look_again(scope, id)
+            collection.backfill.wake()
         elif not isinstance(whole.vector, Keep) and whole.vector is not None:
             semantics.wrote()
         return int(written) if written is not None else None
@@ -424,7 +396,6 @@ def _patch_context(
 
 def _write_versioned(collection: OpenCollection, rows: Sequence[Row]) -> int:
     """Write rows, some of them conditional; return the number of distinct rows."""
-    collection.expiry.remove_due()  # expired documents count as absent
     written = collection.engine.upsert_versioned(
         [row.id for row in rows],
         [row.text for row in rows],
@@ -448,18 +419,4 @@ def _delete_matching(
         raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
     valid_ids = None if ids is None else checked_ids(ids)
-    collection.expiry.remove_due()
-    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))
-    if not isinstance(collection.engine, DurableEngine):
-        collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
-    return len(gone)
-
-
-def _forget_notes(collection: OpenCollection, scope: Scope, exact: bool) -> None:
-    """Delete the questions asked from an erased scope, and the feedback on erased memories."""
-    engine = collection.engine
-    collection.notes.forget(
-        lambda note: (
-            (note.scope == scope if exact else scope.contains(note.scope)) or not has_document(engine, note)
-        )
-    )
+    return len(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))

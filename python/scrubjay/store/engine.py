@@ -17,6 +17,7 @@ from scrubjay.base.errors import CorruptIndexError, EncryptionError, Error, Stor
 from scrubjay.base.progress import Progress
 from scrubjay.filters import Ids
 from scrubjay.store.opened import remember
+from scrubjay.store.pending import PendingRows
 from scrubjay.store.residency.budget import Budget
 from scrubjay.store.residency.compacting import compact_rows
 from scrubjay.store.residency.partition import Partition
@@ -45,7 +46,8 @@ _PATIENCE = 8  # attempts of a disturbed search before it suspends eviction
 
 
 class DurableEngine(WritingEngine):
-    """The engine of an index with a store. Thread-safe; see the native Engine for the arguments.
+    """The engine of an index with a store, a :class:`~scrubjay.store.document_engine.DocumentEngine`. Thread-safe; see
+    the native Engine for the arguments.
 
     Args:
         store: the rows.
@@ -54,6 +56,8 @@ class DurableEngine(WritingEngine):
         model: returns the name of the current embedder, or None; called at each write.
         clock: returns microseconds since 1970.
     """
+
+    is_durable = True
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class DurableEngine(WritingEngine):
         self._lineage: str | None = None  # read when first needed
         self._closed = False
         self._listings = RowListings(store, self.now, self.document)
+        self.pending = PendingRows(store, self.now, self.document)
         remember(self)
 
     def now(self) -> int:
@@ -94,7 +99,17 @@ class DurableEngine(WritingEngine):
         self.clock = clock
         self.residency.use_clock(clock)
 
+    def durable(self, doing: str) -> DurableEngine:
+        """Return the engine itself, for verbs that an engine in memory refuses."""
+        self.check_open()
+        return self
+
     # ------------------------------------------------------------------ identity
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None over a database."""
+        return self.store.path
 
     @property
     def dim(self) -> int | None:
@@ -294,6 +309,20 @@ class DurableEngine(WritingEngine):
         )
         return result if seen else self.empty_native().scroll(scope, **options)
 
+    def holds(self, scope: Scope) -> bool:
+        """Whether a search from `scope` would look at any document, or would have to report damage."""
+        self._check_scope(scope)
+        residency = self.residency
+        try:
+            view, stamp = residency.view(scope)
+        except Error:  # the search reports it
+            return True
+        return bool(view) and (
+            residency.engine.count(scope) > 0
+            or not residency.held(view, stamp)
+            or any(partition.n_lost for partition in view)
+        )
+
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Load the documents visible to `scope` into memory; with `pin` they are never evicted."""
         self._check_scope(scope)
@@ -491,11 +520,6 @@ class DurableEngine(WritingEngine):
             stats["feed_lag_seconds"], _ = self.residency.freshness()
         return stats
 
-    def files(self) -> list[Path]:
-        """Return the files of the index (not all of them need exist); empty if its rows are not in a file."""
-        store = self.store
-        return store.files() if isinstance(store, SqliteStore) else []
-
     def file(self, doing: str) -> SqliteStore:
         """Return the store, for features that only a file has.
 
@@ -526,7 +550,26 @@ class DurableEngine(WritingEngine):
     def __len__(self) -> int:
         return self.count()
 
+    # ------------------------------------------------------------------ collections
+
+    def has_layer(self, table: str) -> bool:
+        """Whether the layer above that owns this table keeps its rows beside the documents."""
+        self.check_open()
+        return self.store.has_layer(table)
+
+    def collection_names(self) -> list[str]:
+        """Return the names of the named collections, in alphabetical order."""
+        return self.store.collection_names()
+
+    def drop_collection(self, name: str) -> int:
+        """Drop a collection, leaving events; return the number of its documents."""
+        return self.store.drop_collection(name, now=self.clock())
+
     # ------------------------------------------------------------------ maintenance
+
+    def stale_scopes(self) -> list[Scope]:
+        """Return the scopes whose image is missing or older than the last write."""
+        return self.store.stale_scopes()
 
     def empty_native(self) -> Engine:
         """Return an empty native engine of the same kind."""

@@ -204,6 +204,10 @@ class Store(Protocol):
         """The file; None if the rows are not in a file."""
         ...
 
+    def files(self) -> list[Path]:
+        """Return the files of the rows (not all of them need exist); empty if the rows are not in a file."""
+        ...
+
     @property
     def place(self) -> str:
         """The location of the rows, for messages; contains no secrets."""

@@ -55,14 +55,13 @@ class CheckedPut(NamedTuple):
         times = {"created_at": (created_at or now).isoformat()}
         if expires_at is not None:
             times["expires_at"] = expires_at.isoformat()
-        ends = None if expires_at is None else payload.microseconds(expires_at)
         rows = []
         for part, text in enumerate(self.texts or [""]):
             fields = {**metadata, **_without_text(self.value, text), "part": part}
             encoded = payload.encode_fields({"metadata": fields, **times})  # JSON types already
             vector = vectors.get(text)
             scope, id = self.document_key(tenant, part)
-            rows.append(Row(id, text, scope, vector, encoded, ends))
+            rows.append(Row(id, text, scope, vector, encoded))
         return rows
 
 

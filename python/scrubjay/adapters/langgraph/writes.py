@@ -57,8 +57,7 @@ def refresh(documents: Documents, tenant: str, read: Iterable[Record | Hit]) -> 
                     expires_at = deadline(now, metadata["ttl"])
                     metadata["ends"] = expires_at.isoformat()
                     encoded = payload.encode(metadata, record.created_at, expires_at)
-                    ends, vector = payload.microseconds(expires_at), cast(Any, record.vector)
-                    writes.put([Row(id, record.text, scope, vector, encoded, ends)])
+                    writes.put([Row(id, record.text, scope, cast(Any, record.vector), encoded)])
 
 
 def _known(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
@@ -142,6 +143,10 @@ class PostgresStore:
                 self._writer.destroy_user_keys()
 
     path = None
+
+    def files(self) -> list[Path]:
+        """Return []: the rows are on a server."""
+        return []
 
     @property
     def place(self) -> str:

@@ -67,11 +67,6 @@ class Patch:
         """Return the change that also marks the document as pending."""
         return replace(self, pending=True)
 
-    @property
-    def expiry(self) -> int | None:
-        """The new expiry in microseconds; None if the change does not set one."""
-        return payloads.microseconds(self.expires_at) if isinstance(self.expires_at, datetime) else None
-
     def applied(self, payload: bytes | None) -> bytes | None:
         """Return the changed payload of a document.
 
