@@ -155,10 +155,24 @@ void expect_floats(const py::array& array, const std::string& name) {
   }
 }
 
+// Rejects a NumPy array with masked elements: the numbers under the mask would be taken for data.
+void expect_unmasked(py::handle value, const std::string& name, const char* expected) {
+  if (py::type::handle_of(value).ptr() == reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_) ||
+      !py::isinstance<py::array>(value))
+    return;  // the usual class has no mask
+  const py::object mask = py::getattr(value, "mask", py::none());
+  if (mask.is_none()) return;
+  const auto n_masked = in_python([&] { return py::cast<size_t>(mask.attr("sum")()); });
+  if (n_masked != 0)
+    throw py::value_error(name + ": expected " + expected + ", got " + type_name(value) + " with " +
+                          std::to_string(n_masked) + " masked");
+}
+
 FloatArray to_floats(py::handle value, const std::string& name, const char* expected) {
   const auto refuse = [&] {
     throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
   };
+  expect_unmasked(value, name, expected);
   if (FloatArray::check_(value)) {  // no conversion needed: the usual case
     auto floats = py::reinterpret_borrow<FloatArray>(value);
     if (floats.size() != 0) return floats;

@@ -69,7 +69,10 @@ def test_every_public_name_is_in_the_reference(module: str) -> None:
     else:
         known = {one.rpartition(".")[2] for one in shown}
         whole = {
-            name for page in ("base.errors", "filters") if f"scrubjay.{page}" in shown for name in exported(page)
+            name
+            for page in ("base.errors", "filters")
+            if f"scrubjay.{page}" in shown
+            for name in exported(page)
         }
         missing = names - known - whole - {"EmbedderLike", "FilterLike", "Ids", "Fusion", "Answerer"}
     assert missing == set()

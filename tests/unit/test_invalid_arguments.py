@@ -178,3 +178,40 @@ def test_a_number_beyond_every_float32_is_said_as_it_was_given(vector: Any) -> N
         with pytest.raises(ValueError, match=r"^vectors\[0\]: expected numbers that a float32 holds"):
             index.search_batch([None], scope=ACME, vectors=[vector])
         assert len(index.search(None, scope=ACME, vector=np.array([1.0, 1e-300]))) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_under_a_mask_are_not_taken_for_a_vector(dtype: Any) -> None:
+    index, engine = Index(dim=2), scrubjay.Engine(2)
+    index.upsert("m1", "Prefers trains.", scope=ACME, vector=[1.0, 0.0])
+    masked = np.ma.array(np.array([1, 2], dtype), mask=[False, True])
+    rows = np.ma.array(np.ones((2, 2), dtype), mask=[[False, False], [True, False]])
+    spans = np.array([[0, 3], [4, 8]])
+    calls: dict[str, Any] = {
+        "vector": [
+            lambda: index.search("trains", scope=ACME, vector=masked),
+            lambda: index.search(scope=ACME, vector=masked, query=scrubjay.Query(mode="vector")),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=masked),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=rows),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=scrubjay.PassageVectors(rows, spans)),
+            lambda: index.patch("m1", scope=ACME, vector=masked),
+            lambda: engine.upsert("m2", "some text", scope=ACME, vector=masked),
+        ],
+        r"vectors": [
+            lambda: index.search_batch(scope=ACME, vectors=rows),
+            lambda: engine.upsert_many(["a", "b"], ["one", "two"], scope=ACME, vectors=rows),
+        ],
+        r"records\[0\]: vector": [
+            lambda: index.upsert_many([{"id": "a", "text": "b", "vector": masked}], scope=ACME)
+        ],
+    }
+    for name, several in calls.items():
+        for call in several:
+            with pytest.raises(
+                ValueError, match=rf"^{name}(\[\d\])?: expected .*, got MaskedArray with 1 masked$"
+            ):
+                call()
+    assert len(index) == 1 and len(engine) == 0
+    whole = np.ma.array(np.array([1, 2], dtype), mask=[False, False])
+    index.upsert("m2", "some text", scope=ACME, vector=whole)
+    assert index.search(scope=ACME, vector=whole)[0].id == "m2"

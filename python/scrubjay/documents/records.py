@@ -7,6 +7,7 @@ dataclass and any mapping with the same field names.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,11 @@ from scrubjay._native import Scope, copied_vector
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.documents import payload
 from scrubjay.documents.entities import with_entities
-from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors, fits
 from scrubjay.documents.tables import as_html, is_table, rows_of, to_arrow, to_pandas
 
 __all__ = [
+    "NO_VECTOR",
     "Cursor",
     "Page",
     "Record",
@@ -52,8 +54,9 @@ class Record:
     `metadata` are JSON values. `vector` is a float32 array of shape (dim,), :class:`PassageVectors` if passages of the
     text have their own vectors, or None; `created_at` and `expires_at` are aware datetimes in UTC or None. `version` is
     the number of the last write, for conditional writes. `pending`: the text has not been embedded yet, because the
-    embedder failed. `context` is embedded and indexed together with the text, or None. Two records are equal if all
-    fields but vector, version and pending are.
+    embedder failed. `context` is embedded and indexed together with the text, or None. `passages` are the spans that
+    the writer defined, False for one vector for the whole text, None if the index chose; `vector.spans` has the spans
+    of all vectors. Two records are equal if all fields but vector, version and pending are.
     """
 
     id: str | int
@@ -66,6 +69,7 @@ class Record:
     version: int | None = dataclasses.field(default=None, compare=False, repr=False)
     pending: bool = dataclasses.field(default=False, compare=False, repr=False)
     context: str | None = None
+    passages: Sequence[tuple[int, int]] | Literal[False] | None = None
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
@@ -186,6 +190,16 @@ class Page:
         return len(self.records)
 
 
+class NoVector(enum.Enum):
+    """The type of :data:`NO_VECTOR`."""
+
+    NO_VECTOR = "no vector"
+
+
+NO_VECTOR = NoVector.NO_VECTOR
+"""In place of a vector, in a record of an export: the document has none, and is not embedded."""
+
+
 @dataclasses.dataclass(slots=True)
 class Row:
     """The engine's input for a record, after all checks that need no engine."""
@@ -197,6 +211,7 @@ class Row:
     payload: bytes | None
     expires_at: int | None = None  # microseconds since 1970; in the payload, too
     version: int | None = None  # the version that the memory must have, 0: it must not exist; None: any
+    embeds: bool = True  # whether the text is embedded if there is no vector
 
 
 class VectorRule(NamedTuple):
@@ -370,11 +385,12 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
                 "scope: expected a scrubjay.Scope, it is missing and upsert_many was given no scope"
             )
         scope = default_scope
-    return check_row(
+    vector = fields.get("vector")
+    row = check_row(
         fields["id"],
         fields["text"],
         scope,
-        fields.get("vector"),
+        None if vector is NO_VECTOR else vector,
         fields.get("metadata"),
         fields.get("created_at"),
         rule,
@@ -385,6 +401,8 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         fields.get("context"),
         fields.get("passages"),
     )
+    row.embeds = vector is not NO_VECTOR
+    return row
 
 
 def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorRule) -> list[Row]:
@@ -427,6 +445,7 @@ def to_record(document: Any) -> Record:
         document.version,
         payload.is_pending(document.payload),
         payload.context_of(document.payload),
+        None if (passages := payload.passages_of(document.payload)) is None else passages or False,
     )
 
 
@@ -454,6 +473,8 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
             raise ValueError("vector: expected spans that end behind their start")
         return PassageVectors(rows.rows, spans.astype(np.uint32))
     vector = as_vector(vector)
+    if isinstance(vector, np.ma.MaskedArray) and (n_masked := int(np.sum(vector.mask))):
+        raise ValueError(f"vector: expected numbers, got {type(vector).__name__} with {n_masked} masked")
     try:
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
     except ValueError as error:  # ragged nested lists
@@ -500,12 +521,13 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
 
 
 def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:
-    if said is False:
-        if isinstance(vector, PassageVectors):
+    if not fits(vector, said):
+        if said is False:
             raise ValueError("passages: expected those of the vectors, got False")
+        shape = vector.rows.shape if isinstance(vector, PassageVectors) else vector.shape
+        raise ValueError(f"vector: expected shape ({len(said)}, dim) like the passages, got {shape}")
+    if said is False or not isinstance(vector, PassageVectors) or len(vector.rows) != len(said):
         return vector
-    if not isinstance(vector, PassageVectors) or len(vector.rows) != len(said):
-        raise ValueError(f"vector: expected shape ({len(said)}, dim) like the passages")
     return PassageVectors(vector.rows, np.array(said, np.uint32))
 
 

@@ -15,7 +15,18 @@ from scrubjay.base.extras import imported
 
 __all__ = ["as_html", "is_table", "rows_of", "to_arrow", "to_pandas"]
 
-_FIELDS = ("id", "text", "vector", "created_at", "expires_at", "ttl", "entities", "scope", "context")
+_FIELDS = (
+    "id",
+    "text",
+    "vector",
+    "created_at",
+    "expires_at",
+    "ttl",
+    "entities",
+    "scope",
+    "context",
+    "passages",
+)
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 _SHOWN_CHARS = 300
 

@@ -538,7 +538,8 @@ class Admin:
 
         Each memory is written to the scope that it was exported from, replacing a memory with its id there, so an
         interrupted import can be repeated. Vectors are taken from the export; the index's embedder must be the one that
-        made them.
+        made them. A memory without a vector by intent (`patch(vector=None)`) stays without one; a pending one is
+        embedded, or pending until there is an embedder. An export of an index that never had vectors is embedded.
 
         Args:
             path: a file that :meth:`export` wrote.

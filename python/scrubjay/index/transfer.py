@@ -54,6 +54,9 @@ def import_collection(
             raise EmbedderMismatchError(
                 f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
             )
+        is_new = made_by is not None and model is None and len(collection.engine) == 0
+        if is_new:  # without an embedder: a later one must be that of the vectors, and embeds what is pending
+            collection.semantics.restore(made_by)
         writer = Writer(collection)
         bar = open_progress(progress, total=None, what="importing", unit="memories")
         n_written = 0
@@ -63,6 +66,8 @@ def import_collection(
                 bar.update(len(batch))
         finally:
             bar.close()
+            if is_new and n_written == 0 and collection.semantics.embedder is None:
+                collection.semantics.forget()
         return n_written
     except OSError as error:
         raise StoreError(f"import_: {error.strerror or error}: {path}") from error

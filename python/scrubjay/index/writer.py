@@ -184,7 +184,7 @@ class Writer:
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
         rows = read_rows(records, scope, self._vector_rule())
-        to_embed = [row for row in rows if row.vector is None]
+        to_embed = [row for row in rows if row.vector is None and row.embeds]
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
             vectors, n_tried = semantics.embed_documents(
@@ -230,8 +230,9 @@ class Writer:
             metadata: merged with the stored metadata key by key (a value replaces the whole value of its key, even if
                 both are objects); None as a value removes the key.
             created_at, expires_at: as for :meth:`Index.upsert`; None removes the time.
-            vector: (dim,) numbers; None removes the vector. Nothing is embedded, and a pending memory is not pending
-                any more.
+            vector: (dim,) numbers, or (n, dim) for passages; None removes the vector. Nothing is embedded, and a
+                pending memory is not pending any more. Passages of the writer that do not fit the new vector are
+                forgotten.
             version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
             context: as for :meth:`Index.upsert`; None removes it. If the index has an embedder and no `vector` is
                 given, the text is embedded again with it, before the write lock is taken; the memory is pending if the

@@ -119,7 +119,9 @@ class LocalEngine(Engine):
                 if version is not None:
                     raise VersionConflictError(id, version, 0)
                 return None
-            vector = document.vector if isinstance(change.vector, Keep) else change.vector
+            vector = (
+                document.vector if isinstance(change.vector, Keep) else change.vector_of(document.payload)
+            )
             try:
                 written = self.upsert_versioned(
                     [id],

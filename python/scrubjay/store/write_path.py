@@ -174,9 +174,8 @@ class WritingEngine:
             raise error.located(path=self.store.path, id=old.id, scope=scope) from None
         vector = old.vector
         if not isinstance(change.vector, Keep):
-            vector = None
-            if change.vector is not None:
-                vector = encode(change.vector, self.dtype)
+            new = change.vector_of(old.payload)
+            vector = None if new is None else encode(new, self.dtype)
         created_at, expires_at = times_of(payload)
         return NewRow(old.id, scope, old.text, payload, vector, created_at, expires_at, expected=old.seq)
 
