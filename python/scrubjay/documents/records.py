@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope, copied_vector
+from scrubjay.base.arguments import is_integer, shown
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.documents import payload
 from scrubjay.documents.entities import with_entities
@@ -38,7 +39,6 @@ __all__ = [
     "as_text",
     "as_vector",
     "check_row",
-    "checked_ids",
     "checked_passages",
     "checked_vector",
     "checked_version",
@@ -291,18 +291,11 @@ def checked_version(value: Any, *, at_least: int = 0) -> int | None:
     """Return the version that a write expects, or None; raise TypeError or ValueError if invalid."""
     if value is None:
         return None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise TypeError(f"version: expected an int or None, got {type(value).__name__}")
     if not at_least <= value < 2**62:
-        raise ValueError(f"version: expected {at_least} or more, as get() returns it, got {value}")
+        raise ValueError(f"version: expected {at_least} to 2**62 - 1, as get() returns it, got {value}")
     return int(value)
-
-
-def checked_ids(ids: Any) -> list[str | int]:
-    """Return ids as a list, or raise TypeError."""
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids: expected several, got one {type(ids).__name__}; put it in a list")
-    return list(ids)
 
 
 def check_row(
@@ -322,10 +315,8 @@ def check_row(
 ) -> Row:
     """Check the fields of one record; messages begin with the field's name."""
     # Most fields have the usual type, or are None: a call that only confirms it costs a hundredth of a single write.
-    if id.__class__ is not str and (
-        isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer))
-    ):
-        raise TypeError(f"id: expected str or int, got {type(id).__name__}")
+    if id.__class__ is not str and not isinstance(id, str) and not is_integer(id):
+        raise TypeError(f"id: expected a str or an int, got {type(id).__name__} {shown(id)}")
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
     if 4 * len(text) > _MAX_TEXT_BYTES:
@@ -409,7 +400,13 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorR
     """Read all records, or raise the error of the first bad one, prefixed with its position."""
     if is_table(records):
         records = rows_of(records)
-    if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
+    if default_scope is not None:
+        default_scope = as_scope(default_scope)
+    if (
+        isinstance(records, (Mapping, str, bytes))
+        or not isinstance(records, Iterable)
+        or getattr(records, "ndim", 1) == 0
+    ):
         raise TypeError(
             f"records: expected an iterable of mappings or dataclasses, got {type(records).__name__}"
         )
@@ -479,6 +476,8 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
     except ValueError as error:  # ragged nested lists
         raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
+    if array.itemsize == 1 and isinstance(vector, (bytearray, memoryview)):
+        raise TypeError(f"vector: expected numbers, got {type(vector).__name__}")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"vector: expected numbers, got dtype {array.dtype}")
     if array.ndim not in (1, 2) or 0 in array.shape or (dim is not None and array.shape[-1] != dim):
@@ -500,7 +499,12 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
     """Return the spans of a text's passages, False for no passages, or raise TypeError or ValueError."""
     if passages is False:
         return False
-    if passages is True or isinstance(passages, (str, bytes, Mapping)) or not isinstance(passages, Iterable):
+    if (
+        passages is True
+        or isinstance(passages, (str, bytes, Mapping))
+        or not isinstance(passages, Iterable)
+        or getattr(passages, "ndim", 1) == 0
+    ):
         raise TypeError(
             f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
         )

@@ -11,6 +11,7 @@ from scrubjay.base.whole_files import whole_file
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.writer import Writer
 from scrubjay.store.jsonl import read_export, write_export
+from scrubjay.store.rows.listing import checked_count
 
 
 def export_collection(
@@ -44,6 +45,7 @@ def import_collection(
     collection: OpenCollection, path: Path, *, progress: bool | None, batch_size: int
 ) -> int:
     """Import; see :meth:`Admin.import_`."""
+    batch_size = checked_count(batch_size, "batch_size", at_least=1)
     lines = read_export(path, collection.family.options.get("ring"))
     try:
         header = next(lines, None)

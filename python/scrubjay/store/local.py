@@ -157,6 +157,7 @@ class LocalEngine(Engine):
 
     def found(self, id: Any, *, within: Scope) -> list[Any]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
+        self.get(id, scope=within)  # refuses an id of the other kind by its name
         scopes: list[Scope] = sorted(self.scopes(within))
         results = (self.scroll(scope, ids=[id], exact=True) for scope in scopes)
         return [document for result in results for document in _documents(result)]

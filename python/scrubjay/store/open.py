@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
@@ -49,8 +50,7 @@ def open_engine(
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
-    if not isinstance(read_only, bool):
-        raise TypeError(f"read_only: expected a bool, got {type(read_only).__name__} {read_only!r}")
+    checked_flag(read_only, "read_only")
     # Report invalid arguments before a file is created.
     check_engine_options(new.analyzer, k1, b)
     metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # validated by Engine
