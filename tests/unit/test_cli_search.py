@@ -60,7 +60,10 @@ def test_a_filter_is_taken(capsys: Any) -> None:
     assert code == 2 and "--filter: expected a JSON object" in err
     for command in (["search", "m.scrubjay", "notes"], ["list", "m.scrubjay"], ["rm", "m.scrubjay"]):
         for conditions, message in (
-            ('{"kind": {"$gt": null}}', "--filter: kind.$gt: expected a str, number, bool or datetime, got NoneType"),
+            (
+                '{"kind": {"$gt": null}}',
+                "--filter: kind.$gt: expected a str, number, bool or datetime, got NoneType",
+            ),
             ('{"kind": [1]}', "--filter: kind.$eq: expected a str"),
             ('{"kind": {"$near": 1}}', "--filter: kind: expected an operator"),
         ):
