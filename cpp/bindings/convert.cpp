@@ -55,7 +55,8 @@ engine::Id to_id(py::handle value, const std::string& name) {
     const auto integer = index_of(value);
     if (!integer) {
       PyErr_Clear();
-      throw py::type_error(name + ": expected a str or an int, got " + type_name(value));
+      throw py::type_error(name + ": expected a str or an int, got " + type_name(value) + " " +
+                           quoted(value));
     }
     int overflow = 0;
     const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
@@ -138,6 +139,19 @@ py::str from_text(std::string_view text) {
   return py::reinterpret_steal<py::str>(decoded);
 }
 
+void expect_unmasked(py::handle value, const std::string& name, const char* expected) {
+  if (py::type::handle_of(value).ptr() ==
+          reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_) ||
+      !py::isinstance<py::array>(value))
+    return;  // the usual class has no mask
+  const py::object mask = py::getattr(value, "mask", py::none());
+  if (mask.is_none()) return;
+  const auto n_masked = in_python([&] { return py::cast<size_t>(mask.attr("sum")()); });
+  if (n_masked != 0)
+    throw py::value_error(name + ": expected " + expected + ", got " + type_name(value) + " with " +
+                          std::to_string(n_masked) + " masked");
+}
+
 namespace {
 
 // Rejects numbers beyond the range of float32, which NumPy would turn into infinities with a warning.
@@ -159,6 +173,7 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   const auto refuse = [&] {
     throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
   };
+  expect_unmasked(value, name, expected);
   if (FloatArray::check_(value)) {  // no conversion needed: the usual case
     auto floats = py::reinterpret_borrow<FloatArray>(value);
     if (floats.size() != 0) return floats;
@@ -176,6 +191,8 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
       throw py::value_error(name + ": expected " + expected + ", got an empty one");
     refuse();
   }
+  if (array.itemsize() == 1 && (PyByteArray_Check(value.ptr()) || PyMemoryView_Check(value.ptr())))
+    refuse();  // as bytes: the numbers of a serialised vector are not its bytes
   const char kind = array.dtype().kind();
   if (kind != 'f' && kind != 'i' && kind != 'u') {
     throw py::type_error(name + ": expected " + expected + ", got dtype " +
@@ -282,7 +299,11 @@ size_t to_count(py::handle value, const std::string& name, size_t least) {
     throw py::type_error(name + ": expected an int, got " + type_name(value) + " " + quoted(value));
   }
   const auto integer = index_of(value);
-  if (!integer) throw py::error_already_set();
+  if (!integer) {  // an array that is not one int, for example
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+    PyErr_Clear();
+    throw py::type_error(name + ": expected an int, got " + type_name(value) + " " + quoted(value));
+  }
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
   constexpr long long kMost = 1ll << 62;

@@ -39,6 +39,8 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 // The id as a new reference; null with a Python error set.
 [[nodiscard]] PyObject* new_id(const engine::Id& id) noexcept;
 
+// Rejects a NumPy array with masked elements: the numbers under the mask would be taken for data.
+void expect_unmasked(pybind11::handle value, const std::string& name, const char* expected);
 // A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied.
 // Raises TypeError, ValueError.
 [[nodiscard]] FloatArray to_vector(pybind11::handle value, const std::string& name);

@@ -134,8 +134,7 @@ class PythonValue final : public filter::Value {
   }
   // For a list, tuple, set, array or other sequence, except texts and mappings.
   [[nodiscard]] bool each_element(const ElementVisitor& visit) const override {
-    if (PyUnicode_Check(value_.ptr()) || PyBytes_Check(value_.ptr()) || PyDict_Check(value_.ptr()))
-      return false;
+    if (!may_hold_values(value_)) return false;
     const auto elements = py::reinterpret_steal<py::tuple>(PySequence_Tuple(value_.ptr()));
     if (!elements) {
       if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
@@ -186,6 +185,7 @@ std::optional<filter::IdSet> to_integers(const py::object& value, const char* na
     if (array.ndim() != 1)
       throw py::value_error(std::string(name) + ": expected a one-dimensional array, got shape " +
                             py::cast<std::string>(py::str(py::object(array.attr("shape")))));
+    expect_unmasked(value, name, "ids");
     const char kind = array.dtype().kind();
     if (kind == 'i' || (kind == 'u' && array.itemsize() < 8)) {
       const auto ids = py::array_t<int64_t, py::array::c_style | py::array::forcecast>::ensure(array);
@@ -200,9 +200,9 @@ std::optional<filter::IdSet> to_integers(const py::object& value, const char* na
 
 NamedDocuments::NamedDocuments(const py::object& value, const char* name) {
   if (value.is_none()) return;
-  ids_ = to_integers(value, name);
+  if (!PyByteArray_Check(value.ptr())) ids_ = to_integers(value, name);
   if (ids_) return;
-  if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr()) || PyDict_Check(value.ptr()))
+  if (!may_hold_values(value))
     throw py::type_error(std::string(name) +
                          ": expected ids (a set, list, array, bitmap or other iterable), got " +
                          type_name(value));

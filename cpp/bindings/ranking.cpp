@@ -53,7 +53,7 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
   fusion.normalise = one_of(kNormalisers, normalise, "normalise");
   fusion.rrf_k = rrf_k;
   if (weights.size() < 2)
-    throw py::value_error("weights: expected (lexical, vector, ...), got fewer than two");
+    throw py::value_error("weights: expected (lexical, vector, ...), got " + std::to_string(weights.size()));
   fusion.lexical_weight = weights[0];
   fusion.vector_weight = weights[1];
   fusion.ranking_weights.assign(weights.begin() + 2, weights.end());

@@ -9,7 +9,7 @@ namespace py = pybind11;
 namespace scrubjay::bindings {
 
 py::tuple items_of(const py::object& values, const char* name) {
-  if (PyUnicode_Check(values.ptr()) || PyBytes_Check(values.ptr())) {
+  if (!may_hold_values(values)) {
     throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
   }
   PyObject* items = in_python([&] { return PySequence_Tuple(values.ptr()); });
@@ -19,6 +19,17 @@ py::tuple items_of(const py::object& values, const char* name) {
     throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
   }
   return py::reinterpret_steal<py::tuple>(items);
+}
+
+bool may_hold_values(py::handle value) {
+  PyObject* object = value.ptr();
+  if (PyList_Check(object) || PyTuple_Check(object) || PyAnySet_Check(object)) return true;
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) ||
+      PyMemoryView_Check(object) || PyDict_Check(object))
+    return false;
+  if (py::hasattr(value, "columns")) return false;  // of a table; its items would be the names of columns
+  return !py::hasattr(value, "keys") ||
+         !py::isinstance(value, py::module_::import("collections.abc").attr("Mapping"));
 }
 
 void check_length(const py::tuple& items, const char* name, size_t expected) {

@@ -15,6 +15,9 @@ namespace scrubjay::bindings {
 // A tuple of a sequence's items, which owns them while the GIL is released. A str does not count
 // as a sequence.
 [[nodiscard]] pybind11::tuple items_of(const pybind11::object& values, const char* name);
+// Whether a value may be several values rather than one: a text, bytes, a mapping or a table is not. The usual
+// types are told at once.
+[[nodiscard]] bool may_hold_values(pybind11::handle value);
 void check_length(const pybind11::tuple& items, const char* name, size_t expected);
 
 // "ids[3]", for error messages.

@@ -121,6 +121,7 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
         "created_at": "2026-03-01T00:00:00+00:00",
         "expires_at": None,
         "context": None,
+        "passages": None,
         "scope": {"tenant": "acme", "user": "jane", "agent": None},
     }
     found = jane.good("POST", "/v1/search", {"text": "what is sk-stg-0041?", "k": 1})
@@ -363,6 +364,7 @@ def test_passages_can_be_given_and_changed_over_http(index: Index, callers: dict
 
     jane.good("PUT", "/v1/memories/m1", {"text": text, "passages": spans})
     assert held() == spans and passage() == [19, 40]
+    assert jane.good("GET", "/v1/memories/m1")["passages"] == spans
     jane.good("PATCH", "/v1/memories/m1", {"metadata": {"n": 1}})
     assert held() == spans
     jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})  # embedded again with the new context
@@ -371,6 +373,7 @@ def test_passages_can_be_given_and_changed_over_http(index: Index, callers: dict
     assert held() == [[41, 55]] and passage() == [41, 55]
     jane.good("PATCH", "/v1/memories/m1", {"passages": None})
     assert held() is None and passage() is None
+    assert jane.good("GET", "/v1/memories/m1")["passages"] is None
     jane.good("PATCH", "/v1/memories/m1", {"passages": spans, "text": f"{text} She pays by card."})
     assert held() == spans
     jane.good("PATCH", "/v1/memories/m1", {"text": "Another text."})
@@ -378,13 +381,34 @@ def test_passages_can_be_given_and_changed_over_http(index: Index, callers: dict
     jane.good("PUT", "/v1/memories/m1", {"text": LONG, "passages": False})
     jane.good("PATCH", "/v1/memories/m1", {"metadata": {"n": 1}})
     jane.good("PATCH", "/v1/memories/m1", {"context": "A manual"})
-    assert held() is None
+    assert held() is None and jane.good("GET", "/v1/memories/m1")["passages"] is False
     vectors = [[1.0] + [0.0] * 255, [0.0] * 255 + [1.0]]
     memory = {"id": "m2", "text": text, "vector": vectors, "passages": spans}
     jane.good("POST", "/v1/memories", {"memories": [memory, {"id": "m3", "text": text, "vector": vectors}]})
     assert held("m2") == spans and held("m3") == [[0, 0], [0, 0]]
     (hit, other) = jane.good("POST", "/v1/search", {"vector": vectors[1], "ids": ["m2", "m3"]})["hits"]
     assert hit["passage"] == spans[1] and "passage" not in other
+
+
+@pytest.mark.parametrize("method", ["rrf", "weighted", "production"])
+def test_further_rankings_have_weights_over_http(callers: dict[str, Caller], method: str) -> None:
+    """As in Python: those of the lexical and the vector ranking come first."""
+    jane = callers["jane"]
+    jane.good("POST", "/v1/memories", {"memories": [{"id": f"m{i}", "text": f"oak {i}"} for i in range(3)]})
+    rankings = [["m2", "m1"], ["m1", "m0"]]
+    best = {}
+    for weights in ([0, 0, 1, 0], [0, 0, 0, 1]):
+        asked = {
+            "text": "oak",
+            "rankings": rankings,
+            "fusion": {"method": method, "weights": weights, "floor": 0},
+        }
+        if method != "production":
+            del asked["fusion"]["floor"]
+        best[str(weights)] = jane.good("POST", "/v1/search", asked)["hits"][0]["id"]
+    assert best == {"[0, 0, 1, 0]": "m2", "[0, 0, 0, 1]": "m1"}
+    refused = {"text": "oak", "fusion": {"method": method, "weights": [1]}}
+    assert "weights" in jane.bad(422, "POST", "/v1/search", refused)
 
 
 def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrubjay import Filter
 from scrubjay.memory import FactCandidate, Memory
 from tests.memory.setting import JANE, open_memory
 
@@ -57,6 +58,25 @@ def test_a_callback_that_is_not_a_function_is_refused_at_once(tmp_path: Path, na
         pytest.raises(TypeError, match=f"{name}: expected a function, got str"),
     ):
         memory.assemble("x", JANE, **{name: "x"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kinds", [("fact", "episode", "note"), ("fact",), ("note",)])
+@pytest.mark.parametrize(
+    ("filter", "message"),
+    [
+        ("x", "^filter: expected a mapping of fields to conditions, got str 'x'$"),
+        ([{"a": 1}], "^filter: expected a mapping of fields to conditions, got list"),
+        (Filter({"a": 1}), r"^filter: expected a mapping of fields to conditions, got a compiled Filter\("),
+        ({"$and": [{"a": 1}, 7]}, r"^\$and\[1\]: expected a mapping of fields to conditions, got int 7$"),
+        ({"$or": "a"}, r"^\$or: expected a list"),
+    ],
+)
+def test_a_filter_is_refused_at_its_own_place(tmp_path: Path, filter: Any, message: str, kinds: Any) -> None:
+    """Not at that of a part of the filter for what is in force."""
+    with open_memory(tmp_path / "m.scrubjay") as memory:
+        for options in ({}, {"without": ["secret"]}, {"as_of": 0}):
+            with pytest.raises(TypeError, match=message):
+                memory.recall("sails", JANE, filter=filter, kinds=kinds, **options)
 
 
 def test_an_empty_question_recalls_nothing(tmp_path: Path) -> None:

@@ -116,6 +116,8 @@ def array(value: Any, n_dimensions: int, name: str) -> NDArray[np.float64]:
         raise ValueError(f"{name}: expected a rectangular array of numbers, got {value!r}") from error
     if given.dtype.kind not in "fiu":
         raise TypeError(f"{name}: expected numbers, got {given.dtype}")
+    if isinstance(value, np.ma.MaskedArray) and np.any(value.mask):
+        raise ValueError(f"{name}: expected numbers, got an array with masked ones")
     if given.ndim != n_dimensions:
         raise ValueError(f"{name}: expected {n_dimensions} dimensions, got shape {given.shape}")
     with np.errstate(over="ignore"):

@@ -58,6 +58,17 @@ def test_a_filter_is_taken(capsys: Any) -> None:
     assert (code, [hit["id"] for hit in found["hits"]]) == (0, ["a"])
     code, _, err = asked(capsys, "search", "m.scrubjay", "notes", "--filter", "[]")
     assert code == 2 and "--filter: expected a JSON object" in err
+    for command in (["search", "m.scrubjay", "notes"], ["list", "m.scrubjay"], ["rm", "m.scrubjay"]):
+        for conditions, message in (
+            (
+                '{"kind": {"$gt": null}}',
+                "--filter: kind.$gt: expected a str, number, bool or datetime, got NoneType",
+            ),
+            ('{"kind": [1]}', "--filter: kind.$eq: expected a str"),
+            ('{"kind": {"$near": 1}}', "--filter: kind: expected an operator"),
+        ):
+            code, _, err = asked(capsys, *command, "--filter", conditions)
+            assert code == 2 and message in err and "Traceback" not in err
     assert cli.main(["index", "notes", "--search", "file", "--filter", '{"kind": "none"}']) == 1
 
 

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import EmbedderError, Index, PassageVectors, Query, Scope, StoreFormatError, embedders
+from scrubjay import (
+    EmbedderError,
+    EmbedderMismatchError,
+    Index,
+    PassageVectors,
+    Query,
+    Scope,
+    StoreFormatError,
+    embedders,
+)
 from scrubjay.backend import Backend
 from scrubjay.documents.payload import encode, is_pending
 from scrubjay.embedders import Truncated, WordLlama
@@ -172,6 +181,45 @@ def test_vectors_and_spans_of_the_caller(open_index: Open) -> None:
     assert index.search(vector=[2, 1], scope=JANE, filter={"a": 1})[0].similarity == pytest.approx(1)
 
 
+def test_a_record_has_the_passages_of_its_writer(open_index: Open) -> None:
+    """And is written again as it was read, also with a vector for only some of the passages."""
+    toy, own = Toy(), [(0, 12), (14, 15), (31, 60)]  # the second one has no letters, and so no vector
+    index = open_index(embedder=toy)
+    index.upsert("own", TEXT, scope=JANE, passages=own)
+    index.upsert("none", TEXT, scope=JANE, passages=False)
+    index.upsert("open", TEXT, scope=JANE)
+    expected = {"own": own, "none": False, "open": None}
+    others: dict[str, Any] = {}
+    for id in expected:
+        others[id] = index.get(id, scope=JANE)
+        assert index.upsert_many([others[id]], progress=False) == 1
+    listed = [index.list(JANE), index.scroll(scope=JANE), index.get_many(list(expected), scope=JANE)]
+    for records in (others.values(), *listed, index.find("own", within=JANE)):
+        for record in records:
+            assert record.passages == expected[record.id], record.id
+    assert index.get("own", scope=JANE) == others["own"]
+    spans = [
+        record.vector.spans.tolist()
+        for record in index.scroll(scope=JANE, vectors=True)
+        if record.id == "own"
+    ]
+    assert spans == [[[0, 12], [31, 60]]]
+
+
+def test_a_patched_vector_keeps_the_passages_that_fit(open_index: Open) -> None:
+    index = open_index(dim=2)
+    own = [(0, 3), (4, 7)]
+    index.upsert("a", "one two three", scope=JANE, vector=[[1, 0], [0, 1]], passages=own)
+    cases = [(None, own), ([[1, 1], [2, 1]], own), ([1, 1], None), ([[1, 1], [2, 1]], None)]
+    for vector, passages in cases:
+        index.patch("a", scope=JANE, vector=vector)
+        record = index.get("a", scope=JANE)
+        assert record is not None and record.passages == passages
+        assert index.upsert_many([record]) == 1  # as it was read
+        hits = index.search(vector=[2, 1], scope=JANE)
+        assert [hit.passage for hit in hits] == ([] if vector is None else [own[1] if passages else None])
+
+
 def test_spans_of_the_caller_are_embedded(open_index: Open) -> None:
     toy = Toy(passage_chars=None)
     index = open_index(embedder=toy)
@@ -291,6 +339,35 @@ def test_export_and_copy(open_index: Open, tmp_path: Path) -> None:
         for mine, copied in zip(left, right, strict=True):
             np.testing.assert_array_equal(mine, copied)
     assert other.admin.check().clean
+
+
+@pytest.mark.parametrize("embeds", [True, False])
+def test_an_export_tells_no_vector_from_a_pending_one(open_index: Open, tmp_path: Path, embeds: bool) -> None:
+    if open_index.kind == "memory":  # type: ignore[attr-defined]
+        pytest.skip("an index in memory cannot be exported")
+    toy = Toy()
+    index = open_index(embedder=toy)
+    for id in ("whole", "removed", "pending"):
+        toy.fails = id == "pending"
+        index.upsert(id, TEXT, scope=JANE)
+    index.patch("removed", scope=JANE, vector=None)
+    index.admin.export(tmp_path / "all.jsonl", plaintext=True)
+    other = open_index("other", embedder=Toy() if embeds else None)
+    assert other.admin.import_(tmp_path / "all.jsonl") == 3
+    seen = {}
+    for id in ("whole", "removed", "pending"):
+        record = other.get(id, scope=JANE)
+        assert record is not None
+        seen[id] = (record.vector is not None, record.pending)
+    assert seen == {"whole": (True, False), "removed": (False, False), "pending": (embeds, not embeds)}
+    if not embeds:  # the embedder that comes later is that of the vectors
+        with pytest.raises(EmbedderMismatchError):
+            other.embedder = Toy("other letters")
+        other.embedder = Toy()
+        assert other.admin.backfill().embedded == 1
+    other.admin.export(tmp_path / "again.jsonl", plaintext=True)
+    lines = (tmp_path / "again.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in lines if '"vector": null' in line] == ["removed"]
 
 
 def test_passages_of_the_writer_survive_an_export(open_index: Open, tmp_path: Path) -> None:

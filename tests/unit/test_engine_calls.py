@@ -76,7 +76,7 @@ def test_unusual_arguments_get_the_usual_errors(engine: Engine, name: str) -> No
         method(1.5, scope=JANE)
     with pytest.raises(ValueError, match="id: expected a non-empty str"):
         method("", scope=JANE)
-    with pytest.raises(TypeError, match="id: expected int like the ids of this engine"):
+    with pytest.raises(TypeError, match="id: expected int like the ids of this index"):
         method("m1", scope=JANE)
     with pytest.raises(TypeError, match=f"'{name}' for 'scrubjay._native.Engine' objects"):
         getattr(Engine, name)(object(), 1, scope=JANE)

@@ -184,8 +184,8 @@ def test_feedback_is_deleted_with_its_expired_memory(index: Index, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "error", "names"),
     [
-        ({"hit": None}, TypeError, "id: expected str or int"),
-        ({"hit": True}, TypeError, "id: expected str or int"),
+        ({"hit": None}, TypeError, "id: expected a str or an int"),
+        ({"hit": True}, TypeError, "id: expected a str or an int"),
         ({"hit": 2**63}, (TypeError, ValueError), "id: expected"),
         ({"used": 1}, TypeError, "used: expected a bool, got int 1"),
         ({"query": b"q"}, TypeError, "query: expected a str, got bytes"),

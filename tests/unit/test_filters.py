@@ -143,7 +143,7 @@ def test_ids_and_exclude_accept_string_ids() -> None:
         index.upsert(id, "key", scope=ACME)
     assert found(index, ids=["a", "z"], exclude={"b"}) == ["a"]
     assert found(index, ids=["a", "b"] * 50, exclude={"b"}) == ["a"]
-    with pytest.raises(TypeError, match="ids: expected str like the ids of this engine, got int"):
+    with pytest.raises(TypeError, match="ids: expected str like the ids of this index, got int"):
         found(index, ids=[1])
 
 

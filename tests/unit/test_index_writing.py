@@ -94,8 +94,8 @@ def test_created_at_is_utc(given: Any, expected: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "error", "message"),
     [
-        ({"id": 1.5}, TypeError, "id: expected str or int, got float"),
-        ({"id": True}, TypeError, "id: expected str or int, got bool"),
+        ({"id": 1.5}, TypeError, "id: expected a str or an int, got float"),
+        ({"id": True}, TypeError, "id: expected a str or an int, got bool"),
         ({"text": 7}, TypeError, "text: expected str or bytes, got int"),
         ({"scope": "acme"}, TypeError, "scope: expected a scrubjay.Scope, got str"),
         ({"scope": {"user": "jane"}}, ValueError, "tenant is required"),

@@ -84,7 +84,7 @@ def test_a_place_that_no_index_can_have(
         ({"query_cache": "x"}, TypeError, "^query_cache: expected an int, got str$"),
         ({"k1": "x"}, TypeError, "^k1: expected a number or None, got str$"),
         ({"b": "x"}, TypeError, "^b: expected a number or None, got str$"),
-        ({"analyzer": 7}, TypeError, "^analyzer: expected a str, got int$"),
+        ({"analyzer": 7}, TypeError, "^analyzer: expected a str, got int 7$"),
     ],
 )
 def test_an_option_of_a_file_is_refused_before_there_is_one(
@@ -178,3 +178,88 @@ def test_a_number_beyond_every_float32_is_said_as_it_was_given(vector: Any) -> N
         with pytest.raises(ValueError, match=r"^vectors\[0\]: expected numbers that a float32 holds"):
             index.search_batch([None], scope=ACME, vectors=[vector])
         assert len(index.search(None, scope=ACME, vector=np.array([1.0, 1e-300]))) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_under_a_mask_are_not_taken_for_a_vector(dtype: Any) -> None:
+    index, engine = Index(dim=2), scrubjay.Engine(2)
+    index.upsert("m1", "Prefers trains.", scope=ACME, vector=[1.0, 0.0])
+    masked = np.ma.array(np.array([1, 2], dtype), mask=[False, True])
+    rows = np.ma.array(np.ones((2, 2), dtype), mask=[[False, False], [True, False]])
+    spans = np.array([[0, 3], [4, 8]])
+    calls: dict[str, Any] = {
+        "vector": [
+            lambda: index.search("trains", scope=ACME, vector=masked),
+            lambda: index.search(scope=ACME, vector=masked, query=scrubjay.Query(mode="vector")),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=masked),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=rows),
+            lambda: index.upsert("m2", "some text", scope=ACME, vector=scrubjay.PassageVectors(rows, spans)),
+            lambda: index.patch("m1", scope=ACME, vector=masked),
+            lambda: engine.upsert("m2", "some text", scope=ACME, vector=masked),
+        ],
+        r"vectors": [
+            lambda: index.search_batch(scope=ACME, vectors=rows),
+            lambda: engine.upsert_many(["a", "b"], ["one", "two"], scope=ACME, vectors=rows),
+        ],
+        r"records\[0\]: vector": [
+            lambda: index.upsert_many([{"id": "a", "text": "b", "vector": masked}], scope=ACME)
+        ],
+    }
+    for name, several in calls.items():
+        for call in several:
+            with pytest.raises(
+                ValueError, match=rf"^{name}(\[\d\])?: expected .*, got MaskedArray with 1 masked$"
+            ):
+                call()
+    assert len(index) == 1 and len(engine) == 0
+    whole = np.ma.array(np.array([1, 2], dtype), mask=[False, False])
+    index.upsert("m2", "some text", scope=ACME, vector=whole)
+    assert index.search(scope=ACME, vector=whole)[0].id == "m2"
+
+
+DAY = np.timedelta64(1, "D")  # a signed integer by its class
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Index(metric=3), "metric: expected 'cosine', 'ip' or 'l2', got int 3"),
+        (lambda: Index(metric=None), "metric: expected 'cosine', 'ip' or 'l2', got NoneType None"),
+        (lambda: Index(dtype=np.float32), "dtype: expected 'f16' or 'f32', got type"),
+        (lambda: Index(analyzer="\ud800"), "analyzer: expected a str, got str '"),
+        (lambda: Index(k1=True), "k1: expected a number or None, got bool"),
+        (lambda: Index(b=DAY), "b: expected a number or None, got timedelta64"),
+        (lambda: Index(on_embedder_error=np.ones(2)), "on_embedder_error: expected 'pending' or 'raise', got"),
+        (lambda: scrubjay.Query(coverage=DAY), "coverage: expected a number, got timedelta64"),
+        (lambda: scrubjay.Query(relevance="\ud800"), "relevance: expected text that UTF-8 can encode"),
+        (lambda: scrubjay.Relevance(None), "at_least: expected a str, got NoneType None"),
+        (lambda: scrubjay.RRF(DAY), "k: expected a number, got timedelta64"),
+        (lambda: scrubjay.RRF(weights=[1]), r"weights: expected \(lexical, vector, ...\), got 1$"),
+        (lambda: scrubjay.Weighted(np.ones((1, 2))), r"weights: expected a sequence of numbers, got shape \(1, 2\)"),
+        (lambda: scrubjay.Weighted(bytearray(2)), "weights: expected a sequence of numbers, got bytearray"),
+        (lambda: scrubjay.Weighted(normalise=None), "normalise: expected a str, got NoneType None"),
+        (lambda: scrubjay.Boost(normalise=np.ones(2)), "normalise: expected 'max' or 'logistic', got"),
+        (lambda: scrubjay.Entities(field="\ud800"), "field: expected text that UTF-8 can encode"),
+        (lambda: scrubjay.Prior(field="\ud800"), "field: expected text that UTF-8 can encode"),
+        (lambda: scrubjay.Links(7), "centres: expected ids .*, got int"),
+        (lambda: scrubjay.Links({"m1": 1}), "centres: expected ids .*, got dict"),
+        (lambda: scrubjay.Links(["m1"], field="\ud800"), "field: expected the name of a metadata field, got"),
+    ],
+)  # fmt: skip
+def test_options_of_another_type_are_named(call: Any, message: str) -> None:
+    """Without the signatures of native constructors."""
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    "option", [{"metric": 0}, {"dtype": []}, {"analyzer": False}, {"busy_timeout": True}]
+)
+def test_a_false_option_of_a_file_is_no_default(option: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(option))}: expected "):
+        Index.open(tmp_path / "m.scrubjay", **option)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_may_be_numpys() -> None:
+    assert scrubjay.RRF(weights=np.array([1, 2])) == scrubjay.RRF(weights=[1, 2])

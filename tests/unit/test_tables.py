@@ -296,3 +296,51 @@ def test_vectors_come_by_dlpack() -> None:
         TypeError, match=r"vector: expected numbers that NumPy can read, got OnGpu: .*copy it to the CPU"
     ):
         index.upsert("c", "ash", scope=ACME, vector=OnGpu([1, 0]))  # type: ignore[arg-type]
+
+
+def test_a_table_has_a_lifetime_and_passages_for_each_row() -> None:
+    pandas = pytest.importorskip("pandas")
+    index = Index(dim=2)
+    index.upsert_many(
+        pandas.DataFrame(
+            {
+                "id": ["m1", "m2", "m3"],
+                "text": ["oak and elm", "oak", "elm"],
+                "ttl": pandas.to_timedelta(["1D", None, "2h"]),
+                "passages": [[(0, 3), (8, 11)], False, None],
+                "vector": [np.eye(2), [1.0, 0.0], None],
+            }
+        ),
+        scope=ACME,
+    )
+    records = {record.id: record for record in index.list(ACME)}
+    assert [records[id].expires_at is None for id in ("m1", "m2", "m3")] == [False, True, False]
+    assert [records[id].passages for id in ("m1", "m2", "m3")] == [[(0, 3), (8, 11)], False, None]
+    assert all(record.metadata == {} for record in records.values())
+
+
+def test_a_table_whose_columns_have_one_name() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([["m1", "oak", "elm"]], columns=["id", "text", "text"])
+    with pytest.raises(
+        ValueError, match=r"^records: expected columns of different names, got 'text' 2 times$"
+    ):
+        Index().upsert_many(table, scope=ACME)
+
+
+def test_a_wrong_cell_is_named_with_its_row() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": ["m1", "m2"], "text": ["oak", "elm"], "metadata": ["{}", "[1]"]})
+    with pytest.raises(
+        TypeError, match=r"^records\[1\]: metadata: expected a mapping or its JSON, got list$"
+    ):
+        Index().upsert_many(table, scope=ACME)
+
+
+def test_one_column_of_arrow_is_no_table() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    for column in (pyarrow.array(["m1"]), pyarrow.chunked_array([["m1"]])):
+        with pytest.raises(
+            TypeError, match=r"^records: expected a table with columns id and text, or records, got"
+        ):
+            Index().upsert_many(column, scope=ACME)

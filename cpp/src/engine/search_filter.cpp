@@ -87,7 +87,7 @@ void Engine::check_kind(const DocumentNames& names, const char* argument) const 
   if (!ids || ids->size() == 0 || kind == IdKind::unset || ids->holds_integers() == (kind == IdKind::integer))
     return;
   throw base::WrongType(std::string(argument) + ": expected " + (kind == IdKind::integer ? "int" : "str") +
-                        " like the ids of this engine, got " + (ids->holds_integers() ? "int" : "str"));
+                        " like the ids of this index, got " + (ids->holds_integers() ? "int" : "str"));
 }
 
 // Fills scratch.admitted, and hides in each chunk of the snapshot the documents that the filter

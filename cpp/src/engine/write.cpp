@@ -107,7 +107,7 @@ void Engine::check_kind(const Id& id, const char* name, size_t row) const {
   const IdKind kind = id_kind();
   if (kind == IdKind::unset || id.kind == kind) return;
   throw base::WrongType(std::string(name) + (row == kOnlyRow ? "" : "s[" + std::to_string(row) + "]") +
-                        ": expected " + kind_name(kind) + " like the ids of this engine, got " +
+                        ": expected " + kind_name(kind) + " like the ids of this index, got " +
                         kind_name(id.kind) + " " + id.to_string());
 }
 
@@ -334,7 +334,7 @@ void Engine::settle(IdKind kind, uint32_t dim) {
   const std::lock_guard lock(identity_mutex_);
   if (const IdKind current = id_kind(); current != IdKind::unset && current != kind) {
     throw base::WrongType(std::string("id: expected ") + kind_name(current) +
-                          " like the ids of this engine, got " + kind_name(kind));
+                          " like the ids of this index, got " + kind_name(kind));
   }
   if (const uint32_t own = this->dim(); own != 0 && dim != 0 && own != dim) {
     throw base::InvalidArgument("vector: expected " + std::to_string(own) + " dimensions, got " +

@@ -14,8 +14,6 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.base.errors import Error, VersionConflictError
 from scrubjay.base.locks import renew_in_children
-from scrubjay.documents.passage_vectors import PassageVectors
-from scrubjay.documents.payload import passages_of
 from scrubjay.documents.records import Record
 from scrubjay.index import Index
 from scrubjay.index.backend import Backend
@@ -125,23 +123,9 @@ class ScopedMemories:
                 **changes,
             }
             if not changes.keys() & {"text", "passages", "vector"}:
-                fields |= self._passages(scope, id, fields["vector"])
+                fields["passages"] = old.passages
             self.index.upsert(id, scope=scope, version=version, **fields)
             return self._own(scope, id)  # raises if it expired, or another process deleted it
-
-    def _passages(self, scope: Scope, id: str, vector: Any) -> dict[str, Any]:
-        """Return the passages that the writer of a memory defined, as fields of a write."""
-        document = Backend.of(self.index).engine.get(id, scope=scope)
-        spans = None if document is None else passages_of(document.payload)
-        if spans is None:
-            return {}
-        if (
-            spans
-            and isinstance(vector, PassageVectors)
-            and vector.spans.tolist() != [[*span] for span in spans]
-        ):
-            return {"passages": spans, "vector": None}  # some of them have no vector
-        return {"passages": spans or False}
 
     def delete(self, scope: Scope, id: str, *, version: int | None = None) -> None:
         """Delete the memory `id` of this scope; with `version` only if it is still at this version.

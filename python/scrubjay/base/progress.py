@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Protocol, TextIO
 
+from scrubjay.base.arguments import checked_flag
+
 __all__ = ["Progress", "open_progress"]
 
 _DELAY_S, _ASKED_DELAY_S = 1.0, 0.2
@@ -76,6 +78,8 @@ class _Line:
 
 def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
     """Open a bar over `total` units (None: unknown). `wanted` None: only if standard error is a terminal."""
+    if wanted is not None:
+        wanted = checked_flag(wanted, "progress")
     delay_s = _DELAY_S if wanted is None else _ASKED_DELAY_S
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()

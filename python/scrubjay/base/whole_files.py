@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from scrubjay.base.arguments import checked_flag, checked_path
+
 __all__ = [
     "beside",
     "in_utf8",
@@ -60,7 +62,7 @@ def in_utf8(path: str | os.PathLike[str]) -> Iterator[TextIO]:
         ValueError: the file is not UTF-8.
         OSError: it cannot be opened.
     """
-    with Path(path).open(encoding="utf-8-sig") as file:
+    with checked_path(path, "path").open(encoding="utf-8-sig") as file:
         try:
             yield file
         except UnicodeDecodeError:
@@ -90,7 +92,7 @@ def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterat
     FileExistsError: [Errno 17] File exists: '...a.txt'
     >>> folder.cleanup()
     """
-    target = Path(os.path.realpath(path))
+    target, replace = Path(os.path.realpath(checked_path(path, "path"))), checked_flag(replace, "replace")
     if target.exists() and not target.is_file() and not target.is_dir():
         with target.open("w", encoding="utf-8", errors="backslashreplace") as file:
             yield file

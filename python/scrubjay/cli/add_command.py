@@ -237,11 +237,11 @@ class _AddRun:
             ):
                 return False
         try:
-            context = payload.checked_context(record.get("context"))
-            new = payload.encode(record["metadata"], record.get("created_at"), context=context)
+            context, passages = payload.checked_context(record.get("context")), record.get("passages")
+            new = payload.encode(record["metadata"], record.get("created_at"), None, context, passages)
         except (TypeError, ValueError):
             return False  # the write reports the error
-        return new == payload.encode(old.metadata, old.created_at, context=old.context)
+        return new == payload.encode(old.metadata, old.created_at, None, old.context, old.passages)
 
     def _delete_stale(self) -> None:
         """Delete the memories that a file no longer contains."""

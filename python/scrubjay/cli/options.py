@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any
 
-from scrubjay._native import Scope
+from scrubjay._native import Filter, Scope
 from scrubjay.cli.reader_state import InputError
 from scrubjay.documents.payload import CreatedAt, to_utc
 
@@ -24,7 +24,7 @@ def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """Return the filter of --filter, or None without one.
 
     Raises:
-        InputError: it is not a JSON object.
+        InputError: it is not a JSON object, or no filter.
     """
     if arguments.filter is None:
         return None
@@ -34,6 +34,10 @@ def filter_of(arguments: argparse.Namespace) -> dict[str, Any] | None:
         raise InputError(f'--filter: expected JSON, such as \'{{"kind": "keys"}}\': {error}') from None
     if not isinstance(conditions, dict):
         raise InputError(f"--filter: expected a JSON object, got {arguments.filter[:80]!r}")
+    try:
+        Filter(conditions)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--filter: {error}") from None
     return conditions
 
 

@@ -106,6 +106,7 @@ def as_dict(record: Record) -> dict[str, Any]:
         "text": record.text,
         **({} if record.context is None else {"context": record.context}),
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
+        **({} if record.passages is None else {"passages": record.passages}),
         "metadata": dict(record.metadata or {}),
         "created_at": iso(record.created_at),
         "expires_at": iso(record.expires_at),

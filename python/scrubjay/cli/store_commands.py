@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.base.errors import CorruptDataWarning
@@ -155,8 +156,9 @@ def _export_scope(arguments: argparse.Namespace, start: float) -> int:
                 for record in page:
                     names = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
                     times = {"created_at": record.created_at, "expires_at": record.expires_at}
-                    row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
-                    row["context"] = record.context
+                    row: dict[str, Any] = {"id": record.id, "text": record.text, **names}
+                    row |= {name: getattr(record, name) for name in ("context", "passages")}
+                    row["metadata"] = record.metadata or None
                     row |= {name: iso(time) for name, time in times.items()}
                     values = {name: value for name, value in row.items() if value is not None}
                     file.write(json.dumps(values, ensure_ascii=False) + "\n")

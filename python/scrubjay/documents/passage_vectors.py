@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DocumentVector", "PassageVectors", "mean_of"]
+__all__ = ["DocumentVector", "PassageVectors", "fits", "mean_of"]
 
 
 class PassageVectors(NamedTuple):
@@ -25,6 +26,20 @@ class PassageVectors(NamedTuple):
 
 DocumentVector: TypeAlias = NDArray[np.float32] | PassageVectors
 """A document's vector, or the vectors of its passages."""
+
+
+def fits(vector: Any, passages: Sequence[Sequence[int]] | Literal[False]) -> bool:
+    """Whether a vector may be that of a document with these passages: one for each, or the vectors of some of them,
+    since a passage without words has no vector; one for the whole text if there are no passages (False).
+
+    >>> some = PassageVectors(np.float32([[1, 0]]), np.uint32([[4, 7]]))
+    >>> fits(some, [(0, 3), (4, 7)]), fits(some, [(0, 3), (3, 7)]), fits(some, False), fits(some.rows[0], False)
+    (True, False, False, True)
+    """
+    if passages is False or not isinstance(vector, PassageVectors):
+        return passages is False and not isinstance(vector, PassageVectors)
+    own, named = map(tuple, vector.spans.tolist()), set(map(tuple, passages))
+    return len(vector.rows) == len(passages) or all(span in named for span in own)
 
 
 def mean_of(vector: ArrayLike | PassageVectors) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay.base.arguments import is_number
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.documents.iso8601 import read_time
 
@@ -104,7 +105,7 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
         if not 1 <= 1970 + int(value.astype("datetime64[Y]").astype(np.int64)) <= 9999:
             raise ValueError(f"{name}: expected a time between the years 1 and 9999 in UTC, got {value!r}")
         moment = _EPOCH + timedelta(microseconds=int(value.astype("datetime64[us]").astype(np.int64)))
-    elif _is_number(value):
+    elif is_number(value):
         try:
             return _EPOCH + timedelta(seconds=float(value))
         except (OverflowError, ValueError):
@@ -130,13 +131,6 @@ def _without_nanoseconds(moment: datetime) -> datetime:
         moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second, moment.microsecond,
         moment.tzinfo, fold=moment.fold,
     )  # fmt: skip
-
-
-def _is_number(value: Any) -> bool:
-    """Whether a value is a number of Python or NumPy; bools and NumPy's timedeltas, also integers, do not count."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-        value, (bool, np.timedelta64)
-    )
 
 
 def encode(
@@ -324,7 +318,7 @@ def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> da
         return to_utc(expires_at, "expires_at")
     if expires_at is not None:
         raise ValueError("ttl: expected either expires_at or ttl, got both")
-    if not (isinstance(ttl, timedelta) or _is_number(ttl)):
+    if not (isinstance(ttl, timedelta) or is_number(ttl)):
         raise TypeError(f"ttl: expected a timedelta or seconds, got {type(ttl).__name__}")
     try:
         seconds = ttl if isinstance(ttl, timedelta) else timedelta(seconds=float(ttl))

@@ -7,6 +7,7 @@ dataclass and any mapping with the same field names.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import json
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,13 +18,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope, copied_vector
+from scrubjay.base.arguments import is_integer, shown
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.documents import payload
 from scrubjay.documents.entities import with_entities
-from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors, fits
 from scrubjay.documents.tables import as_html, is_table, rows_of, to_arrow, to_pandas
 
 __all__ = [
+    "NO_VECTOR",
     "Cursor",
     "Page",
     "Record",
@@ -36,7 +39,6 @@ __all__ = [
     "as_text",
     "as_vector",
     "check_row",
-    "checked_ids",
     "checked_passages",
     "checked_vector",
     "checked_version",
@@ -52,8 +54,9 @@ class Record:
     `metadata` are JSON values. `vector` is a float32 array of shape (dim,), :class:`PassageVectors` if passages of the
     text have their own vectors, or None; `created_at` and `expires_at` are aware datetimes in UTC or None. `version` is
     the number of the last write, for conditional writes. `pending`: the text has not been embedded yet, because the
-    embedder failed. `context` is embedded and indexed together with the text, or None. Two records are equal if all
-    fields but vector, version and pending are.
+    embedder failed. `context` is embedded and indexed together with the text, or None. `passages` are the spans that
+    the writer defined, False for one vector for the whole text, None if the index chose; `vector.spans` has the spans
+    of all vectors. Two records are equal if all fields but vector, version and pending are.
     """
 
     id: str | int
@@ -66,6 +69,7 @@ class Record:
     version: int | None = dataclasses.field(default=None, compare=False, repr=False)
     pending: bool = dataclasses.field(default=False, compare=False, repr=False)
     context: str | None = None
+    passages: Sequence[tuple[int, int]] | Literal[False] | None = None
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows."""
@@ -186,6 +190,16 @@ class Page:
         return len(self.records)
 
 
+class NoVector(enum.Enum):
+    """The type of :data:`NO_VECTOR`."""
+
+    NO_VECTOR = "no vector"
+
+
+NO_VECTOR = NoVector.NO_VECTOR
+"""In place of a vector, in a record of an export: the document has none, and is not embedded."""
+
+
 @dataclasses.dataclass(slots=True)
 class Row:
     """The engine's input for a record, after all checks that need no engine."""
@@ -196,6 +210,7 @@ class Row:
     vector: DocumentVector | None
     payload: bytes | None
     version: int | None = None  # the version that the memory must have, 0: it must not exist; None: any
+    embeds: bool = True  # whether the text is embedded if there is no vector
 
 
 class VectorRule(NamedTuple):
@@ -275,18 +290,11 @@ def checked_version(value: Any, *, at_least: int = 0) -> int | None:
     """Return the version that a write expects, or None; raise TypeError or ValueError if invalid."""
     if value is None:
         return None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise TypeError(f"version: expected an int or None, got {type(value).__name__}")
     if not at_least <= value < 2**62:
-        raise ValueError(f"version: expected {at_least} or more, as get() returns it, got {value}")
+        raise ValueError(f"version: expected {at_least} to 2**62 - 1, as get() returns it, got {value}")
     return int(value)
-
-
-def checked_ids(ids: Any) -> list[str | int]:
-    """Return ids as a list, or raise TypeError."""
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids: expected several, got one {type(ids).__name__}; put it in a list")
-    return list(ids)
 
 
 def check_row(
@@ -306,10 +314,8 @@ def check_row(
 ) -> Row:
     """Check the fields of one record; messages begin with the field's name."""
     # Most fields have the usual type, or are None: a call that only confirms it costs a hundredth of a single write.
-    if id.__class__ is not str and (
-        isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer))
-    ):
-        raise TypeError(f"id: expected str or int, got {type(id).__name__}")
+    if id.__class__ is not str and not isinstance(id, str) and not is_integer(id):
+        raise TypeError(f"id: expected a str or an int, got {type(id).__name__} {shown(id)}")
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
     if 4 * len(text) > _MAX_TEXT_BYTES:
@@ -368,11 +374,12 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
                 "scope: expected a scrubjay.Scope, it is missing and upsert_many was given no scope"
             )
         scope = default_scope
-    return check_row(
+    vector = fields.get("vector")
+    row = check_row(
         fields["id"],
         fields["text"],
         scope,
-        fields.get("vector"),
+        None if vector is NO_VECTOR else vector,
         fields.get("metadata"),
         fields.get("created_at"),
         rule,
@@ -383,13 +390,21 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         fields.get("context"),
         fields.get("passages"),
     )
+    row.embeds = vector is not NO_VECTOR
+    return row
 
 
 def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorRule) -> list[Row]:
     """Read all records, or raise the error of the first bad one, prefixed with its position."""
     if is_table(records):
         records = rows_of(records)
-    if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
+    if default_scope is not None:
+        default_scope = as_scope(default_scope)
+    if (
+        isinstance(records, (Mapping, str, bytes))
+        or not isinstance(records, Iterable)
+        or getattr(records, "ndim", 1) == 0
+    ):
         raise TypeError(
             f"records: expected an iterable of mappings or dataclasses, got {type(records).__name__}"
         )
@@ -425,6 +440,7 @@ def to_record(document: Any) -> Record:
         document.version,
         payload.is_pending(document.payload),
         payload.context_of(document.payload),
+        None if (passages := payload.passages_of(document.payload)) is None else passages or False,
     )
 
 
@@ -452,10 +468,14 @@ def checked_vector(vector: ArrayLike | PassageVectors, rule: VectorRule) -> Docu
             raise ValueError("vector: expected spans that end behind their start")
         return PassageVectors(rows.rows, spans.astype(np.uint32))
     vector = as_vector(vector)
+    if isinstance(vector, np.ma.MaskedArray) and (n_masked := int(np.sum(vector.mask))):
+        raise ValueError(f"vector: expected numbers, got {type(vector).__name__} with {n_masked} masked")
     try:
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
     except ValueError as error:  # ragged nested lists
         raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
+    if array.itemsize == 1 and isinstance(vector, (bytearray, memoryview)):
+        raise TypeError(f"vector: expected numbers, got {type(vector).__name__}")
     if array.dtype.kind not in "fiu":
         raise TypeError(f"vector: expected numbers, got dtype {array.dtype}")
     if array.ndim not in (1, 2) or 0 in array.shape or (dim is not None and array.shape[-1] != dim):
@@ -477,7 +497,12 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
     """Return the spans of a text's passages, False for no passages, or raise TypeError or ValueError."""
     if passages is False:
         return False
-    if passages is True or isinstance(passages, (str, bytes, Mapping)) or not isinstance(passages, Iterable):
+    if (
+        passages is True
+        or isinstance(passages, (str, bytes, Mapping))
+        or not isinstance(passages, Iterable)
+        or getattr(passages, "ndim", 1) == 0
+    ):
         raise TypeError(
             f"passages: expected pairs (start, end), False or None, got {type(passages).__name__}"
         )
@@ -498,12 +523,13 @@ def checked_passages(passages: Any, text: str | bytes) -> list[tuple[int, int]] 
 
 
 def _with_passages(vector: DocumentVector, said: list[tuple[int, int]] | Literal[False]) -> DocumentVector:
-    if said is False:
-        if isinstance(vector, PassageVectors):
+    if not fits(vector, said):
+        if said is False:
             raise ValueError("passages: expected those of the vectors, got False")
+        shape = vector.rows.shape if isinstance(vector, PassageVectors) else vector.shape
+        raise ValueError(f"vector: expected shape ({len(said)}, dim) like the passages, got {shape}")
+    if said is False or not isinstance(vector, PassageVectors) or len(vector.rows) != len(said):
         return vector
-    if not isinstance(vector, PassageVectors) or len(vector.rows) != len(said):
-        raise ValueError(f"vector: expected shape ({len(said)}, dim) like the passages")
     return PassageVectors(vector.rows, np.array(said, np.uint32))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,18 @@ from scrubjay.base.extras import imported
 
 __all__ = ["as_html", "is_table", "rows_of", "to_arrow", "to_pandas"]
 
-_FIELDS = ("id", "text", "vector", "created_at", "expires_at", "ttl", "entities", "scope", "context")
+_FIELDS = (
+    "id",
+    "text",
+    "vector",
+    "created_at",
+    "expires_at",
+    "ttl",
+    "entities",
+    "scope",
+    "context",
+    "passages",
+)
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 _SHOWN_CHARS = 300
 
@@ -38,7 +50,7 @@ def rows_of(table: Any) -> Iterator[dict[str, Any]]:
     writes, are ignored. Missing values (None, NaN, NaT) are left out.
 
     Raises:
-        ValueError: a column `id` or `text` is missing.
+        ValueError: a column `id` or `text` is missing, or two have one name.
         MissingExtraError: reading the table needs pyarrow, which is not installed.
     """
     if hasattr(table, "iter_rows"):  # polars
@@ -52,12 +64,21 @@ def rows_of(table: Any) -> Iterator[dict[str, Any]]:
             raise ValueError(
                 f"records: expected a column {required!r}, got {', '.join(names) or 'no column'}"
             )
-    for row in rows:
-        yield _record({name: _plain(value) for name, value in zip(names, row, strict=True)})
+    if len(set(names)) < len(names):  # the last one would win
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"records: expected columns of different names, got {twice!r} {names.count(twice)} times"
+        )
+    for place, row in enumerate(rows):
+        try:
+            record = _record({name: _plain(value) for name, value in zip(names, row, strict=True)})
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"records[{place}]: {error}") from None
+        yield record
 
 
 def _arrow_rows(table: Any) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    if not hasattr(table, "to_pylist"):
+    if not hasattr(table, "to_pylist") or not hasattr(table, "schema"):
         pyarrow = _pyarrow("a table that is neither of pandas nor of polars")
         try:
             table = pyarrow.table(table)
@@ -122,6 +143,8 @@ def _plain(value: Any) -> Any:
         return None
     if isinstance(value, float) and value != value:
         return None
+    if isinstance(value, (datetime, timedelta)):  # of pandas, too
+        return value
     return value.to_numpy() if hasattr(value, "to_numpy") and not isinstance(value, (list, dict)) else value
 
 

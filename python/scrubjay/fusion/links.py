@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import has_lone_surrogate, shown
+from scrubjay.documents.ids import items_of
 
 Entry: TypeAlias = str | int | tuple[Scope, str | int]
 """A document in a ranking of the caller: an id, or a key (scope, id)."""
@@ -55,12 +57,8 @@ class Links:
     field: str = "links"
 
     def __post_init__(self) -> None:
-        if isinstance(self.centres, (str, bytes)):
-            raise TypeError(
-                f"centres: expected a list of ids, got {type(self.centres).__name__} {self.centres!r}"
-            )
         if self.centres is not None:
-            object.__setattr__(self, "centres", tuple(self.centres))
+            object.__setattr__(self, "centres", tuple(items_of(self.centres, "centres")))
         for name, kind in (("hops", int), ("mentions", bool), ("field", str), ("direction", str)):
             value = getattr(self, name)
             if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -69,8 +67,8 @@ class Links:
             raise ValueError(f"hops: expected 1 to 10, got {self.hops}")
         if self.direction not in ("out", "in", "both"):
             raise ValueError(f"direction: expected 'out', 'in' or 'both', got {self.direction!r}")
-        if not self.field:
-            raise ValueError("field: expected the name of a metadata field, got ''")
+        if not self.field or has_lone_surrogate(self.field):
+            raise ValueError(f"field: expected the name of a metadata field, got {shown(self.field)}")
         if not self.centres and not self.mentions:
             raise ValueError("centres: expected ids, or mentions=True, got neither")
 

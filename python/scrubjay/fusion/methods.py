@@ -9,7 +9,10 @@ from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from scrubjay._native import CompiledRanking
+from scrubjay.base.arguments import checked_flag, has_lone_surrogate, shown
 
 
 class Fusion:
@@ -139,6 +142,10 @@ class Weighted(Fusion):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", numbers(self.weights, "weights"))
+        if not isinstance(self.normalise, str):
+            raise TypeError(
+                f"normalise: expected a str, got {type(self.normalise).__name__} {shown(self.normalise)}"
+            )
         compile_ranking(self)
 
     def _options(self) -> dict[str, Any]:
@@ -167,7 +174,7 @@ class Boost(Fusion):
     _method: ClassVar[str] = "boost"
 
     def __post_init__(self) -> None:
-        if self.normalise not in ("max", "logistic"):
+        if not isinstance(self.normalise, str) or self.normalise not in ("max", "logistic"):
             raise ValueError(f"normalise: expected 'max' or 'logistic', got {self.normalise!r}")
         weight(self.weight, "weight")
         compile_ranking(self)
@@ -216,8 +223,12 @@ def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
     for name, value in settings.items():
         if name in _NUMBERS:
             number(value, name)
-        elif name in _BOOLS and not isinstance(value, bool):
-            raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {value!r}")
+        elif name in _BOOLS:
+            checked_flag(value, name)
+        elif isinstance(value, str) and has_lone_surrogate(value):
+            raise ValueError(
+                f"{name}: expected text that UTF-8 can encode, got {shown(value)} with a lone surrogate"
+            )
     return CompiledRanking(fusion._method, **settings)
 
 
@@ -243,8 +254,8 @@ def _compiled(fusion: Fusion) -> CompiledRanking:
 
 def number(value: Any, name: str, expected: str = "a number") -> float:
     """Return a number, NumPy's included, as a float. Raise TypeError for other types, ValueError on overflow."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {value!r}")
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, Real):
+        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {shown(value)}")
     try:
         return float(value)
     except OverflowError:
@@ -259,6 +270,12 @@ def weight(value: Any, name: str) -> None:
 
 def numbers(values: Any, name: str) -> tuple[float, ...]:
     """Return a sequence of numbers as floats, or raise TypeError."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
+    if isinstance(values, (str, bytes, bytearray, memoryview)) or not isinstance(
+        values, (Sequence, np.ndarray)
+    ):
+        raise TypeError(
+            f"{name}: expected a sequence of numbers, got {type(values).__name__} {shown(values)}"
+        )
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise ValueError(f"{name}: expected a sequence of numbers, got shape {values.shape}")
     return tuple(number(value, name, "numbers") for value in values)

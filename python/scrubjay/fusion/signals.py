@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any
 
+from scrubjay.base.arguments import has_lone_surrogate, shown
 from scrubjay.documents.entities import names
 from scrubjay.documents.payload import CreatedAt, microseconds, to_utc
 from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers, weight
@@ -37,6 +38,10 @@ class Relevance:
     high: tuple[float, float] = (0.7, 0.7)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.at_least, str):
+            raise TypeError(
+                f"at_least: expected a str, got {type(self.at_least).__name__} {shown(self.at_least)}"
+            )
         for name in TIERS:
             object.__setattr__(self, name, numbers(getattr(self, name), name))
             if len(getattr(self, name)) != 2:
@@ -228,3 +233,7 @@ def _check_field(field: str) -> None:
         raise TypeError(f"field: expected a str, got {type(field).__name__} {field!r}")
     if not field:
         raise ValueError("field: expected the name of a metadata field, got ''")
+    if has_lone_surrogate(field):
+        raise ValueError(
+            f"field: expected text that UTF-8 can encode, got {shown(field)} with a lone surrogate"
+        )

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag, checked_path
 from scrubjay.base.errors import EmbedderError
 from scrubjay.base.initialised import guarded
 from scrubjay.base.progress import open_progress
@@ -234,8 +236,12 @@ class Admin:
         Raises:
             StoreUnavailableError: the database does not answer.
         """
-        several = isinstance(scope, Iterable) and not isinstance(scope, (Scope, Mapping, str))
-        scopes = [as_scope(each) for each in (scope if several else [scope])]  # type: ignore[union-attr]
+        pin = checked_flag(pin, "pin")
+        several = isinstance(scope, Iterable) and not isinstance(scope, (Scope, Mapping, str, bytes))
+        if several and getattr(scope, "ndim", 1) != 0:
+            scopes = [as_scope(each, f"scope[{i}]") for i, each in enumerate(cast("Iterable[Scope]", scope))]
+        else:
+            scopes = [as_scope(scope)]
         engine = self._collection.engine
         for each in scopes:
             engine.warm(each, pin=pin)
@@ -440,7 +446,9 @@ class Admin:
         engine = self._collection.durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
+            return encrypt_tenant(
+                engine.store, Scope(tenant).tenant, bar, accept=checked_flag(accept, "accept")
+            )
         finally:
             bar.close()
 
@@ -483,11 +491,12 @@ class Admin:
         Raises:
             StoreError: the file exists, or cannot be written.
         """
+        path, replace = checked_path(path, "path"), checked_flag(replace, "replace")
         store = self._collection.durable("backup").file("backup")
         total = store.path.stat().st_size // 4096
         bar = open_progress(progress, total=total, what="backing up", unit="pages")
         try:
-            return back_up(store, Path(path), bar, replace=replace)
+            return back_up(store, path, bar, replace=replace)
         finally:
             bar.close()
 
@@ -521,9 +530,9 @@ class Admin:
         """
         return export_collection(
             self._collection,
-            Path(path),
-            plaintext=plaintext,
-            replace=replace,
+            checked_path(path, "path"),
+            plaintext=checked_flag(plaintext, "plaintext"),
+            replace=checked_flag(replace, "replace"),
             progress=progress,
             damaged=None,
         )
@@ -533,7 +542,8 @@ class Admin:
 
         Each memory is written to the scope that it was exported from, replacing a memory with its id there, so an
         interrupted import can be repeated. Vectors are taken from the export; the index's embedder must be the one that
-        made them.
+        made them. A memory without a vector by intent (`patch(vector=None)`) stays without one; a pending one is
+        embedded, or pending until there is an embedder. An export of an index that never had vectors is embedded.
 
         Args:
             path: a file that :meth:`export` wrote.
@@ -545,7 +555,9 @@ class Admin:
             EmbedderMismatchError: its vectors are of another model.
             EncryptionError: it has memories of an encrypted tenant, and `keys` does not have that key.
         """
-        return import_collection(self._collection, Path(path), progress=progress, batch_size=batch_size)
+        return import_collection(
+            self._collection, checked_path(path, "path"), progress=progress, batch_size=batch_size
+        )
 
     # ------------------------------------------------------------------ damaged files
 
@@ -586,7 +598,7 @@ class Admin:
         False
         >>> folder.cleanup()
         """
-        return file_repair.repair(Path(path), keys, stemmer)
+        return file_repair.repair(checked_path(path, "path"), keys, stemmer)
 
     @staticmethod
     def salvage(
@@ -614,4 +626,6 @@ class Admin:
             StoreError: a file exists and `replace` is False, or cannot be written.
             CorruptIndexError: nothing of an index can be read in the file.
         """
-        return file_repair.salvage(Path(path), Path(target), keys, plaintext, replace)
+        return file_repair.salvage(
+            checked_path(path, "path"), checked_path(target, "target"), keys, plaintext, replace
+        )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import shown
 from scrubjay.documents.entities import mentioned
 from scrubjay.documents.records import as_scope
 from scrubjay.fusion import Entities, Query
@@ -69,13 +70,22 @@ def batch_of(
         if value is not None and not _has_rows(value):
             raise TypeError(f"{name}: expected {expected}, got one {type(value).__name__}")
     texts, vectors = _by_place(texts), _by_place(vectors)
+    for i, text in enumerate(() if texts is None else texts):
+        if text is not None and not isinstance(text, (str, bytes)):
+            raise TypeError(
+                f"texts[{i}]: expected a str, bytes or None, got {type(text).__name__} {shown(text)}"
+            )
     queries = None if query is None or isinstance(query, Query) else list(query)
     scopes: Scope | list[Scope]
     named: dict[str, Any] = {"texts": texts, "vectors": vectors, "query": queries}
-    if isinstance(scope, (Scope, Mapping)) or not isinstance(scope, Iterable):
+    if (
+        isinstance(scope, (Scope, Mapping, str, bytes))
+        or not isinstance(scope, Iterable)
+        or _is_scalar(scope)
+    ):
         scopes = as_scope(scope)
     else:
-        named["scope"] = scopes = [as_scope(part) for part in scope]
+        named["scope"] = scopes = [as_scope(part, f"scope[{i}]") for i, part in enumerate(scope)]
     lengths = {name: len(value) for name, value in named.items() if value is not None}
     has_keywords = queries is not None and any(
         isinstance(entry, Query) and entry.keywords for entry in queries
@@ -104,4 +114,13 @@ def _by_place(given: Any) -> Any:
 def _has_rows(given: Any) -> bool:
     """Whether a value is a sequence or an array."""
     counted = hasattr(given, "__len__") and hasattr(given, "__getitem__")
-    return counted and not isinstance(given, (str, bytes, Mapping))
+    return (
+        counted
+        and not isinstance(given, (str, bytes, bytearray, memoryview, Mapping))
+        and not _is_scalar(given)
+    )
+
+
+def _is_scalar(given: Any) -> bool:
+    """Whether a value is an array without dimensions, which NumPy cannot iterate."""
+    return getattr(given, "ndim", 1) == 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.initialised import guarded
+from scrubjay.documents.ids import checked_id
 from scrubjay.documents.records import as_scope, as_text
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hit
 from scrubjay.store.rows.feedback import Feedback
-from scrubjay.store.writing.write_path import checked_id
 
 _MAX_QUERY = 32_768
 
@@ -55,8 +56,7 @@ class FeedbackBook:
         >>> index.admin.feedbacks()
         []
         """
-        if not isinstance(used, bool):
-            raise TypeError(f"used: expected a bool, got {type(used).__name__} {used!r}")
+        used = checked_flag(used, "used")
         scope = None if scope is None else as_scope(scope)
         if query is not None and not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")

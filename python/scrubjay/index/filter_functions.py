@@ -57,8 +57,23 @@ def split(filter: Any) -> tuple[FilterLike | None, list[Holds]]:
     if isinstance(together := filter.get("$and"), (list, tuple)):  # native code refuses other types
         parts = list(map(split, together))
         functions += [function for _, some in parts for function in some]
-        native["$and"] = [conditions for conditions, _ in parts if conditions is not None]
+        # An empty part in place of a function: errors name the parts by their positions.
+        native["$and"] = [{} if conditions is None else conditions for conditions, _ in parts]
     return native or None, functions
+
+
+def check_filter(filter: Any) -> None:
+    """Check a filter before it becomes a part of another, whose errors would name a place that its writer does not
+    know.
+
+    Raises:
+        TypeError, ValueError: the message names the place in the filter.
+    """
+    native, _ = split(filter)
+    if isinstance(native, Filter):
+        raise TypeError(f"filter: expected a mapping of fields to conditions, got a compiled {native!r:.200}")
+    if native is not None:
+        Filter(native)
 
 
 def meeting(

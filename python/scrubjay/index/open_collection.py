@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
+from scrubjay.base.arguments import has_lone_surrogate, shown
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.base.initialised import unset
 from scrubjay.embedders.accepted import AUTO, Given, embedder_of_model
@@ -298,6 +299,7 @@ def make_root(
     on_embedder_error: str = "pending",
 ) -> OpenCollection:
     """Create an index in memory; see :class:`scrubjay.Index`."""
+    checked_identity(identity)
     family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
     made = (
         embedder_of_model(None, identity.dim, is_new=identity.dim is None) if embedder == AUTO else embedder
@@ -320,12 +322,25 @@ def asked_identity(
     Raises:
         TypeError, ValueError: not an embedder, or an embedder of another dimension.
     """
-    if embedder is None or embedder == AUTO:
-        return Identity(dim, metric or "", dtype or "", analyzer or "")
-    checked_embedder(embedder)
-    if dim is not None and dim != embedder.dim:
-        raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
-    return Identity(dim, metric or "", dtype or "", analyzer or "")
+    if not (embedder is None or embedder == AUTO):
+        checked_embedder(embedder)
+        if dim is not None and dim != embedder.dim:
+            raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
+    metric, dtype, analyzer = ("" if name is None else name for name in (metric, dtype, analyzer))
+    return checked_identity(Identity(dim, metric, dtype, analyzer))
+
+
+def checked_identity(identity: Identity) -> Identity:
+    """Return requested properties whose names are texts; the engine checks their values.
+
+    Raises:
+        TypeError: one of them is something else.
+    """
+    for name in ("metric", "dtype", "analyzer"):
+        if not isinstance(value := getattr(identity, name), str) or has_lone_surrogate(value):
+            expected = {"metric": "'cosine', 'ip' or 'l2'", "dtype": "'f16' or 'f32'"}.get(name, "a str")
+            raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {shown(value)}")
+    return identity
 
 
 def file_options(

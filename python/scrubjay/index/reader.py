@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.base.initialised import guarded
-from scrubjay.documents.records import Cursor, Page, Record, as_scope, checked_ids, to_record
+from scrubjay.documents.ids import checked_id, checked_ids, items_of
+from scrubjay.documents.records import Cursor, Page, Record, as_scope, to_record
 from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.index.filter_functions import has_functions, keys_of, meeting, split
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.store.rows.facets import Value
 from scrubjay.store.rows.listing import checked_count, listing_of
 from scrubjay.store.rows.scrolling import read_cursor, scroll_of, write_cursor
-from scrubjay.store.writing.write_path import checked_id
 
 
 @guarded
@@ -109,7 +109,7 @@ class Reader:
         listing = listing_of(
             as_scope(scope), filter=filter, exact=exact, limit=limit, offset=offset, order=order
         )
-        ids = lasting(_several(ids))
+        ids = None if ids is None else items_of(ids, "ids")
         if functions or (ids is not None and any(isinstance(key, tuple) for key in ids)):
             records = meeting(
                 self._collection, listing.scope, filter, functions, ids, exact=exact, order=order
@@ -258,12 +258,3 @@ class Reader:
         """
         within = None if within is None else as_scope(within, "within")
         return sorted(self._collection.engine.scopes(within))
-
-
-def _several(ids: Any) -> Ids | None:
-    """Return ids, or raise TypeError: of a text its characters would be taken for ids."""
-    if ids is None or (isinstance(ids, Iterable) and not isinstance(ids, (str, bytes, Mapping))):
-        return ids
-    raise TypeError(
-        f"ids: expected ids (a set, list, array, bitmap or other iterable), got {type(ids).__name__}"
-    )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import StoreUnavailableError
 from scrubjay.base.initialised import unset
 from scrubjay.documents.entities import mentioned
@@ -110,6 +111,8 @@ class Searcher:
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
+        if explain is not False:
+            explain = checked_flag(explain, "explain")
         has_options = query is not None or filter is not None or explain
         if not has_options and after is None and ready is None and text is not None:
             hits = self._usual(text, scope, k, vector)
@@ -302,7 +305,7 @@ class Searcher:
         `texts` and `vectors` (n, dim) have one entry per search (None if missing); `scope` and `query` are one for all
         or one each. The other arguments apply to all searches; they and the results are those of :meth:`Index.search`.
         """
-        batch = batch_of(texts, scope, vectors, query)
+        batch, explain = batch_of(texts, scope, vectors, query), checked_flag(explain, "explain")
         if filter is not None and has_functions(filter):
             filter, batch = self._narrowed(filter, batch)
         while True:

@@ -324,7 +324,7 @@ def checked_embedder(embedder: Any) -> None:
 
 def checked_policy(on_embedder_error: str) -> str:
     """Return "pending" or "raise", or raise ValueError."""
-    if on_embedder_error not in ("pending", "raise"):
+    if not isinstance(on_embedder_error, str) or on_embedder_error not in ("pending", "raise"):
         raise ValueError(f"on_embedder_error: expected 'pending' or 'raise', got {on_embedder_error!r}")
     return on_embedder_error
 

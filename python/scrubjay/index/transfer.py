@@ -11,6 +11,7 @@ from scrubjay.base.whole_files import whole_file
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.writer import Writer
 from scrubjay.store.jsonl import read_export, write_export
+from scrubjay.store.rows.listing import checked_count
 
 
 def export_collection(
@@ -44,6 +45,7 @@ def import_collection(
     collection: OpenCollection, path: Path, *, progress: bool | None, batch_size: int
 ) -> int:
     """Import; see :meth:`Admin.import_`."""
+    batch_size = checked_count(batch_size, "batch_size", at_least=1)
     lines = read_export(path, collection.family.options.get("ring"))
     try:
         header = next(lines, None)
@@ -54,6 +56,9 @@ def import_collection(
             raise EmbedderMismatchError(
                 f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
             )
+        is_new = made_by is not None and model is None and len(collection.engine) == 0
+        if is_new:  # without an embedder: a later one must be that of the vectors, and embeds what is pending
+            collection.semantics.restore(made_by)
         writer = Writer(collection)
         bar = open_progress(progress, total=None, what="importing", unit="memories")
         n_written = 0
@@ -63,6 +68,8 @@ def import_collection(
                 bar.update(len(batch))
         finally:
             bar.close()
+            if is_new and n_written == 0 and collection.semantics.embedder is None:
+                collection.semantics.forget()
         return n_written
     except OSError as error:
         raise StoreError(f"import_: {error.strerror or error}: {path}") from error

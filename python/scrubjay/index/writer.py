@@ -9,16 +9,17 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Filter, Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import VersionConflictError
 from scrubjay.base.initialised import guarded
 from scrubjay.base.progress import open_progress
+from scrubjay.documents.ids import checked_id, checked_ids
 from scrubjay.documents.payload import CreatedAt, checked_context, with_pending
 from scrubjay.documents.records import (
     Row,
     VectorRule,
     as_scope,
     check_row,
-    checked_ids,
     checked_vector,
     checked_version,
     read_rows,
@@ -26,8 +27,9 @@ from scrubjay.documents.records import (
 from scrubjay.filters import FilterLike
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.owners import check_nothing_owned, check_unowned
+from scrubjay.store.rows.listing import checked_count
 from scrubjay.store.rows.patching import KEEP, Keep, Patch
-from scrubjay.store.writing.write_path import checked_id, checked_reason
+from scrubjay.store.writing.write_path import checked_reason
 
 _PASSAGES_AT_A_TIME = 256  # per call of the embedder
 
@@ -178,10 +180,9 @@ class Writer:
         collection = self._collection
         check_unowned(collection, "upsert_many")
         semantics = collection.semantics
-        if batch_size < 1:
-            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+        batch_size = checked_count(batch_size, "batch_size", at_least=1)
         rows = read_rows(records, scope, self._vector_rule())
-        to_embed = [row for row in rows if row.vector is None]
+        to_embed = [row for row in rows if row.vector is None and row.embeds]
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
             vectors, n_tried = semantics.embed_documents(
@@ -227,8 +228,9 @@ class Writer:
             metadata: merged with the stored metadata key by key (a value replaces the whole value of its key, even if
                 both are objects); None as a value removes the key.
             created_at, expires_at: as for :meth:`Index.upsert`; None removes the time.
-            vector: (dim,) numbers; None removes the vector. Nothing is embedded, and a pending memory is not pending
-                any more.
+            vector: (dim,) numbers, or (n, dim) for passages; None removes the vector. Nothing is embedded, and a
+                pending memory is not pending any more. Passages of the writer that do not fit the new vector are
+                forgotten.
             version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
             context: as for :meth:`Index.upsert`; None removes it. If the index has an embedder and no `vector` is
                 given, the text is embedded again with it, before the write lock is taken; the memory is pending if the
@@ -347,6 +349,8 @@ class Writer:
         """
         collection = self._collection
         scope = as_scope(scope)
+        exact, everywhere = checked_flag(exact, "exact"), checked_flag(everywhere, "everywhere")
+        names = checked_flag(names, "names")
         check_unowned(collection, "erase")
         if everywhere or names:
             check_nothing_owned(collection, "erase of all collections (Memory.forget does it)")
@@ -415,8 +419,8 @@ def _delete_matching(
     reason: str,
 ) -> int:
     """Delete the documents that match a filter, restricted to `ids` if given; return how many."""
-    if isinstance(filter, Mapping) and not filter:
-        raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
+    if repr(compiled) == repr(Filter({})):
+        raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
     valid_ids = None if ids is None else checked_ids(ids)
     return len(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))

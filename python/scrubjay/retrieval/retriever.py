@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from numbers import Integral
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag, is_integer
 from scrubjay.base.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
@@ -197,14 +197,13 @@ class Retriever:
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if isinstance(k, bool) or not isinstance(k, (int, Integral)):  # NumPy's are Integral
+        if not is_integer(k):
             raise TypeError(f"k: expected an int, got {type(k).__name__}")
         if (k := int(k)) < 1:
             raise ValueError(f"k: expected 1 or more, got {k}")
         if not isinstance(conversation, (Conversation, type(None))):
             raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
-        if not isinstance(anew, bool):
-            raise TypeError(f"anew: expected a bool, got {type(anew).__name__}")
+        explain, anew = checked_flag(explain, "explain"), checked_flag(anew, "anew")
         search_query = self._query if query is None else checked_query(query)
         request = Request(text, scope, filter, vector, search_query, explain, conversation, anew)
         start = time.perf_counter_ns()

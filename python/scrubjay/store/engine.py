@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.base.errors import CorruptIndexError, EncryptionError, Error, StoreError, UnsupportedError
 from scrubjay.base.progress import Progress
+from scrubjay.documents.ids import checked_id, checked_many
 from scrubjay.filters import Ids
 from scrubjay.store.opened import remember
 from scrubjay.store.pending import PendingRows
@@ -34,7 +35,7 @@ from scrubjay.store.rows.values import RowId, StoredDocument, StoredRow
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite.store import SqliteStore
 from scrubjay.store.writing.write_batches import Change, changing
-from scrubjay.store.writing.write_path import WritingEngine, checked_id
+from scrubjay.store.writing.write_path import WritingEngine
 
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
@@ -481,7 +482,7 @@ class DurableEngine(WritingEngine):
 
     def _checked_ids(self, ids: Ids) -> set[RowId]:
         kind = self.identity.id_kind  # read from the store until it is settled
-        return {checked_id(id, kind) for id in ids}
+        return set(checked_many(ids, kind))
 
     def first_scopes(self, within: Scope | None, after: Scope | None, limit: int) -> list[Scope]:
         """Return the first `limit` of :meth:`scopes` after a given one, in their order; the cost is proportional

@@ -1,8 +1,9 @@
 """Lossless export to and import from JSON Lines.
 
 Each line is an object: id, text, context, tenant, user, agent, metadata, created_at, expires_at, `passages` if the
-writer defined them or chose none (false), and the vector with the embedder's name (for a document with passages a
-list of vectors, and `spans`, their positions in the text). Numbers have as many digits as single precision needs, so
+writer defined them or chose none (false), and the vector (for a document with passages a list of vectors, and `spans`,
+their positions in the text). In an index with vectors, null is the vector of a document that has none and is not
+pending: it is not embedded on import either. Numbers have as many digits as single precision needs, so
 a vector round-trips bit for bit. The first line names the format.
 
 The key of a memory is its scope and its id, so a file may contain an id in several scopes. In files of earlier
@@ -26,7 +27,8 @@ import numpy as np
 from scrubjay.base.errors import CorruptIndexError, EncryptionError, StoreFormatError
 from scrubjay.base.progress import Progress
 from scrubjay.documents import payload
-from scrubjay.documents.passage_vectors import PassageVectors
+from scrubjay.documents.passage_vectors import PassageVectors, fits
+from scrubjay.documents.records import NO_VECTOR
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import WHOLE, Box, KeyRing, Master
 from scrubjay.store.rows.decoding import is_id, shown
@@ -79,7 +81,7 @@ def write_export(
                     if row_and_scope is None:
                         continue
                     document = engine.document(*row_and_scope)
-                    text = json.dumps(_line(document), ensure_ascii=False)
+                    text = json.dumps(_line(document, identity.dim is not None), ensure_ascii=False)
                 except CorruptIndexError as error:
                     named = "" if error.scope is None else f" of {error.scope!r}"
                     found_damaged.append(f"document {id!r}{named}: {error.what}")
@@ -166,7 +168,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _line(document: Any) -> dict[str, Any]:
+def _line(document: Any, has_vectors: bool) -> dict[str, Any]:
     scope = document.scope
     names = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
     line: dict[str, Any] = {"id": document.id, "text": document.text}
@@ -190,6 +192,8 @@ def _line(document: Any) -> dict[str, Any]:
             line["spans"] = vector.spans.tolist()
         else:
             line["vector"] = _numbers(vector)
+    elif has_vectors and not payload.is_pending(document.payload):
+        line["vector"] = None
     return line
 
 
@@ -224,8 +228,11 @@ def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
                     line = opened
                 if "spans" in line:
                     line["vector"] = _passages(line, f"{path}, line {number}")
-                if not _fits(line.get("passages"), line.get("vector")):
-                    del line["passages"]  # the vector was patched since
+                passages, vector = line.get("passages"), line.get("vector")
+                if vector is None and "vector" in line:
+                    line["vector"] = NO_VECTOR
+                if passages is not None and vector is not None and not fits(vector, passages):
+                    del line["passages"]  # an earlier version patched the vector
                 try:
                     line["scope"] = {"tenant": line.pop("tenant")}
                 except KeyError:
@@ -240,15 +247,6 @@ def _passages(line: dict[str, Any], place: str) -> PassageVectors:
         return PassageVectors(rows.reshape(len(spans), -1), spans.reshape(-1, 2))
     except (KeyError, TypeError, ValueError, OverflowError):
         raise StoreFormatError(f"{place}: expected a vector for each span") from None
-
-
-def _fits(passages: Any, vector: Any) -> bool:
-    """Whether a vector may be written with these passages: there is one for each."""
-    if passages is None or vector is None:
-        return True
-    if isinstance(vector, PassageVectors):
-        return isinstance(passages, list) and len(passages) == len(vector.rows)
-    return passages is False
 
 
 def _opened(

@@ -239,6 +239,7 @@ class LocalEngine:
 
     def found(self, id: Any, *, within: Scope) -> list[Any]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
+        self.get(id, scope=within)  # refuses an id of the other kind by its name
         scopes: list[Scope] = sorted(self.scopes(within))
         results = (self.native.scroll(scope, ids=[id], exact=True) for scope in scopes)
         return [document for result in results for document in _documents(result)]
@@ -318,7 +319,9 @@ class LocalEngine:
                 if version is not None:
                     raise VersionConflictError(id, version, 0)
                 return None
-            vector = document.vector if isinstance(change.vector, Keep) else change.vector
+            vector = (
+                document.vector if isinstance(change.vector, Keep) else change.vector_of(document.payload)
+            )
             try:
                 written = self.upsert_versioned(
                     [id],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+from scrubjay.base.arguments import checked_path
 from scrubjay.store.postgres.address import is_address
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+://")
@@ -30,20 +30,12 @@ def checked_place(path: object) -> str | Path:
     """
     if isinstance(path, str) and is_address(path):
         return path
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str):
-        raise TypeError(f"path: expected a str or a path, got {type(path).__name__}")
-    if not name:
+    if path == "":
         raise ValueError("path: expected a file, got ''")
+    file = checked_path(path, "path")
+    name = path if isinstance(path, str) else str(file)
     if name.startswith(_IN_MEMORY):
         raise ValueError(f"path: expected a file, got {name!r}; Index() is an index in memory")
     if isinstance(path, str) and _URL.match(path):
         raise ValueError(f"path: expected a file or postgresql://..., got {name!r}")
-    if "\0" in name:
-        raise ValueError(f"path: expected no null character, got {name!r}")
-    try:
-        os.fsencode(name)
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"path: expected text that UTF-8 can encode, got {name!r} with a lone surrogate"
-        ) from None
-    return Path(name)
+    return file

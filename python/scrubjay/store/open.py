@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
+from scrubjay.base.arguments import checked_flag, is_number, shown
 from scrubjay.base.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
@@ -47,10 +47,9 @@ def open_engine(
     """
     if durability not in ("full", "normal"):
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
-    if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
+    if not (is_number(busy_timeout) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
-    if not isinstance(read_only, bool):
-        raise TypeError(f"read_only: expected a bool, got {type(read_only).__name__} {read_only!r}")
+    checked_flag(read_only, "read_only")
     # Report invalid arguments before a file is created.
     check_engine_options(new.analyzer, k1, b)
     metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # validated by Engine
@@ -116,9 +115,9 @@ def _is_there(place: Path | Database) -> bool:
 def check_engine_options(analyzer: object, k1: object, b: object) -> None:
     """Raise TypeError if an argument has the wrong type; the engine checks the values."""
     if not isinstance(analyzer, str):
-        raise TypeError(f"analyzer: expected a str, got {type(analyzer).__name__}")
+        raise TypeError(f"analyzer: expected a str, got {type(analyzer).__name__} {shown(analyzer)}")
     for name, value in (("k1", k1), ("b", b)):
-        if not isinstance(value, (Real, type(None))):
+        if value is not None and not is_number(value):
             raise TypeError(f"{name}: expected a number or None, got {type(value).__name__}")
 
 

@@ -214,6 +214,10 @@ class Memory(BaseModel):
     created_at: str | None
     expires_at: str | None
     context: str | None
+    passages: Annotated[
+        list[Span] | Literal[False] | None,
+        Field(description="the passages that the writer defined; false: none; null: chosen by the index"),
+    ]
     version: Annotated[
         int, Field(description="changes with each write; PUT, PATCH and DELETE accept it as a condition")
     ]
@@ -293,6 +297,7 @@ def memory_fields(record: Record) -> dict[str, Any]:
         "created_at": _iso(record.created_at),
         "expires_at": _iso(record.expires_at),
         "context": record.context,
+        "passages": record.passages,
         "version": record.version,
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
     }

@@ -25,6 +25,16 @@ from scrubjay.index.snippets import DEFAULT_WIDTH
 
 QueryText = Annotated[str, Field(max_length=20_000)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+MAX_RANKINGS = 16
+Weights = Annotated[
+    list[Number],
+    Field(
+        min_length=2,
+        max_length=2 + MAX_RANKINGS + 2,  # the last two by links
+        description="of the lexical ranking, the vector ranking and each of the rankings that follow; missing ones "
+        "are 1",
+    ),
+]
 Candidates = Annotated[int, Field(ge=1, le=10_000)]
 Method = Literal["auto", "rrf", "weighted", "boost", "production"]
 Tier = Literal["low", "standard", "high"]
@@ -43,14 +53,14 @@ class RRFIn(Request):
 
     method: Literal["rrf"]
     k: Number = 60.0
-    weights: Pair = Field([1.0, 1.0])
+    weights: Weights = Field([1.0, 1.0])
 
 
 class WeightedIn(Request):
     """A weighted sum of normalised scores."""
 
     method: Literal["weighted"]
-    weights: Pair = Field([0.5, 0.5])
+    weights: Weights = Field([0.5, 0.5])
     normalise: Literal["zscore", "minmax", "max", "logistic"] = "zscore"
 
 
@@ -67,7 +77,7 @@ class ProductionIn(Request):
     """A weighted sum of scaled word scores and similarities, with a floor."""
 
     method: Literal["production"]
-    weights: Pair = Field([0.6, 0.4])
+    weights: Weights = Field([0.6, 0.4])
     floor: Number = 0.4
     literal: bool = False
 
@@ -214,7 +224,8 @@ class Ranked(Request):
     ids: Annotated[Ids | None, Field(description="only memories with these ids")] = None
     exclude: Annotated[Ids | None, Field(description="no memories with these ids")] = None
     rankings: Annotated[
-        Annotated[list[Annotated[list[Id | KeyIn], Field(max_length=10_000)]], Field(max_length=16)] | None,
+        Annotated[list[Annotated[list[Id | KeyIn], Field(max_length=10_000)]], Field(max_length=MAX_RANKINGS)]
+        | None,
         Field(description="further rankings, best first; an id means the most specific memory with that id"),
     ] = None
     links: Annotated[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_path
 from scrubjay.base.whole_files import in_utf8, whole_file
 from scrubjay.memory.exchange.dump import Imported, read_lines, write_lines
 from scrubjay.memory.exchange.importing import TakenOver, take_over
@@ -172,7 +172,7 @@ class Files:
         return take_over(
             self._gate,
             self._context.index,
-            Path(path),
+            checked_path(path, "path"),
             kind,
             checked_scope(scope),
             as_notes=as_notes,

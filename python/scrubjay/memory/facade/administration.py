@@ -245,7 +245,7 @@ class MemoryAdmin:
             since: the cursor of the last change already seen; 0: from the beginning.
             limit: the maximum number. Over PostgreSQL changes may share a number: all that share the last are returned.
         """
-        checked_count(limit, "limit")
+        limit = checked_count(limit, "limit")
         return self._context.changes.after(checked_cursor(since), EventScope(None), limit)
 
     def on_change(self, function: Callable[[ChangeEvent], object]) -> Callable[[], None]:

@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import RejectedError
 from scrubjay.documents.payload import CreatedAt
 from scrubjay.memory.gate.confirmation import Confirmation
@@ -36,7 +37,7 @@ from scrubjay.memory.model.checking import (
     CANDIDATES,
     content_of,
 )
-from scrubjay.memory.model.content import as_kept, checked_str
+from scrubjay.memory.model.content import as_kept, checked_str, named
 from scrubjay.memory.model.names import RecordKind
 from scrubjay.memory.model.new_facts import UNFELT
 from scrubjay.memory.model.precedence import tenant_of
@@ -113,6 +114,13 @@ class Gate:
 
         If anything raises, nothing is written.
         """
+        raise_if_rejected = checked_flag(raise_if_rejected, "raise_if_rejected")
+        if also is not None and not callable(also):
+            raise TypeError(f"also: expected a function, got {type(also).__name__}")
+        if isinstance(revoke, (str, bytes, Mapping)) or not isinstance(revoke, Iterable):
+            raise TypeError(
+                f"revoke: expected (id, scope, reason) in a sequence, got {type(revoke).__name__}"
+            )
         proposals = _checked_proposals(proposals)
         proposed = [
             self._prepared(one, f"proposals[{place}]." if len(proposals) > 1 else "")
@@ -223,6 +231,8 @@ class Gate:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         scope = tenant_of(tenant)
+        if by is not None:
+            by = named(by, "by")
         candidate = policy_of(key, text, effective_from, effective_until, value, type, sensitivity)
         outcome = self.propose(candidate, scope=scope, source=source)
         _raised(outcome)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag, is_number
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
 from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
@@ -92,7 +93,8 @@ def consolidate(
     checked_scope(scope)
     if not callable(merger):
         raise TypeError(f"merger: expected a function of records, got {type(merger).__name__}")
-    if isinstance(likeness, bool) or not isinstance(likeness, (int, float)):
+    dry_run = checked_flag(dry_run, "dry_run")
+    if not is_number(likeness):
         raise TypeError(f"likeness: expected a number, got {type(likeness).__name__}")
     if not 0 < likeness <= 1:
         raise ValueError(f"likeness: expected more than 0, at most 1, got {likeness}")

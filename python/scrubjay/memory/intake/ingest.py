@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_path
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.intake.extractors import AnyExtractor, Extractor, as_extraction
 from scrubjay.memory.intake.notes import Note, read_notes
@@ -56,8 +57,9 @@ def ingest(
     """Bring memory in line with the notes of a folder; see `Memory.ingest`."""
     if extractor is not None and not callable(extractor) and not isinstance(extractor, Extractor):
         raise TypeError(f"extractor: expected an Extractor or a function, got {type(extractor).__name__}")
+    folder = checked_path(folder, "folder")
     if name is None:
-        name = Path(folder).resolve().name
+        name = folder.resolve().name
     check_text("name", name, at_most=200)
     if not name or "/" in name:
         raise ValueError(f"name: expected 1 to 200 characters without a slash, got {name!r}")

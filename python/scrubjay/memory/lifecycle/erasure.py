@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.deletions import note_deletion
@@ -102,7 +103,7 @@ class Erasure:
         checked_scope(scope)
         reason = checked_str(reason, "reason") or "delete"
         if by is not None:
-            checked_str(by, "by")
+            by = checked_str(by, "by")
         # Copies of a tenant's fact, which may belong to any user, come back into force once it is deleted.
         owners = [scope.tenant] if scope.user is None else [scope, Scope(scope.tenant)]
         with self._context.changing("deleting", of=owners) as change:
@@ -162,6 +163,7 @@ class Erasure:
             HeldError: part of it is under a legal hold (:meth:`MemoryAdmin.hold`).
             TypeError, ValueError: no tenant is given, or an argument is invalid; nothing is erased by default.
         """
+        names = checked_flag(names, "names")
         if isinstance(user, Scope):
             if tenant is not None or agent is not None:
                 raise TypeError(
@@ -174,7 +176,7 @@ class Erasure:
             scope = Scope(tenant, user, agent)
         reason = checked_str(reason, "reason") or "forget"
         if by is not None:
-            checked_str(by, "by")
+            by = checked_str(by, "by")
         counts: dict[str, int] = {}
         words = Pseudonyms(scope) if names else None
         if self._context.store.cipher.ring is not None:

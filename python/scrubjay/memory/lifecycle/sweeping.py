@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import CorruptIndexError, EncryptionError
 from scrubjay.memory.gate.promotion import Promotion
 from scrubjay.memory.ledger.context import MemoryContext, absent, checked_scope
@@ -214,8 +215,7 @@ class Sweeping:
             KeyError: no such record is in force and visible to `scope`.
         """
         checked_scope(scope)
-        if not isinstance(used, bool):
-            raise TypeError(f"used: expected a bool, got {type(used).__name__}")
+        used = checked_flag(used, "used")
         with self._context.changing("noting use", of=[scope, Scope(scope.tenant)]) as change:
             row = find_row(change.connection, id, scope)
             if (

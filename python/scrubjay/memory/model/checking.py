@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import is_integer
 from scrubjay.documents import payload
 from scrubjay.documents.entities import names as entity_names
 from scrubjay.memory.model.candidates import (
@@ -112,7 +113,7 @@ def checked_source(source: Any) -> Provenance:
     moment_of(source.at, "source.at")
     for name in ("turn", "policy_version"):
         number = getattr(source, name)
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+        if number is not None and not is_integer(number):
             raise TypeError(f"source.{name}: expected an int, got {type(number).__name__}")
         if number is not None and not 0 <= number < 2**63:
             raise ValueError(f"source.{name}: expected 0 or more, below 2**63, got {number}")
@@ -171,9 +172,9 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
         if candidate.value is not None and not isinstance(candidate.value, str):
             texts["value"] = payload.checked_value(candidate.value, "value")
         _verify_statement(candidate)
-        _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
+        texts["confidence"] = _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":
-        _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
+        texts["confidence"] = _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
         if texts["source"] not in SOURCES:
             raise Refusal(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
     elif kind == "episode":
@@ -198,7 +199,7 @@ def _verify_statement(candidate: FactCandidate) -> None:
         raise Refusal(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
     for name in ("replaces", "entities"):
         texts = getattr(candidate, name)
-        if texts == ():  # nearly always
+        if texts.__class__ is tuple and not texts:  # nearly always
             continue
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
             raise TypeError(f"{name}: expected a sequence of str, got {type(texts).__name__}")
@@ -246,12 +247,13 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     return data
 
 
-def _confident(candidate: Any, least: float, kind: str) -> None:
+def _confident(candidate: Any, least: float, kind: str) -> float:
     confidence = number_in(candidate.confidence, "confidence")
     if math.isnan(confidence):
         raise Refusal(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
     if confidence < least:
         raise Refusal(f"confidence: {kind} needs {least}, got {confidence:g}")
+    return candidate.confidence if candidate.confidence.__class__ is float else confidence
 
 
 def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
@@ -260,6 +262,10 @@ def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
     Raises:
         TypeError, ValueError: it contains values that JSON cannot express, or a name reserved for the record's columns.
     """
+    if metadata is None:
+        return None
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata: expected a mapping of str to JSON values, got {type(metadata).__name__}")
     if not metadata:
         return None
     for name in RESERVED:

@@ -11,6 +11,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import is_number
 from scrubjay.documents.records import as_text
 from scrubjay.store.rows.scopes import names_of
 
@@ -112,6 +113,6 @@ def number_in(value: Any, name: str) -> float:
     Raises:
         TypeError: not a number.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
     return float(value) if 0 <= value <= 1 else math.nan

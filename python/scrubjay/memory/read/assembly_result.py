@@ -9,6 +9,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any
 
+from scrubjay.base.arguments import checked_flag, is_integer
 from scrubjay.memory.read.prompt_parts import RESERVED, Block, Piece, PromptPrefix
 from scrubjay.retrieval.context import count_roughly
 
@@ -50,12 +51,11 @@ class Limits:
             ("brief_tokens", 1),
         ):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
+            if not is_integer(value):
                 raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
             if value < least:
                 raise ValueError(f"{name}: expected {least} or more, got {value}")
-        if not isinstance(self.edges, bool):
-            raise TypeError(f"edges: expected a bool, got {type(self.edges).__name__}")
+        checked_flag(self.edges, "edges")
         if not callable(self.count):
             raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
         if self.count is not count_roughly:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag, is_integer
 from scrubjay.memory.ledger.changes import ChangeEvent, Changes, EventScope, Hook
 from scrubjay.store.rows.listing import checked_count
 
@@ -62,9 +63,8 @@ class Feed:
         """
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if not isinstance(within, bool):
-            raise TypeError(f"within: expected a bool, got {type(within).__name__}")
-        checked_count(limit, "limit")
+        within = checked_flag(within, "within")
+        limit = checked_count(limit, "limit")
         return self._changes.after(checked_cursor(since), EventScope(scope, within), limit)
 
     def on_change(self, function: Hook, *, scope: Scope, within: bool = False) -> Callable[[], None]:
@@ -83,6 +83,7 @@ class Feed:
         """
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        within = checked_flag(within, "within")
         return self._changes.follow(function, EventScope(scope, within))
 
 
@@ -92,8 +93,8 @@ def checked_cursor(since: Any) -> int:
     Raises:
         TypeError, ValueError: it is not a cursor.
     """
-    if isinstance(since, bool) or not isinstance(since, int):
+    if not is_integer(since):
         raise TypeError(f"since: expected the cursor of a change, an int, got {type(since).__name__}")
     if not 0 <= since < 1 << 63:
         raise ValueError(f"since: expected a cursor of this memory, got {since}")
-    return since
+    return int(since)

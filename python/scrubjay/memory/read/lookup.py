@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from scrubjay._native import Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import CorruptIndexError
 from scrubjay.documents import payload
 from scrubjay.documents.payload import CreatedAt
@@ -57,6 +58,7 @@ class Lookup:
                 was edited later is returned with its earlier text.
         """
         checked_scope(scope)
+        hidden = checked_flag(hidden, "hidden")
         moment = moment_asked(self._context.clock, as_of, known_at)
         with self._context.snapshot() as connection:
             row = find_row(connection, id, scope)
@@ -146,10 +148,12 @@ class Lookup:
         :class:`~scrubjay.CorruptDataWarning`.
         """
         checked_scope(scope)
-        if isinstance(kinds, str):
-            raise TypeError("kinds: expected a sequence of kinds, got one str")
+        hidden, exact = checked_flag(hidden, "hidden"), checked_flag(exact, "exact")
+        if isinstance(kinds, (str, bytes, Mapping)) or not isinstance(kinds, Iterable):
+            raise TypeError(f"kinds: expected a sequence of kinds, got one {type(kinds).__name__}")
+        kinds = tuple(kinds)
         for kind in kinds:
-            if kind not in KINDS:
+            if not isinstance(kind, str) or kind not in KINDS:
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         most = None if limit is None else checked_count(limit, "limit")
         is_wanted, classes = _selection(subject, run), checked_without(without)

@@ -96,7 +96,7 @@ class Overview:
             EncryptionError: the tenant's key is unavailable. Rows whose key was destroyed count as erased.
         """
         checked_scope(scope)
-        checked_count(limit, "limit", at_least=1)
+        limit = checked_count(limit, "limit", at_least=1)
         is_readable = self._context.is_readable(scope)
         known = self._known(scope)
         now = self._context.clock()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
@@ -102,6 +102,8 @@ class Prompts:
                 raise TypeError(f"{name}: expected a function, got {type(function).__name__}")
         least = checked_tier(floor, "floor")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
+        if isinstance(turns, (str, bytes, Mapping)) or not isinstance(turns, Iterable):
+            raise TypeError(f"turns: expected a sequence of turns, got one {type(turns).__name__}")
         sequence = turns if isinstance(turns, (list, tuple)) else list(turns)
         recent = as_turns(sequence if summarise is not None else sequence[-N_TURNS:])
         reserved, withheld = self._reserve(scope, as_of, known_at, without)

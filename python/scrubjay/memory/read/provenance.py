@@ -94,7 +94,7 @@ class ProvenanceReader:
             limit: the maximum number.
         """
         checked_scope(scope)
-        checked_count(limit, "limit")
+        limit = checked_count(limit, "limit")
         if not self._context.is_readable(scope):
             return []
         with self._context.reading() as connection:

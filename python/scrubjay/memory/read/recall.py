@@ -15,6 +15,7 @@ from scrubjay._native import Filter, Scope, names_in
 from scrubjay.documents.payload import CreatedAt
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query, Relevance
+from scrubjay.index.filter_functions import check_filter
 from scrubjay.index.relevance import TIERS, checked_tier, reaches
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.rows import rows_where
@@ -95,6 +96,8 @@ class Recall:
         if isinstance(text, str) and text.isspace():
             text = ""  # an empty question has no answers
         admitted = None if relevance is None else _admitting(relevance)
+        if filter is not None:
+            check_filter(filter)
         if not isinstance(without, tuple) or without:
             filter = not_of(checked_without(without), filter)
         moment = moment_asked(self._context.clock, as_of, known_at)

@@ -37,6 +37,9 @@ def moment_asked(
     """
     known = moment_of(known_at, "known_at")
     valid = moment_of(as_of, "as_of")
+    for name, given, moment in (("known_at", known_at, known), ("as_of", as_of, valid)):
+        if given is not None and moment is None:
+            raise ValueError(f"{name}: expected a time or None, got {given!r}")
     if known is None and valid is None:
         return None
     now = clock()

@@ -11,6 +11,7 @@ from scrubjay.memory.model.names import Retention
 from scrubjay.memory.read.prompts import Prompts
 from scrubjay.memory.runs.replaying import Replay
 from scrubjay.memory.runs.session import Session
+from scrubjay.store.rows.listing import checked_count
 
 
 class Runs:
@@ -64,10 +65,7 @@ class Runs:
             limit: the maximum number.
         """
         checked_scope(scope)
-        if isinstance(limit, bool) or not isinstance(limit, int):
-            raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
-        if limit < 1:
-            raise ValueError(f"limit: expected 1 or more, got {limit}")
+        limit = checked_count(limit, "limit", at_least=1)
         if not isinstance(text, str):
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
         if run_id is not None:

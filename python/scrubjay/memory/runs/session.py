@@ -102,7 +102,7 @@ class Session:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         check_run_id(run_id)
-        if retention not in RETENTION_DAYS:
+        if not isinstance(retention, str) or retention not in RETENTION_DAYS:
             raise ValueError(f"retention: expected one of {sorted(RETENTION_DAYS)}, got {retention!r}")
         self.scope = scope
         self.run_id = run_id
@@ -270,7 +270,7 @@ class Session:
 
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
         """Return the last n turns of the conversation, oldest first, without retracted ones."""
-        checked_count(n, "n")
+        n = checked_count(n, "n")
         return self._read_recent(n)[0]
 
     def _read_recent(self, n: int) -> tuple[list[TraceEvent], int | None]:

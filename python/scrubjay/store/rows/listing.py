@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from scrubjay._native import Engine, Filter, Scope
+from scrubjay.base.arguments import checked_flag, is_integer
 from scrubjay.base.errors import CorruptDataWarning
 from scrubjay.store.rows.values import StoredRow
 
@@ -57,12 +56,12 @@ def listing_of(
     """
     if not isinstance(scope, Scope):
         raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-    if order not in ("newest", "oldest"):
+    if not isinstance(order, str) or order not in ("newest", "oldest"):
         raise ValueError(f"order: expected 'newest' or 'oldest', got {order!r}")
     start = checked_count(offset, "offset")
     return Listing(
         scope,
-        bool(exact),
+        checked_flag(exact, "exact"),
         filter=filter if filter is None or isinstance(filter, Filter) else Filter(filter),
         newest=order == "newest",
         start=start,
@@ -135,7 +134,7 @@ def warn_of(damaged: Sequence[str], path: object) -> None:
 
 def checked_count(value: Any, name: str, *, at_least: int = 0) -> int:
     """Return a valid count, or raise TypeError or ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if not is_integer(value):
         raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
     if value < at_least:
         raise ValueError(f"{name}: expected {at_least} or more, got {value}")

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from scrubjay.documents import payload as payloads
-from scrubjay.documents.passage_vectors import DocumentVector
+from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors, fits
 from scrubjay.documents.payload import CreatedAt
 
 
@@ -67,6 +69,16 @@ class Patch:
         """Return the change that also marks the document as pending."""
         return replace(self, pending=True)
 
+    def vector_of(self, payload: bytes | None) -> DocumentVector | None:
+        """Return the new vector of a document with this payload; vectors without places get those of its passages."""
+        assert not isinstance(self.vector, Keep)
+        vector, passages = self.vector, payloads.passages_of(payload)
+        if not passages or not isinstance(vector, PassageVectors) or vector.spans.any():
+            return vector
+        return (
+            PassageVectors(vector.rows, np.array(passages, np.uint32)) if fits(vector, passages) else vector
+        )
+
     def applied(self, payload: bytes | None) -> bytes | None:
         """Return the changed payload of a document.
 
@@ -90,6 +102,9 @@ class Patch:
             changed["context"] = self.context
         if not isinstance(self.vector, Keep):
             changed["pending"] = None  # the vector is decided by the caller
+            passages = fields.get("passages")
+            if passages is not None and self.vector is not None and not fits(self.vector, passages):
+                changed["passages"] = None  # they would describe other vectors
         elif self.pending:
             changed["pending"] = True
         if not changed["metadata"] and "metadata" not in fields:

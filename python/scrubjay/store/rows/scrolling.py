@@ -16,6 +16,7 @@ from functools import total_ordering
 from typing import Any, NamedTuple, TypeVar
 
 from scrubjay._native import Filter, Scope
+from scrubjay.base.arguments import checked_flag
 from scrubjay.base.errors import CursorError
 from scrubjay.documents import payload as payloads
 from scrubjay.documents.records import Cursor
@@ -90,12 +91,12 @@ def scroll_of(
         raise ValueError("order_by: expected the name of a field or None, got ''")
     return Scroll(
         scope,
-        bool(exact),
+        checked_flag(exact, "exact"),
         filter if filter is None or isinstance(filter, Filter) else Filter(filter),
         order_by,
-        bool(descending),
+        checked_flag(descending, "descending"),
         checked_count(limit, "limit", at_least=1),
-        bool(vectors),
+        checked_flag(vectors, "vectors"),
     )
 
 

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
+from scrubjay.base.arguments import has_lone_surrogate
 from scrubjay.base.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
+from scrubjay.documents.ids import checked_id, checked_many
 from scrubjay.documents.payload import Times, times_of
 from scrubjay.documents.records import as_text
 from scrubjay.store.residency.residency import Residency
@@ -174,9 +176,8 @@ class WritingEngine:
             raise error.located(path=self.store.path, id=old.id, scope=scope) from None
         vector = old.vector
         if not isinstance(change.vector, Keep):
-            vector = None
-            if change.vector is not None:
-                vector = encode(change.vector, self.dtype)
+            new = change.vector_of(old.payload)
+            vector = None if new is None else encode(new, self.dtype)
         created_at, expires_at = times_of(payload)
         return NewRow(old.id, scope, old.text, payload, vector, created_at, expires_at, expected=old.seq)
 
@@ -402,7 +403,9 @@ class WritingEngine:
 
     def delete(self, id: RowId, *, scope: Scope, reason: str = "delete") -> bool:
         """Delete one document of exactly this scope; return whether it existed."""
-        return self.delete_many([id], scope=scope, reason=reason) == 1
+        self.check_open()
+        checked = checked_id(id, self.identity.id_kind)
+        return self.delete_many([checked], scope=scope, reason=reason) == 1
 
     def delete_many(
         self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str = "delete"
@@ -421,7 +424,7 @@ class WritingEngine:
 
     def _by_scope(self, ids: Sequence[RowId], scope: Scope | Sequence[Scope]) -> dict[Scope, list[RowId]]:
         """Validate the ids and group them by scope."""
-        checked = [checked_id(id, self.identity.id_kind) for id in ids]
+        checked = checked_many(ids, self.identity.id_kind)
         if isinstance(scope, Scope):
             return {scope: checked}
         scopes = checked_scopes(scope, len(checked))
@@ -528,24 +531,6 @@ def _plain(id: RowId) -> RowId:
     return str.__str__(id) if isinstance(id, str) else int(id)
 
 
-def checked_id(id: Any, kind: str | None) -> RowId:
-    """Return an id of the index's kind, or raise TypeError or ValueError."""
-    if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
-        raise TypeError(f"id: expected str or int, got {type(id).__name__}")
-    own = "str" if isinstance(id, str) else "int"
-    if kind is not None and own != kind:
-        raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {id!r}")
-    if isinstance(id, str):
-        if not id:
-            raise ValueError("id: expected a non-empty str or an int, got ''")
-        if not id.isascii() and any("\ud800" <= character <= "\udfff" for character in id):
-            raise ValueError(f"id: expected text that UTF-8 can encode, got {id!r} with a lone surrogate")
-        return id
-    if not -(2**63) <= int(id) < 2**63:
-        raise ValueError(f"id: expected a 64-bit integer, got {int(id)}")
-    return int(id)
-
-
 def checked_scopes(scope: Any, n: int) -> list[Scope]:
     """Return a scope for each of `n` documents, or raise TypeError or ValueError."""
     if isinstance(scope, (str, bytes)) or not isinstance(scope, Sequence):
@@ -566,4 +551,6 @@ def checked_reason(reason: str) -> str:
         raise TypeError(f"reason: expected a str, got {type(reason).__name__}")
     if not reason.strip() or len(reason) > 1000:
         raise ValueError(f"reason: expected 1 to 1,000 characters, got {len(reason)}")
+    if has_lone_surrogate(reason):
+        raise ValueError(f"reason: expected text that UTF-8 can encode, got {reason!r} with a lone surrogate")
     return reason
