@@ -341,6 +341,6 @@ def test_one_column_of_arrow_is_no_table() -> None:
     pyarrow = pytest.importorskip("pyarrow")
     for column in (pyarrow.array(["m1"]), pyarrow.chunked_array([["m1"]])):
         with pytest.raises(
-            TypeError, match="^records: expected a table with columns id and text, or records, got"
+            TypeError, match=r"^records: expected a table with columns id and text, or records, got"
         ):
             Index().upsert_many(column, scope=ACME)

@@ -87,8 +87,9 @@ def has_lone_surrogate(text: str) -> bool:
 def shown(value: Any) -> str:
     """Return a value for a message: ASCII, of at most 80 characters, as the native engine shows it.
 
-    >>> shown("Müller"), len(shown("x" * 100))
-    ("'M\\xfcller'", 80)
+    >>> print(shown("Müller")), len(shown("x" * 100))
+    'M\\xfcller'
+    (None, 80)
     """
     text = repr(value).encode("ascii", "backslashreplace").decode("ascii")
     return text if len(text) <= 80 else f"{text[:77]}..."
