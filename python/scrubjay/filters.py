@@ -116,10 +116,14 @@ def visible_to(
     >>> sorted(hit.id for hit in index.search("plan", scope=acme, filter=visible_to({"joe", "janet"})))
     [2, 3, 4]
     """
-    users = [user] if isinstance(user, str) or not isinstance(user, Iterable) else list(user)
+    one = isinstance(user, (str, Mapping)) or not isinstance(user, Iterable)
+    users: list[Any] = [user] if one else list(user)
     for name in users:
         if not isinstance(name, str):
             raise TypeError(f"user: expected a str or several, got {type(name).__name__} {name!r}")
+    for argument, field in (("owner", owner), ("shared_with", shared_with), ("is_public", is_public)):
+        if not isinstance(field, str) or not field:
+            raise TypeError(f"{argument}: expected the name of a field, got {type(field).__name__} {field!r}")
     return {"$or": [{owner: {"$in": users}}, {shared_with: {"$in": users}}, {is_public: True}]}
 
 

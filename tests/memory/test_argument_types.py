@@ -36,6 +36,7 @@ FACT = FactCandidate("Jane rows")
         (lambda m: m.get("x", JANE, 1), "hidden: expected a bool, got int 1"),
         (lambda m: m.list(JANE, None), "kinds: expected a sequence of kinds, got one NoneType"),
         (lambda m: m.list(JANE, [["fact"]]), "kinds: expected some of "),
+        (lambda m: m.add("x", scope=JANE, kind=["fact"]), "kind: expected one of"),
         (lambda m: m.propose_all([], also=7), "also: expected a function, got int"),
         (lambda m: m.propose_all([], revoke=None), r"revoke: expected \(id, scope, reason\) in a sequence, got"),
         (lambda m: m.propose(FactCandidate("t", metadata=False), JANE, "r"), "metadata: expected a mapping"),

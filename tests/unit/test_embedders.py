@@ -39,6 +39,10 @@ def test_the_protocol_is_met_without_inheriting() -> None:
         ([[1.0], [1.0, 2.0]], "got .*inhomogeneous"),
         ([[1.0, 1.0], [np.nan, 1.0]], "NaN or infinity in row 1"),
         ([[np.inf, -np.inf], [1.0, 1.0]], "NaN or infinity in row 0"),
+        (
+            np.ma.array([[1.0, 1.0], [1.0, 1.0]], mask=[[0, 0], [0, 1]]),
+            "expected numbers, got an array with masked ones",
+        ),
         (None, "got dtype object"),
     ],
 )

@@ -263,3 +263,33 @@ def test_a_false_option_of_a_file_is_no_default(option: dict[str, Any], tmp_path
 
 def test_weights_may_be_numpys() -> None:
     assert scrubjay.RRF(weights=np.array([1, 2])) == scrubjay.RRF(weights=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scrubjay.Stamp.read(3), "text: expected a str, got int"),
+        (lambda: scrubjay.filters.visible_to({"jane": 1}), "user: expected a str or several, got dict"),
+        (lambda: scrubjay.filters.visible_to("jane", owner=3), "owner: expected the name of a field, got int 3"),
+        (lambda: scrubjay.fusion.load(3), "path: expected a str or a path, got int"),
+        (lambda: scrubjay.fusion.load(""), "path: expected a path, got ''"),
+        (lambda: scrubjay.fusion.save(scrubjay.Query(), 3), "path: expected a str or a path, got int"),
+    ],
+)  # fmt: skip
+def test_parts_beside_an_index_name_what_was_given(call: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+        call()
+
+
+def test_one_name_is_not_searched_letter_by_letter(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "m.scrubjay") as index:
+        with pytest.raises(TypeError, match="^names: expected a sequence of str, got one str$"):
+            index.admin.verify_erased(names="jane")
+        assert index.admin.verify_erased(names=["jane"]).clean
+
+
+@pytest.mark.parametrize("budget", [True, 1.5, "1GB", -1])
+def test_a_memory_budget_is_a_number_of_bytes(tmp_path: Path, budget: Any) -> None:
+    with pytest.raises(ValueError, match="^memory_budget: expected bytes or None, got"):
+        Index.open(tmp_path / "m.scrubjay", memory_budget=budget)
+    Index.open(tmp_path / "m.scrubjay", memory_budget=np.int64(10**9)).close()

@@ -65,7 +65,9 @@ def test_every_verb_takes_a_scope_or_its_names(
             assert got == expected
         assert len(one) == len(other)
         for wrong in ({"user": "jane"}, {"tenant": "acme", "session": "x"}):
-            with pytest.raises(ValueError, match=r"(scope|within): expected the keys tenant, user, agent"):
+            with pytest.raises(
+                ValueError, match=r"(scope|within)(\[0\])?: expected the keys tenant, user, agent"
+            ):
                 call(other, wrong)
         with pytest.raises((TypeError, ValueError), match=r"expected"):
             call(other, 7)

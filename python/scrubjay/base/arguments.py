@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def checked_flag(value: Any, name: str) -> bool:
     raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {shown(value)}")
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """Whether a value is an integer of Python or NumPy: neither a bool nor NumPy's timedelta, which is a signed integer
     by its class.
 
@@ -38,7 +38,7 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """Whether a value is a number of Python or NumPy; bools and NumPy's timedeltas do not count.
 
     >>> [is_number(value) for value in (7, 0.5, np.float32(0.5), True, np.timedelta64(7, "s"))]
@@ -87,8 +87,9 @@ def has_lone_surrogate(text: str) -> bool:
 def shown(value: Any) -> str:
     """Return a value for a message: ASCII, of at most 80 characters, as the native engine shows it.
 
-    >>> shown("Müller"), len(shown("x" * 100))
-    ("'M\\xfcller'", 80)
+    >>> print(shown("Müller")), len(shown("x" * 100))
+    'M\\xfcller'
+    (None, 80)
     """
     text = repr(value).encode("ascii", "backslashreplace").decode("ascii")
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -130,6 +130,8 @@ class Stamp(NamedTuple):
         Raises:
             ValueError: the text is not a stamp.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, got {type(text).__name__}")
         try:
             tenant, user, agent, version, lineage = json.loads(text)
             if type(version) is not int or type(lineage) is not str:

@@ -115,6 +115,8 @@ def _checked(output: Any, shape: tuple[int, ...], name: str) -> Vectors:
         array = np.asarray(output)
     except Exception as error:
         raise EmbedderError(f"embedder {name!r}: expected an array of shape {shape}, got {error}") from error
+    if isinstance(output, np.ma.MaskedArray) and np.any(output.mask):
+        raise EmbedderError(f"embedder {name!r}: expected numbers, got an array with masked ones")
     if array.dtype.kind not in "fiu":
         raise EmbedderError(f"embedder {name!r}: expected float32 vectors, got dtype {array.dtype}")
     if array.shape != shape:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from scrubjay._native import CompiledQuery, CompiledRanking
+from scrubjay.base.arguments import checked_path
 from scrubjay.base.whole_files import whole_file
 from scrubjay.filters import Ids
 from scrubjay.fusion.links import Entry, Links
@@ -282,8 +283,9 @@ def load(path: str | Path) -> Query:
     Weighted(weights=(0.3, 0.7), normalise='zscore')
     >>> folder.cleanup()
     """
+    file = checked_path(path, "path")
     try:
-        settings = json.loads(Path(path).read_text("utf-8"))
+        settings = json.loads(file.read_text("utf-8"))
         if not isinstance(settings, dict) or settings.pop("scrubjay_query", None) != 1:
             raise ValueError('expected the settings of a query ("scrubjay_query": 1)')
         return _from_dict(settings)

@@ -187,6 +187,8 @@ class Admin:
         """
         engine = self._collection.durable("verify_erased")
         needles = [*text_needles(texts), *vector_needles(vectors), *byte_needles(sequences)]
+        if isinstance(names, (str, bytes)):  # its letters would be searched
+            raise TypeError(f"names: expected a sequence of str, got one {type(names).__name__}")
         names = list(names)
         if not all(isinstance(name, str) for name in names):
             raise TypeError(f"names: expected texts, got {names!r}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
-from scrubjay.base.arguments import checked_flag, is_number, shown
+from scrubjay.base.arguments import checked_flag, is_integer, is_number, shown
 from scrubjay.base.errors import StoreFormatError
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.keys.encryption import KeyRing
@@ -123,6 +123,6 @@ def check_engine_options(analyzer: object, k1: object, b: object) -> None:
 
 def checked_budget(n_bytes: int | None) -> Budget:
     """Return a memory budget, or raise ValueError if `n_bytes` is invalid."""
-    if n_bytes is not None and (not isinstance(n_bytes, int) or n_bytes < 0):
+    if n_bytes is not None and (not is_integer(n_bytes) or n_bytes < 0):
         raise ValueError(f"memory_budget: expected bytes or None, got {n_bytes!r}")
-    return Budget(n_bytes)
+    return Budget(None if n_bytes is None else int(n_bytes))

@@ -191,7 +191,7 @@ class Gate:
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
-        if kind not in CANDIDATES:
+        if not isinstance(kind, str) or kind not in CANDIDATES:
             raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
         if kind in ("policy", "preference"):
             content, value = said(content, fields.get("value"))

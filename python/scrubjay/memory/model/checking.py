@@ -67,7 +67,7 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
         kind = values.pop("kind", None)
         if kind is None:
             kind = "episode" if "summary" in values else "preference" if "key" in values else "fact"
-        if kind not in CANDIDATES:
+        if not isinstance(kind, str) or kind not in CANDIDATES:
             raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
         names = [field.name for field in fields(CANDIDATES[kind])]
         unknown = sorted(str(name) for name in values if name not in names)

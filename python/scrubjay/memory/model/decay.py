@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from scrubjay.base.arguments import is_number
+
 _DAY_US = 86_400_000_000
 
 
@@ -34,7 +36,7 @@ class Decay:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if not is_number(value):
                 raise TypeError(f"{field.name}: expected a number, got {type(value).__name__}")
         if not 0 < self.half_life_days < 1e6:
             raise ValueError(

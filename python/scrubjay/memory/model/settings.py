@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from scrubjay.base.arguments import is_number
 from scrubjay.memory.model.decay import Decay
 from scrubjay.memory.model.judge import DefaultJudge, Judge
 from scrubjay.memory.model.sensitivity import Classify, checked_classifier
@@ -62,7 +63,7 @@ class Settings:
         for name, days in (("retention_days", retention_days), ("history_days", history_days)):
             if days is None and name == "history_days":
                 continue
-            if isinstance(days, bool) or not isinstance(days, (int, float)):
+            if not is_number(days):
                 raise TypeError(f"{name}: expected a number, got {type(days).__name__}")
             if not 0 <= days < 1e6:
                 raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
@@ -94,7 +95,7 @@ def interval_of(every: Any) -> float | None:
         return None
     if isinstance(every, timedelta):
         every = every.total_seconds()
-    if isinstance(every, bool) or not isinstance(every, (int, float)):
+    if not is_number(every):
         raise TypeError(f"sweep_every: expected a timedelta or seconds, got {type(every).__name__}")
     if not 0 < every <= threading.TIMEOUT_MAX:
         raise ValueError(f"sweep_every: expected more than 0 seconds, got {every}")
