@@ -283,13 +283,13 @@ def test_parts_beside_an_index_name_what_was_given(call: Any, message: str) -> N
 
 def test_one_name_is_not_searched_letter_by_letter(tmp_path: Path) -> None:
     with Index.open(tmp_path / "m.scrubjay") as index:
-        with pytest.raises(TypeError, match="^names: expected a sequence of str, got one str$"):
+        with pytest.raises(TypeError, match=r"^names: expected a sequence of str, got one str$"):
             index.admin.verify_erased(names="jane")
         assert index.admin.verify_erased(names=["jane"]).clean
 
 
 @pytest.mark.parametrize("budget", [True, 1.5, "1GB", -1])
 def test_a_memory_budget_is_a_number_of_bytes(tmp_path: Path, budget: Any) -> None:
-    with pytest.raises(ValueError, match="^memory_budget: expected bytes or None, got"):
+    with pytest.raises(ValueError, match=r"^memory_budget: expected bytes or None, got"):
         Index.open(tmp_path / "m.scrubjay", memory_budget=budget)
     Index.open(tmp_path / "m.scrubjay", memory_budget=np.int64(10**9)).close()
