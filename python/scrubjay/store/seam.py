@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.store.keys.digest import ScopeDigest
@@ -82,8 +82,23 @@ class Keys(Protocol):
         ...
 
 
+class StoredImage(NamedTuple):
+    """Where an image is in an SQLite file, for `Engine.load_stored_partition`."""
+
+    descriptor: int
+    root: int
+    row: int
+    n_bytes: int
+    first: bytes
+    end: bytes
+
+
 class Pieces(Protocol):
     """A chunk of an image that is read while it is iterated over, once."""
+
+    def stored(self) -> StoredImage | None:
+        """Return where the chunk probably is in a file, for a faster read before an iteration; None: unknown."""
+        ...
 
     def __len__(self) -> int:
         """Return a number of bytes that is not exceeded."""
