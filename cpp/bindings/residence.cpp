@@ -71,15 +71,18 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
   return engine.load_partition(loaded, views);
 }
 
-using Stored = std::tuple<int, uint32_t, int64_t, uint64_t, std::string, std::string>;
+using Stored = std::tuple<int, uint32_t, int64_t, uint64_t, py::bytes, py::bytes>;
 
 size_t load_stored_partition(Engine& engine, const py::object& scope, const std::vector<Stored>& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
+  std::vector<engine::StoredImage> stored;
+  for (const auto& [descriptor, root, row, n_bytes, first, end] : images)
+    stored.push_back({descriptor, root, row, n_bytes, first, end});
   const InterruptibleWithoutGil without_gil;
   std::vector<engine::ArrivingImage> arriving;
-  for (const auto& [descriptor, root, row, n_bytes, first, end] : images) {
-    arriving.push_back(engine.arriving_image(loaded, n_bytes));
-    engine::read_stored_image({descriptor, root, row, n_bytes, first, end}, arriving.back());
+  for (const engine::StoredImage& image : stored) {
+    arriving.push_back(engine.arriving_image(loaded, image.n_bytes));
+    engine::read_stored_image(image, arriving.back());
   }
   return engine.load_partition(loaded, arriving);
 }

@@ -528,7 +528,7 @@ class Engine:
         the engine has documents of exactly this scope; nothing is changed then. A graph that is damaged or belongs
         to other images is not an error: it is ignored (see graph_state()) and built again.
         """
-    def load_stored_partition(self, scope: Scope, images: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, str, str]]) -> int:
+    def load_stored_partition(self, scope: Scope, images: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, bytes, bytes]]) -> int:
         """
         The same for images that are BLOBs in the last column of a table of an SQLite file.
 

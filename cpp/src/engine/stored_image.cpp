@@ -176,13 +176,16 @@ struct Cell {
   absent();
 }
 
-// Divides the bytes of a BLOB into those of the image and those of the end.
+// Compares the first bytes of a BLOB, and divides all into those of the image and those of the end.
 class Division {
  public:
   Division(const StoredImage& stored, ArrivingImage& image)
-      : image_(image), n_left_(stored.n_bytes - stored.end.size()) {}
+      : image_(image), first_(stored.first), n_left_(stored.n_bytes - stored.end.size()) {}
 
   void add(std::string_view bytes) {
+    const size_t n_same = std::min(first_.size(), bytes.size());
+    if (bytes.substr(0, n_same) != first_.substr(0, n_same)) absent();
+    first_.remove_prefix(n_same);
     const auto n = static_cast<size_t>(std::min<uint64_t>(n_left_, bytes.size()));
     if (n != 0) image_.add(bytes.substr(0, n));
     n_left_ -= n;
@@ -192,6 +195,7 @@ class Division {
 
  private:
   ArrivingImage& image_;
+  std::string_view first_;
   uint64_t n_left_;
   std::string end_;
 };
@@ -221,13 +225,14 @@ void read_chain(PageFile& file, uint64_t next, uint64_t n_left, Division& out) {
 }  // namespace
 
 void read_stored_image(const StoredImage& stored, ArrivingImage& image) {
-  if (stored.first.size() < StoredImage::kFirstBytes || stored.n_bytes < stored.end.size()) absent();
+  if (stored.first.size() < StoredImage::kFirstBytes ||
+      stored.n_bytes < stored.first.size() + stored.end.size())
+    absent();
   PageFile file(stored.descriptor);
   const Cell cell = find_row(file, stored.root, stored.row);
   // The columns before the BLOB.
   if (cell.n_bytes < stored.n_bytes || cell.n_bytes - stored.n_bytes > cell.local.size()) absent();
-  std::string_view local = cell.local.substr(static_cast<size_t>(cell.n_bytes - stored.n_bytes));
-  if (!local.starts_with(stored.first)) absent();
+  const std::string_view local = cell.local.substr(static_cast<size_t>(cell.n_bytes - stored.n_bytes));
   Division division(stored, image);
   division.add(local);
   read_chain(file, cell.overflow, stored.n_bytes - local.size(), division);

@@ -239,7 +239,7 @@ def unmarked(
     """
     taken: list[bytes | memoryview] = []
     for i, chunk in enumerate(chunks):
-        if hasmark_of(scope, version, i, len(chunks), bytes(chunk[-MARK_BYTES:])):
+        if has_mark(scope, version, i, len(chunks), bytes(chunk[-MARK_BYTES:])):
             chunk = memoryview(chunk)[:-MARK_BYTES]
         taken.append(chunk)
     return taken

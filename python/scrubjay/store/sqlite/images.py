@@ -79,9 +79,7 @@ class _Pieces:
 class ImageReader:
     """Reads the images of a collection's partitions, each in its own snapshot. Thread-safe."""
 
-    def __init__(
-        self, scopes: ScopeReader, documents: DocumentReader, descriptor: Callable[[], int]
-    ) -> None:
+    def __init__(self, scopes: ScopeReader, documents: DocumentReader, descriptor: Callable[[], int]) -> None:
         self._descriptor = descriptor
         self._path, self._snapshot, self._scope_of = scopes.path, scopes.snapshot, documents.scope_of_key
         self._tables, self._cipher, self._connection = scopes.tables, scopes.cipher, scopes.reading_connection
