@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleDelete, SingleWrite
 from scrubjay.store.rows.values import (
     ChangedScopes,
     Changes,
@@ -541,23 +541,24 @@ class Store(Protocol):
 
 
 class Group(Protocol):
-    """Commits single-document writes of several threads together."""
+    """Commits writes and deletions of single documents by several threads together."""
 
     def takes(self, payload: bytes | None) -> bool:
-        """Whether a row with this payload, and without vectors of passages, may be written by the group."""
+        """Whether a row with this payload, and without vectors of passages, may be written by the group; without
+        a payload also whether a row may be deleted by it."""
         ...
 
     def write(
         self,
-        write: SingleWrite,
+        write: SingleWrite | SingleDelete,
         commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None],
     ) -> bool:
-        """Write a document; False: nothing was written, and the document needs its own transaction.
+        """Write or delete a document; False: nothing was written, and the write needs its own transaction.
 
-        Raises what :meth:`Store.writing` and :meth:`Transaction.upsert` raise.
+        Raises what :meth:`Store.writing`, :meth:`Transaction.upsert` and :meth:`Transaction.delete` raise.
 
         Args:
-            write: the document.
+            write: the document to write or to delete.
             commit: called under the write lock by the thread that writes for all, with: the function that
                 commits; the changes by scope; how searches distinguish this commit from those of others (None:
                 they cannot).
