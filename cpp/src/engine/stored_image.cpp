@@ -1,13 +1,17 @@
 #include "engine/stored_image.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/errors.hpp"
 #include "base/interruption.hpp"
+#include "base/place.hpp"
 
 #if !defined(_WIN32)
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -76,6 +80,10 @@ class PageFile {
   [[nodiscard]] size_t usable_bytes() const noexcept { return usable_bytes_; }
   [[nodiscard]] size_t run_pages() const noexcept { return std::max<size_t>(1, kRunBytes / page_bytes_); }
 
+  [[nodiscard]] uint64_t offset_of(uint64_t page) const noexcept { return (page - 1) * page_bytes_; }
+  [[nodiscard]] size_t page_bytes() const noexcept { return page_bytes_; }
+  [[nodiscard]] char* buffer() noexcept { return buffer_.get(); }
+
   // Reads up to `n` pages from number `first` on; returns how many there are, at least one.
   [[nodiscard]] size_t read_pages(uint64_t first, size_t n) {
     if (first == 0) absent();
@@ -86,6 +94,34 @@ class PageFile {
   // The usable bytes of one of the pages that were read.
   [[nodiscard]] std::string_view page(size_t i) const noexcept {
     return {buffer_.get() + i * page_bytes_, usable_bytes_};
+  }
+
+  // Reads consecutive bytes into several places; returns how many. `parts` are used up.
+  [[nodiscard]] size_t read_parts(uint64_t at, std::vector<base::Place>& parts) const {
+    size_t n_read = 0;
+#if !defined(_WIN32)
+    constexpr size_t kMost = 512;  // fewer than IOV_MAX
+    for (size_t next = 0; next < parts.size();) {
+      iovec some[kMost];
+      const size_t n_some = std::min(kMost, parts.size() - next);
+      for (size_t i = 0; i < n_some; ++i) some[i] = {parts[next + i].memory, parts[next + i].n_bytes};
+      const ssize_t n =
+          ::preadv(descriptor_, some, static_cast<int>(n_some), static_cast<off_t>(at + n_read));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;  // the end, or an error, which SQLite will meet and name
+      n_read += static_cast<size_t>(n);
+      for (auto left = static_cast<size_t>(n); left != 0;) {
+        base::Place& part = parts[next];
+        const size_t taken = std::min(left, part.n_bytes);
+        part = {part.memory + taken, part.n_bytes - taken};
+        left -= taken;
+        if (part.n_bytes == 0) ++next;
+      }
+    }
+#else
+    (void)at, (void)parts;
+#endif
+    return n_read;
   }
 
  private:
@@ -191,6 +227,14 @@ class Division {
     n_left_ -= n;
     end_.append(bytes.substr(n));
   }
+  // Memory for the next bytes, from which add() copies nothing: `n_bytes` in places of the image, as far as it
+  // has places, and then in `buffer`.
+  void next_places(size_t n_bytes, char* buffer, std::vector<base::Place>& out) const {
+    out.clear();
+    if (first_.empty()) image_.next_places(static_cast<size_t>(std::min<uint64_t>(n_left_, n_bytes)), out);
+    for (const base::Place& place : out) n_bytes -= place.n_bytes;
+    if (n_bytes != 0) out.push_back({buffer, n_bytes});
+  }
   [[nodiscard]] const std::string& end() const noexcept { return end_; }
 
  private:
@@ -200,27 +244,84 @@ class Division {
   std::string end_;
 };
 
-// Adds `n_left` bytes from the chain of overflow pages that begins at `next`.
-void read_chain(PageFile& file, uint64_t next, uint64_t n_left, Division& out) {
-  const size_t n_in_page = file.usable_bytes() - 4;
-  size_t run = std::min(kFirstRunPages, file.run_pages());
-  while (n_left != 0) {
-    base::interruption_point();
-    const uint64_t first = next, n_needed = (n_left + n_in_page - 1) / n_in_page;
-    const size_t n_pages = file.read_pages(first, static_cast<size_t>(std::min<uint64_t>(run, n_needed)));
-    size_t n_used = 0;
-    while (n_left != 0 && next >= first && next - first < n_pages && n_used < n_pages) {
-      PageReader in(file.page(static_cast<size_t>(next - first)), 0);
-      next = in.number(4);
-      const auto n = static_cast<size_t>(std::min<uint64_t>(n_left, n_in_page));
-      out.add(in.take(n));
-      n_left -= n;
-      ++n_used;
+// Reads runs of overflow pages. Their bytes go straight to their places in the image, their links elsewhere.
+class ChainReader {
+ public:
+  ChainReader(PageFile& file, Division& out) : file_(file), out_(out), links_(file.run_pages()) {}
+
+  // Adds `n_left` bytes from the chain that begins at page `next`.
+  void read(uint64_t next, uint64_t n_left) {
+    const size_t n_in_page = file_.usable_bytes() - kLinkBytes;
+    size_t run = std::min(kFirstRunPages, file_.run_pages());
+    while (n_left != 0) {
+      base::interruption_point();
+      if (next == 0) absent();
+      const uint64_t first = next, n_needed = (n_left + n_in_page - 1) / n_in_page;
+      const auto n_wanted = static_cast<size_t>(std::min<uint64_t>(run, n_needed));
+      const size_t n_read =
+          read_run(first, n_wanted, static_cast<size_t>(std::min<uint64_t>(n_left, n_wanted * n_in_page)));
+      size_t n_used = 0;
+      for (; n_used < n_read && n_left != 0 && next == first + n_used; ++n_used) {
+        const auto n = static_cast<size_t>(std::min<uint64_t>(n_left, n_in_page));
+        add(n);
+        n_left -= n;
+        next = PageReader({links_[n_used].data(), kLinkBytes}, 0).number(kLinkBytes);
+      }
+      if (n_used == 0) absent();
+      // Longer runs while the pages lie in order: a page of another chain costs a copy by the system.
+      run = std::clamp(2 * n_used, size_t{1}, file_.run_pages());
     }
-    // Longer runs while the pages lie in order: a page of another chain costs a copy by the system.
-    run = std::clamp(2 * n_used, size_t{1}, file.run_pages());
   }
-}
+
+ private:
+  static constexpr size_t kLinkBytes = 4;
+
+  // Reads up to `n` pages with `n_bytes` of the BLOB; returns how many were read whole.
+  size_t read_run(uint64_t first, size_t n, size_t n_bytes) {
+    out_.next_places(n_bytes, file_.buffer(), places_);
+    place_ = n_taken_ = 0;
+    const size_t n_in_page = file_.usable_bytes() - kLinkBytes;
+    parts_.clear();
+    size_t place = 0, n_in_place = 0, n_last = 0;
+    for (size_t i = 0; i < n; ++i) {
+      parts_.push_back({links_[i].data(), kLinkBytes});
+      n_last = std::min(n_bytes, n_in_page);
+      n_bytes -= n_last;
+      for (size_t left = n_last; left != 0;) {
+        const size_t some = std::min(left, places_[place].n_bytes - n_in_place);
+        parts_.push_back({places_[place].memory + n_in_place, some});
+        left -= some;
+        n_in_place += some;
+        if (n_in_place == places_[place].n_bytes) ++place, n_in_place = 0;
+      }
+      const size_t n_reserved = file_.page_bytes() - file_.usable_bytes();
+      if (n_reserved != 0 && n_bytes != 0) parts_.push_back({reserved_.data(), n_reserved});
+    }
+    // The last page may hold fewer bytes of the BLOB.
+    const size_t n_pages_read = file_.read_parts(file_.offset_of(first), parts_);
+    const size_t whole = n_pages_read / file_.page_bytes(), rest = n_pages_read % file_.page_bytes();
+    return whole == n - 1 && rest >= kLinkBytes + n_last ? n : std::min(whole, n);
+  }
+
+  // Adds the next bytes of the run.
+  void add(size_t n_bytes) {
+    while (n_bytes != 0) {
+      const base::Place& place = places_[place_];
+      const size_t n = std::min(n_bytes, place.n_bytes - n_taken_);
+      out_.add({place.memory + n_taken_, n});
+      n_bytes -= n;
+      n_taken_ += n;
+      if (n_taken_ == place.n_bytes) ++place_, n_taken_ = 0;
+    }
+  }
+
+  PageFile& file_;
+  Division& out_;
+  std::vector<std::array<char, kLinkBytes>> links_;  // of the pages of the run
+  std::array<char, 256> reserved_;
+  std::vector<base::Place> places_, parts_;
+  size_t place_ = 0, n_taken_ = 0;  // how far the run was added
+};
 
 }  // namespace
 
@@ -235,7 +336,7 @@ void read_stored_image(const StoredImage& stored, ArrivingImage& image) {
   const std::string_view local = cell.local.substr(static_cast<size_t>(cell.n_bytes - stored.n_bytes));
   Division division(stored, image);
   division.add(local);
-  read_chain(file, cell.overflow, stored.n_bytes - local.size(), division);
+  ChainReader(file, division).read(cell.overflow, stored.n_bytes - local.size());
   if (division.end() != stored.end) absent();
 }
 
