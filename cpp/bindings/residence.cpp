@@ -2,12 +2,14 @@
 #include <pybind11/stl.h>
 
 #include <deque>
+#include <tuple>
 
 #include "base/memory.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph_image.hpp"
+#include "engine/stored_image.hpp"
 #include "gil.hpp"
 
 namespace py = pybind11;
@@ -69,6 +71,22 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
   return engine.load_partition(loaded, views);
 }
 
+using Stored = std::tuple<int, uint32_t, int64_t, uint64_t, py::bytes, py::bytes>;
+
+size_t load_stored_partition(Engine& engine, const py::object& scope, const std::vector<Stored>& images) {
+  const ScopePtr loaded = to_scope(scope, "scope");
+  std::vector<engine::StoredImage> stored;
+  for (const auto& [descriptor, root, row, n_bytes, first, end] : images)
+    stored.push_back({descriptor, root, row, n_bytes, first, end});
+  const InterruptibleWithoutGil without_gil;
+  std::vector<engine::ArrivingImage> arriving;
+  for (const engine::StoredImage& image : stored) {
+    arriving.push_back(engine.arriving_image(loaded, image.n_bytes));
+    engine::read_stored_image(image, arriving.back());
+  }
+  return engine.load_partition(loaded, arriving);
+}
+
 const char* graph_state(const Engine& engine, const py::object& scope) {
   const ScopePtr wanted = to_scope(scope, "scope");
   switch (engine.graph_state(*wanted)) {
@@ -123,6 +141,14 @@ Returns the number of documents.
 Raises: CorruptIndexError if the bytes are not valid images for an engine with these options, ValueError if
 the engine has documents of exactly this scope; nothing is changed then. A graph that is damaged or belongs
 to other images is not an error: it is ignored (see graph_state()) and built again.)")
+      .def("load_stored_partition", &load_stored_partition, py::arg("scope"), py::arg("images"),
+           R"(The same for images that are BLOBs in the last column of a table of an SQLite file.
+
+Each is a tuple: descriptor of the file, page of the table's root, row, number of bytes, the first 80 bytes or
+more as SQLite reads them, and the last bytes, which do not belong to the image. The pages are read beside
+SQLite, without its log.
+
+Raises: CorruptIndexError if the file does not have exactly this image there; nothing is changed then.)")
       .def_static(
           "is_graph_image",
           [](const py::bytes& image) { return engine::is_graph_image(std::string_view(image)); },

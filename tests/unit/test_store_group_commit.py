@@ -159,6 +159,67 @@ def test_the_file_is_that_of_a_transaction_each(
     assert rows_of(tmp_path / "grouped.scrubjay") == rows_of(tmp_path / "alone.scrubjay")
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_writes_and_deletions_in_one_group_are_those_of_a_transaction_each(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents are written, deleted and written again in a group, in the order of the queue."""
+
+    def run(path: Path, in_groups: bool) -> tuple[list[Any], list[Any]]:
+        choose = random.Random(seed)
+        results: list[Any] = []
+        with open_index(path) as index:
+            Backend.of(index).engine.use_clock(lambda: NOW)  # type: ignore[union-attr]
+            for step in range(12):
+                steps: list[Callable[[], Any]] = []
+                for number in range(choose.randrange(1, 9)):
+                    scope, id = choose.choice([JANE, JOHN]), f"m{choose.randrange(4)}"
+                    name = f"{step}.{number}"
+                    vector = choose.choice([None, np.arange(DIM) + choose.random()])
+
+                    def delete(id: str = id, scope: Scope = scope, name: str = name) -> None:
+                        results.append((name, index.delete(id, scope=scope, reason=name)))
+
+                    def upsert(
+                        id: str = id, scope: Scope = scope, name: str = name, vector: Any = vector
+                    ) -> None:
+                        index.upsert(id, f"oak number {name}", scope=scope, vector=vector)
+
+                    steps.append(choose.choice([delete, delete, upsert]))
+                if in_groups:
+                    with together(index) as start:
+                        for one in steps:
+                            start(one)
+                else:
+                    for one in steps:
+                        one()
+                results.append(
+                    [
+                        (list(hits.ids), [hit.score for hit in hits], [hit.text for hit in hits])
+                        for scope in (JANE, JOHN)
+                        for hits in (index.search("oak number", scope=scope, k=50),)
+                    ]
+                )
+            assert index.admin.check().clean
+        deletions = [one for one in results if isinstance(one, tuple)]
+        return sorted(deletions), [one for one in results if not isinstance(one, tuple)]
+
+    monkeypatch.setattr("time.time_ns", lambda: NOW * 1000)
+    sizes = []
+    commit = GroupCommit._commit
+
+    def counted(self: GroupCommit, group: Any, known: Any) -> Any:
+        sizes.append((len(group.writes), sum(len(state.deleted) for state in group.scopes)))
+        return commit(self, group, known)
+
+    monkeypatch.setattr(GroupCommit, "_commit", counted)
+    grouped = run(tmp_path / "grouped.scrubjay", in_groups=True)
+    assert any(n > 3 and n_deleted for n, n_deleted in sizes)
+    alone(monkeypatch)
+    assert run(tmp_path / "alone.scrubjay", in_groups=False) == grouped
+    assert rows_of(tmp_path / "grouped.scrubjay") == rows_of(tmp_path / "alone.scrubjay")
+
+
 def test_waiting_writers_share_a_commit_and_get_their_own_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

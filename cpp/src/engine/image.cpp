@@ -232,6 +232,10 @@ void ArrivingImage::add(std::string_view bytes) {
   }
 }
 
+void ArrivingImage::next_places(size_t n_bytes, std::vector<base::Place>& out) const {
+  if (stream_ && is_header_complete_) stream_->next_places(n_bytes, out);
+}
+
 ChunkRef ArrivingImage::chunk(const ScopeRef& scope, const ImageIdentity& identity) {
   return stream_ && is_header_complete_ ? stream_->finish() : read_image(collected_, scope, identity);
 }

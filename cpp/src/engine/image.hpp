@@ -17,7 +17,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/place.hpp"
 #include "engine/chunk.hpp"
 #include "engine/scope.hpp"
 #include "vector/column.hpp"
@@ -52,6 +54,9 @@ class ArrivingImage {
 
   // Throws base::Corrupt or std::bad_alloc; the image is unusable then.
   void add(std::string_view bytes);
+  // Appends the memory to which the next bytes will be copied, of `n_bytes` at most, as far as it is known.
+  // Bytes that are there already when they are added are not copied. Valid until the next call of add().
+  void next_places(size_t n_bytes, std::vector<base::Place>& out) const;
 
   // Returns the chunk, after the last byte. Throws base::Corrupt if the bytes are no image of one. Call once.
   [[nodiscard]] ChunkRef chunk(const ScopeRef& scope, const ImageIdentity& identity);

@@ -38,6 +38,15 @@ void ImageStream::add(std::string_view bytes) {
   }
 }
 
+void ImageStream::next_places(size_t n_bytes, std::vector<base::Place>& out) const {
+  size_t n_filled = n_filled_;
+  for (size_t i = place_; i < places_.size() && n_bytes != 0; ++i, n_filled = 0) {
+    const size_t n = std::min(n_bytes, places_[i].n_bytes - n_filled);
+    if (n != 0) out.push_back({places_[i].memory + n_filled, n});
+    n_bytes -= n;
+  }
+}
+
 void ImageStream::add_piece(std::string_view bytes) {
   if (checksum_) checksum_->add(bytes);
   while (!bytes.empty()) {
@@ -48,7 +57,8 @@ void ImageStream::add_piece(std::string_view bytes) {
     }
     const base::Place& place = places_[place_];
     const size_t n = std::min(bytes.size(), place.n_bytes - n_filled_);
-    if (n != 0) std::memcpy(place.memory + n_filled_, bytes.data(), n);
+    if (n != 0 && bytes.data() != place.memory + n_filled_)
+      std::memcpy(place.memory + n_filled_, bytes.data(), n);
     bytes.remove_prefix(n);
     n_filled_ += n;
     if (place_ < n_row_places_) check_rows(place.memory + n_filled_);

@@ -30,6 +30,9 @@ class ImageStream {
 
   // Adds the next bytes. Throws base::Corrupt or std::bad_alloc; the stream is unusable then.
   void add(std::string_view bytes);
+  // Appends the memory to which the next bytes will be copied, of `n_bytes` at most, to the end of a section.
+  // Bytes that are there already when they are added are not copied.
+  void next_places(size_t n_bytes, std::vector<base::Place>& out) const;
   // Returns the chunk, after the last byte. Throws base::Corrupt or std::bad_alloc.
   [[nodiscard]] ChunkRef finish();
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.store.keys.digest import ScopeDigest
@@ -24,7 +24,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.scopes import Sight
-from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleDelete, SingleWrite
 from scrubjay.store.rows.values import (
     ChangedScopes,
     Changes,
@@ -82,8 +82,23 @@ class Keys(Protocol):
         ...
 
 
+class StoredImage(NamedTuple):
+    """Where an image is in an SQLite file, for `Engine.load_stored_partition`."""
+
+    descriptor: int
+    root: int
+    row: int
+    n_bytes: int
+    first: bytes
+    end: bytes
+
+
 class Pieces(Protocol):
     """A chunk of an image that is read while it is iterated over, once."""
+
+    def stored(self) -> StoredImage | None:
+        """Return where the chunk probably is in a file, for a faster read before an iteration; None: unknown."""
+        ...
 
     def __len__(self) -> int:
         """Return a number of bytes that is not exceeded."""
@@ -530,23 +545,24 @@ class Store(Protocol):
 
 
 class Group(Protocol):
-    """Commits single-document writes of several threads together."""
+    """Commits writes and deletions of single documents by several threads together."""
 
     def takes(self, payload: bytes | None) -> bool:
-        """Whether a row with this payload, and without vectors of passages, may be written by the group."""
+        """Whether a row with this payload, and without vectors of passages, may be written by the group; without
+        a payload also whether a row may be deleted by it."""
         ...
 
     def write(
         self,
-        write: SingleWrite,
+        write: SingleWrite | SingleDelete,
         commit: Callable[[Callable[[], Glances | None], Sequence[ScopeChange], OwnCommit | None], None],
     ) -> bool:
-        """Write a document; False: nothing was written, and the document needs its own transaction.
+        """Write or delete a document; False: nothing was written, and the write needs its own transaction.
 
-        Raises what :meth:`Store.writing` and :meth:`Transaction.upsert` raise.
+        Raises what :meth:`Store.writing`, :meth:`Transaction.upsert` and :meth:`Transaction.delete` raise.
 
         Args:
-            write: the document.
+            write: the document to write or to delete.
             commit: called under the write lock by the thread that writes for all, with: the function that
                 commits; the changes by scope; how searches distinguish this commit from those of others (None:
                 they cannot).

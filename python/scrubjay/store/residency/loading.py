@@ -22,7 +22,7 @@ from scrubjay.store.residency.loads import Loads
 from scrubjay.store.residency.partition import NEVER, Partition
 from scrubjay.store.rows.values import NewRow, RowId, ScopeState, StoredRow
 from scrubjay.store.rows.vectors import decode, decode_many, has_passages
-from scrubjay.store.seam import Store
+from scrubjay.store.seam import ImagePart, Store
 
 Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, just read
 
@@ -138,13 +138,25 @@ class PartitionLoading:
                     return False
                 if digest is not None and image[0] != digest[1].image:
                     raise CorruptIndexError("an image was rolled back in the file")
-                self.engine.load_partition(partition.scope, list(image[1]))
+                self._load(partition.scope, image[1])
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
                 self._await_graph(partition)
         except (CorruptIndexError, TypeError, ValueError):  # fall back to the rows
             partition.unreadable = True
             return False
         return True
+
+    def _load(self, scope: Scope, parts: Sequence[ImagePart]) -> None:
+        """Load an image, beside SQLite if the file has its bytes where they should be: that takes half the time."""
+        stored = [None if isinstance(part, bytes | memoryview) else part.stored() for part in parts]
+        known = [part for part in stored if part is not None]
+        if len(known) == len(parts):
+            try:
+                self.engine.load_stored_partition(scope, known)
+                return
+            except CorruptIndexError:  # in the log, or the chunks end without a mark, or damaged
+                pass
+        self.engine.load_partition(scope, list(parts))
 
     def _usable(self, partition: Partition, rows: Iterable[StoredRow]) -> list[StoredRow]:
         """Count damaged rows, and return the usable ones."""

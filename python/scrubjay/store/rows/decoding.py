@@ -226,7 +226,7 @@ MARK_BYTES = len(_MARK) + 12
 def marked(scope: Scope, version: int, chunks: Sequence[bytes]) -> list[bytes]:
     """Return the chunks of an image in stored form: each ends with a mark that identifies its scope, version,
     number and the number of chunks. The native checksum covers the rest."""
-    return [chunk + _mark(scope, version, i, len(chunks)) for i, chunk in enumerate(chunks)]
+    return [chunk + mark_of(scope, version, i, len(chunks)) for i, chunk in enumerate(chunks)]
 
 
 def unmarked(
@@ -253,11 +253,12 @@ def has_mark(scope: Scope, version: int, ordinal: int, n_chunks: int, end: bytes
     """
     if end[-len(_MARK) :] != _MARK:
         return False
-    if end != _mark(scope, version, ordinal, n_chunks):
+    if end != mark_of(scope, version, ordinal, n_chunks):
         raise CorruptIndexError(f"the image of {scope!r} belongs to another scope or version")
     return True
 
 
-def _mark(scope: Scope, version: int, ordinal: int, n_chunks: int) -> bytes:
+def mark_of(scope: Scope, version: int, ordinal: int, n_chunks: int) -> bytes:
+    """Return the mark at the end of a stored chunk."""
     names = frame(scope.tenant, scope.user or "", scope.agent or "", f"{version} {ordinal} {n_chunks}")
     return hashlib.blake2b(names, digest_size=MARK_BYTES - len(_MARK)).digest() + _MARK

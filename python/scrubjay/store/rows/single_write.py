@@ -1,4 +1,4 @@
-"""Single-document writes on their way through a store that commits several of them together."""
+"""Writes and deletions of single documents on their way through a store that commits several of them together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from scrubjay.store.rows.values import NewRow, Written
+from scrubjay._native import Scope
+from scrubjay.store.rows.values import NewRow, RowId, Written
 
 Glances = tuple[object, object, object]
 """A store's `glance` before and after a commit, with no other commit in between, and its `mark` after it."""
@@ -98,6 +99,32 @@ class SingleWrite:
         self.checksum = checksum
         self.version = 0
         """The version of the document, once it is written."""
+        self.error: Exception | None = None
+        """The error if it was rejected."""
+        self.is_unusual = False
+        """Whether it needs its own transaction."""
+        self.is_done = False
+        """Committed, rejected or unusual: waiting threads may proceed."""
+
+
+class SingleDelete:
+    """One document to delete, and the result. Its fields change under the write lock.
+
+    Args:
+        id, scope: of the document.
+        reason: for the event that is recorded.
+        now: the time of the deletion, in microseconds since 1970.
+    """
+
+    __slots__ = ("error", "id", "is_done", "is_unusual", "now", "reason", "scope", "version")
+
+    def __init__(self, id: RowId, scope: Scope, reason: str, now: int) -> None:
+        self.id = id
+        self.scope = scope
+        self.reason = reason
+        self.now = now
+        self.version = 0
+        """The version of the deletion, once it is written; 0: there was no such document."""
         self.error: Exception | None = None
         """The error if it was rejected."""
         self.is_unusual = False

@@ -1,4 +1,4 @@
-"""Group commit: single-document writes of several threads in one transaction.
+"""Group commit: writes and deletions of single documents, by several threads, in one transaction.
 
 Writes of one document are what agents do most, and most of their time is spent on the transaction: beginning it,
 reading the state of the file, and copying every changed page into the log. Therefore a thread enqueues its write
@@ -12,8 +12,9 @@ scopes) is cached from one group to the next, as long as the header of the wal-i
 shows no commit of another connection and this store made no other write.
 
 Only the common case is handled here: unencrypted, in a settled index, with at most one vector, without pending
-vector or context. Any other write takes a transaction of its own (:mod:`scrubjay.store.sqlite.transaction`). That
-is the reference: a group leaves the file as if each write had been made that way.
+vector or context; deletions where the collection has no notes of feedback. Any other write takes a transaction of
+its own (:mod:`scrubjay.store.sqlite.transaction`). That is the reference: a group leaves the file as if each write
+had been made that way.
 """
 
 from __future__ import annotations
@@ -32,13 +33,14 @@ from scrubjay.base.errors import CorruptIndexError, Error, StoreBusyError, Store
 from scrubjay.documents.payload import has_context, is_pending
 from scrubjay.store.rows.decoding import integer
 from scrubjay.store.rows.scopes import names_of
-from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
-from scrubjay.store.rows.values import Identity, NewRow, Written
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleDelete, SingleWrite
+from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import dim_of, n_bytes
 from scrubjay.store.sqlite import schema
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import StoreConnection, plain_cursor, translated
 from scrubjay.store.sqlite.descriptors import follows, n_log_pages
+from scrubjay.store.sqlite.feedback import has_notes
 from scrubjay.store.sqlite.holds import Holds, HoldTable
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
@@ -92,6 +94,7 @@ class _ScopeRow:
     __slots__ = (
         "after",
         "before",
+        "deleted",
         "documents",
         "key",
         "n_new",
@@ -109,18 +112,37 @@ class _ScopeRow:
         self.n_new = self.n_vectors = 0
         self.rows: list[NewRow] = []  # written by the current transaction
         self.prepared: list[Any] = []
+        self.deleted: list[RowId] = []  # by the current transaction, before or after it wrote rows
 
     def change(self) -> ScopeChange:
         """Return the change that the transaction makes to the scope."""
         # Named tuples by tuple.__new__: their constructors are functions in Python.
-        written = tuple.__new__(Written, (self.scope, self.before, self.after, self.documents, (), False))
+        written = tuple.__new__(
+            Written, (self.scope, self.before, self.after, self.documents, self.deleted, False)
+        )
         return tuple.__new__(ScopeChange, (written, self.rows, self.prepared))
+
+    def delete(self, id: RowId) -> None:
+        """Note that the transaction deleted a document, which it may have written itself, several times."""
+        self.deleted.append(id)
+        for i in range(len(self.rows) - 1, -1, -1):
+            if self.rows[i].id == id:
+                del self.rows[i], self.prepared[i]
 
 
 class _Known:
     """Cached state of a collection; the module's docstring says how long it is valid."""
 
-    __slots__ = ("data_version", "head", "identity", "is_sealing", "last", "scopes", "vector_bytes")
+    __slots__ = (
+        "data_version",
+        "has_notes",
+        "head",
+        "identity",
+        "is_sealing",
+        "last",
+        "scopes",
+        "vector_bytes",
+    )
 
     def __init__(self, data_version: int, is_sealing: bool, last: int, identity: Identity) -> None:
         self.data_version = data_version
@@ -132,6 +154,7 @@ class _Known:
         self.identity = identity
         self.vector_bytes = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
         self.scopes: dict[Scope, _ScopeRow] = {}
+        self.has_notes: bool | None = None  # of feedback; None: not looked up yet
 
 
 class GroupCommit:
@@ -152,7 +175,7 @@ class GroupCommit:
         self._execute = plain_cursor(connection).execute
         self._tables = tables
         self._hold_table = holds
-        self._queue: deque[SingleWrite] = deque()
+        self._queue: deque[SingleWrite | SingleDelete] = deque()
         self._known: _Known | None = None  # changed under the write lock
         t = tables
         # sqlite3 looks up a converter for each value that is not exactly an int, a float, a str or a bytearray: a
@@ -170,6 +193,8 @@ class GroupCommit:
         self._remove = f"DELETE FROM {t.document} WHERE seq = ?"
         self._remove_vector = f"DELETE FROM {t.vector} WHERE seq = ?"
         self._remove_staged = f"DELETE FROM {t.staged_vector} WHERE seq = ?"
+        self._bury = f"INSERT INTO {t.tombstone} VALUES (?, ?, ?)"
+        self._note_event = f"INSERT INTO {t.event}(at, reason, scope, documents) VALUES (?, ?, ?, 1)"
         changes = "version = ?, documents = documents + ?, vectors = vectors + ?"
         self._update_scope = f"UPDATE {t.scope} SET {changes} WHERE key = ?"
 
@@ -182,8 +207,8 @@ class GroupCommit:
         """Invalidate the cached state, because the file is changed outside of a group. Requires the write lock."""
         self._known = None
 
-    def write(self, write: SingleWrite, commit: Commit) -> bool:
-        """Write a document; False: nothing was written, and the document needs its own transaction.
+    def write(self, write: SingleWrite | SingleDelete, commit: Commit) -> bool:
+        """Write or delete a document; False: nothing was written, and the write needs its own transaction.
 
         Raises:
             TypeError, ValueError, VersionConflictError, HeldError: the document was rejected.
@@ -223,7 +248,7 @@ class GroupCommit:
                 sync.leave()
         return True
 
-    def _withdraw(self, write: SingleWrite) -> None:
+    def _withdraw(self, write: SingleWrite | SingleDelete) -> None:
         """Remove a write from the queue; if another thread is writing it already, wait for that."""
         try:
             self._queue.remove(write)
@@ -234,12 +259,12 @@ class GroupCommit:
 
     # ------------------------------------------------------------------ under the write lock
 
-    def _lead(self, own: SingleWrite, commit: Commit) -> None:
+    def _lead(self, own: SingleWrite | SingleDelete, commit: Commit) -> None:
         """Write the queue; `own` is in it, unless a group with it has failed."""
         if self._connection.in_transaction:  # the lock is reentrant: this thread itself holds it
             raise StoreError(f"{_DOING}: this thread is in the middle of another write: {self._store.path}")
         queue = self._queue
-        writes: list[SingleWrite] = []
+        writes: list[SingleWrite | SingleDelete] = []
         while queue and len(writes) < _MOST:
             try:
                 writes.append(queue.popleft())
@@ -296,7 +321,9 @@ class GroupCommit:
         for write in group.writes:
             write.error, write.is_unusual = None, False  # left over from a failed group
             try:
-                if self._is_usual(write, known):
+                if isinstance(write, SingleDelete):
+                    self._delete(write, group, known)
+                elif self._is_usual(write, known):
                     self._put(write, group, known)
                 else:
                     write.is_unusual = True
@@ -321,7 +348,7 @@ class GroupCommit:
             state.documents += state.n_new
             state.n_new = state.n_vectors = 0
             state.before = state.after
-            state.rows, state.prepared = [], []
+            state.rows, state.prepared, state.deleted = [], [], []
         if len(known.scopes) > _MOST_SCOPES:
             known.scopes.clear()
         self._known = known
@@ -417,11 +444,43 @@ class GroupCommit:
         if vector is not None:
             execute(self._insert_vector, (version, bytearray(vector)))
             state.n_vectors += 1
-        known.last = state.after = write.version = version
-        if not state.rows:
+        if state.after == state.before:
             group.scopes.append(state)
+        known.last = state.after = write.version = version
         state.rows.append(row)
         state.prepared.append(write.prepared)
+        group.is_changing = False
+
+    def _delete(self, write: SingleDelete, group: _Group, known: _Known) -> None:
+        """Delete one document, if it exists, from the tables, except the update of its scope's row.
+
+        Raises:
+            HeldError: it is rejected; nothing was written.
+        """
+        if known.has_notes is None:
+            known.has_notes = has_notes(self._connection, self._tables)
+        if known.is_sealing or known.has_notes:
+            write.is_unusual = True
+            return
+        execute, id, scope = self._execute, write.id, write.scope
+        write.version = 0
+        state = known.scopes.get(scope) or self._scope_row(scope, known)
+        old = None if state is None else execute(self._find, (id, state.key)).fetchone()
+        if state is None or old is None:
+            return
+        self._check_held(scope, group)
+        group.is_changing = True
+        version = known.last + 1
+        execute(self._remove, old)
+        state.n_vectors -= execute(self._remove_vector, old).rowcount
+        execute(self._remove_staged, old)
+        execute(self._bury, (version, state.key, id))
+        execute(self._note_event, (write.now, write.reason, state.key))
+        state.n_new -= 1
+        if state.after == state.before:
+            group.scopes.append(state)
+        known.last = state.after = write.version = version
+        state.delete(id)
         group.is_changing = False
 
     def _scope_row(self, scope: Scope, known: _Known) -> _ScopeRow | None:
@@ -481,7 +540,7 @@ class _Group:
     is_changing = False  # a document is partly written
     is_ending = False  # the commit has begun and has not reported failure
 
-    def __init__(self, writes: list[SingleWrite]) -> None:
+    def __init__(self, writes: list[SingleWrite | SingleDelete]) -> None:
         self.writes = writes
         self.scopes: list[_ScopeRow] = []
 

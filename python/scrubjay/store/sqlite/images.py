@@ -1,17 +1,18 @@
-"""Reads images of partitions from the file: as a whole, or in pieces."""
+"""Reads images of partitions from the file: as a whole, or in pieces, or says where the engine finds them."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.base.errors import ClosedError
-from scrubjay.store.rows.decoding import MARK_BYTES, has_mark, unmarked
-from scrubjay.store.seam import ImagePart
+from scrubjay.store.rows.decoding import MARK_BYTES, has_mark, mark_of, unmarked
+from scrubjay.store.seam import ImagePart, StoredImage
 from scrubjay.store.sqlite.connections import StoreConnection, translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
@@ -19,6 +20,19 @@ from scrubjay.store.sqlite.reading import ScopeReader
 # Large enough that few calls wait for the GIL, small enough for the second cache of a processor.
 _PIECE_BYTES = 1 << 17
 _LARGE_BYTES = 2 << 20  # images with more bytes would replace every page of the connection's cache
+_FIRST_BYTES = 80  # hold the checksum of an image (Engine.load_stored_partition)
+
+
+class _Row(NamedTuple):
+    """A row of the table of images, without its BLOB."""
+
+    number: int
+    ordinal: int
+    n_chunks: int
+    version: int
+    kind: str
+    n_bytes: int
+    root: int | None  # page of the table's root
 
 
 class _Pieces:
@@ -28,30 +42,45 @@ class _Pieces:
     SQLite holds the connection's lock: another thread must not close a BLOB that is being read.
     """
 
-    def __init__(self, connection: StoreConnection, blob: Any, has_mark: Callable[[bytes], bool]) -> None:
-        self._connection, self._blob, self._has_mark = connection, blob, has_mark
-        self._n_bytes: int = connection.call(len, blob)
+    def __init__(
+        self, connection: StoreConnection, blob: Any, row: _Row, scope: Scope, descriptor: Callable[[], int]
+    ) -> None:
+        self._connection, self._blob, self._row, self._scope = connection, blob, row, scope
+        self._descriptor = descriptor
 
     def __len__(self) -> int:
         """The number of bytes with the mark."""
-        return self._n_bytes
+        return self._row.n_bytes
+
+    def stored(self) -> StoredImage | None:
+        """Return where the chunk is in the file. Only its first bytes are read through SQLite: they have the
+        checksum of the others, which may be newer in the log."""
+        row = self._row
+        if os.name != "posix" or row.root is None or row.n_bytes < _FIRST_BYTES + MARK_BYTES:
+            return None
+        first: bytes = self._connection.call(self._blob.read, _FIRST_BYTES)
+        self._connection.call(self._blob.seek, 0)
+        end = mark_of(self._scope, row.version, row.ordinal, row.n_chunks)
+        return StoredImage(self._descriptor(), row.root, row.number, row.n_bytes, first, end)
 
     def __iter__(self) -> Iterator[bytes]:
         call, read = self._connection.call, self._blob.read
-        left = self._n_bytes - MARK_BYTES
-        while left > 0:
-            piece: bytes = call(read, min(left, _PIECE_BYTES))
-            left -= len(piece)
-            yield piece
+        left = self._row.n_bytes - MARK_BYTES
+        with self._connection.passing_through() if left > _LARGE_BYTES else nullcontext():
+            while left > 0:
+                piece: bytes = call(read, min(left, _PIECE_BYTES))
+                left -= len(piece)
+                yield piece
         end: bytes = call(read)
-        if not self._has_mark(end):
+        if not has_mark(self._scope, self._row.version, self._row.ordinal, self._row.n_chunks, end):
             yield end
 
 
 class ImageReader:
     """Reads the images of a collection's partitions, each in its own snapshot. Thread-safe."""
 
-    def __init__(self, scopes: ScopeReader, documents: DocumentReader) -> None:
+    def __init__(self, scopes: ScopeReader, documents: DocumentReader, descriptor: Callable[[], int]) -> None:
+        self._descriptor = descriptor
         self._path, self._snapshot, self._scope_of = scopes.path, scopes.snapshot, documents.scope_of_key
         self._tables, self._cipher, self._connection = scopes.tables, scopes.cipher, scopes.reading_connection
 
@@ -68,57 +97,57 @@ class ImageReader:
             if image is None:
                 yield None
                 return
-            version, numbers = image
+            version, rows = image
             if self._cipher.ring is not None or sys.version_info < (3, 11):
-                yield version, self._opened(scope, version, [self._data(number) for number in numbers])
+                yield version, self._opened(scope, version, [self._data(row.number) for row in rows])
             else:
-                with self._blobs(numbers) as blobs:
+                connection = self._connection()
+                with self._blobs(rows) as blobs:
                     yield (
                         version,
                         [
-                            _Pieces(
-                                self._connection(),
-                                blob,
-                                partial(has_mark, scope, version, ordinal, len(blobs)),
-                            )
-                            for ordinal, blob in enumerate(blobs)
+                            _Pieces(connection, blob, row, scope, self._descriptor)
+                            for blob, row in zip(blobs, rows, strict=True)
                         ],
                     )
 
     @contextmanager
-    def _blobs(self, numbers: Sequence[int]) -> Iterator[list[Any]]:
+    def _blobs(self, rows: Sequence[_Row]) -> Iterator[list[Any]]:
         """Open the BLOBs of these rows for the duration of a block."""
         connection, blobs = self._connection(), []
         blobopen: Any = connection.blobopen  # type: ignore[attr-defined,unused-ignore]
         open_blob = partial(blobopen, self._tables.image, "data", readonly=True)
         try:
-            for number in numbers:
-                blobs.append(connection.call(open_blob, number))
-            n_bytes = sum(connection.call(len, blob) for blob in blobs)
-            with connection.passing_through() if n_bytes > _LARGE_BYTES else nullcontext():
-                yield blobs
+            for row in rows:
+                blobs.append(connection.call(open_blob, row.number))
+            yield blobs
         finally:
             with suppress(ClosedError):  # the connection closed them
                 for blob in blobs:
                     connection.call(blob.close)
 
-    def _copied(self, scope: Scope, version: int, numbers: Sequence[int]) -> tuple[int, list[bytes]]:
-        chunks = self._opened(scope, version, [self._data(number) for number in numbers])
+    def _copied(self, scope: Scope, version: int, rows: Sequence[_Row]) -> tuple[int, list[bytes]]:
+        chunks = self._opened(scope, version, [self._data(row.number) for row in rows])
         return version, [bytes(chunk) for chunk in chunks]
 
-    def _rows(self, key: int) -> tuple[int, list[int]] | None:
-        """Return (version, row numbers) of a complete image."""
-        rows = self._connection().rows(
-            f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {self._tables.image} "
-            "WHERE scope = ? ORDER BY ordinal",
-            (key,),
-        )
-        for i, (_, ordinal, n_chunks, version, kind) in enumerate(rows):
-            if (ordinal, n_chunks, version, kind) != (i, len(rows), rows[0][3], "blob"):
+    def _rows(self, key: int) -> tuple[int, list[_Row]] | None:
+        """Return (version, rows) of a complete image."""
+        table = self._tables.image
+        rows = [
+            _Row(*row)
+            for row in self._connection().rows(
+                f"SELECT number, ordinal, n_chunks, version, typeof(data), length(data), "
+                f"(SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = '{table}') "
+                f"FROM {table} WHERE scope = ? ORDER BY ordinal",
+                (key,),
+            )
+        ]
+        for i, row in enumerate(rows):
+            if (row.ordinal, row.n_chunks, row.version, row.kind) != (i, len(rows), rows[0].version, "blob"):
                 return None
-        if not rows or rows[0][3].__class__ is not int:
+        if not rows or rows[0].version.__class__ is not int:
             return None
-        return rows[0][3], [row[0] for row in rows]
+        return rows[0].version, rows
 
     def _opened(
         self, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from scrubjay._native import Scope
@@ -128,7 +129,9 @@ class SqliteStore:
         self._readers = Readers(path, busy_seconds, self.cipher)
         self._scopes = scopes = ScopeReader(path, self.tables, self.cipher, self._readers)
         self._documents = documents = DocumentReader(scopes)
-        lists, images = ListReader(scopes, documents), ImageReader(scopes, documents)
+        self.looking = looking_at(path)
+        lists = ListReader(scopes, documents)
+        images = ImageReader(scopes, documents, partial(self.looking.descriptor, path))
         self.snapshot, self.identity = scopes.snapshot, scopes.identity
         self.glance, self.head, self.generation = scopes.glance, scopes.head, scopes.generation
         self.scopes_since, self.last_version = scopes.scopes_since, scopes.last_version
@@ -150,7 +153,6 @@ class SqliteStore:
         self.ids_after, self.walk = lists.ids_after, lists.walk
         self.image, self.image_views = images.image, images.image_views
         renew_in_children(self, "write_lock")
-        self.looking = looking_at(path)
         real = path.resolve()  # SQLite follows links
         self._files = tuple(real.with_name(real.name + end) for end in ("", "-wal", "-shm", "-journal"))
         self.sync: SharedSync | None = None

@@ -22,7 +22,7 @@ from scrubjay.store.residency.residency import Residency
 from scrubjay.store.rows.patching import Keep, Patch
 from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import exactly
-from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleWrite
+from scrubjay.store.rows.single_write import Glances, OwnCommit, ScopeChange, SingleDelete, SingleWrite
 from scrubjay.store.rows.values import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.rows.vectors import dim_of, encode, encode_many
 from scrubjay.store.seam import Store, Transaction
@@ -405,6 +405,11 @@ class WritingEngine:
         """Delete one document of exactly this scope; return whether it existed."""
         self.check_open()
         checked = checked_id(id, self.identity.id_kind)
+        group = self.store.group
+        if group is not None and group.takes(None):
+            write = SingleDelete(checked, scope, checked_reason(reason), self.clock())
+            if group.write(write, self._commit_changes):
+                return write.version != 0
         return self.delete_many([checked], scope=scope, reason=reason) == 1
 
     def delete_many(
