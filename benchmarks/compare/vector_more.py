@@ -53,8 +53,8 @@ def filters(options: argparse.Namespace, skipped: list[str]) -> list[dict[str, A
             for row in range(first, min(first + ROWS_A_CALL, n))
         ]
         index.upsert_many(records, scope=scope, progress=False)
-    if n >= GRAPH_FROM and hasattr(Backend.of(index).engine, "build_graphs"):
-        Backend.of(index).engine.build_graphs()
+    if n >= GRAPH_FROM:
+        Backend.of(index).engine.native.build_graphs()
     n_questions = min(500, options.n_queries)
     nearest = vectors_of.nearest(vectors, anchor, max(n_questions, n // 100))[:n_questions]
     asked = {

@@ -59,7 +59,7 @@ def _measured(
         }
         for index in indexes.values():
             _fill(index, memories)
-        engine = Backend.of(indexes["memory"]).engine
+        engine = Backend.of(indexes["memory"]).engine.native
         rank_fusion = scrubjay.Query(scrubjay.RRF(memories_of.RRF_K), candidates=memories_of.CANDIDATES)
 
         def arrays(question: Question) -> Any:
