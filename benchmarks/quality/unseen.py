@@ -2,7 +2,8 @@
 
     python -m benchmarks.quality.unseen [--data DIR] [--set NAME ...] [--queries N] [--json FILE]
 
-Trial pairs are derived from the judged sets. Sets: a half and a quarter of the memories, and all scopes in one.
+Trial pairs are derived from the judged sets. Sets: a half and a quarter of the memories, all scopes in one, and scopes
+of 24 memories each.
 Vectors: WordLlama cut to 64 dimensions, the table of the package, bge with noise (a cosine of .8 to the original) and
 randomly projected to 64 dimensions, and latent semantic analysis of the texts. For each pair: nDCG@10, recall@10 and
 recall@100 of the default minus the best of both arms and of every fixed fusion (RRF(60) in recall@100), with the
@@ -53,6 +54,8 @@ class Trial(JudgedSet):
         memories = JudgedSet(self.folder).memories
         if self.variant == "merged":
             return [_merged(memory) for memory in memories]
+        if self.variant == "small":
+            return [replace(memory, scope=self.small_scopes[memory.id]) for memory in memories]
         return [memory for memory in memories if _drawn(memory.id) < PARTS[self.variant]]
 
     @cached_property
@@ -61,9 +64,27 @@ class Trial(JudgedSet):
         queries = JudgedSet(self.folder).queries
         if self.variant == "merged":
             return [replace(query, scope=WHOLE_CORPUS) for query in queries]
+        if self.variant == "small":
+            return [self._within_small_scope(query) for query in queries]
         ids = {memory.id for memory in self.memories}
         left = [replace(query, relevant=query.relevant & ids) for query in queries]
         return [query for query in left if query.relevant]
+
+    @cached_property
+    def small_scopes(self) -> dict[str, str]:
+        """The scope of each memory if every scope is cut into parts of 24 consecutive memories."""
+        n_before: Counter[str] = Counter()
+        scopes = {}
+        for memory in JudgedSet(self.folder).memories:
+            scopes[memory.id] = f"{memory.scope} {n_before[memory.scope] // SMALL}"
+            n_before[memory.scope] += 1
+        return scopes
+
+    def _within_small_scope(self, query: Query) -> Query:
+        """Return the query in the first scope that has a relevant memory, judged by those of this scope."""
+        scope = min(self.small_scopes[id] for id in query.relevant)
+        relevant = frozenset(id for id in query.relevant if self.small_scopes[id] == scope)
+        return replace(query, scope=scope, relevant=relevant)
 
     def document_vectors(self, model: str) -> Vectors:
         return MODELS[model](self)[0]
@@ -85,7 +106,9 @@ class Trial(JudgedSet):
 
 
 PARTS = {"whole": 1.0, "half": 0.5, "quarter": 0.25}
-VARIANTS = (*PARTS, "merged")
+VARIANTS = (*PARTS, "merged", "small")
+SMALL = 24
+"""The number of memories of a small scope."""
 
 
 def _drawn(id: str) -> float:
@@ -207,9 +230,11 @@ OF_PARTS = ("wordllama256", "table", "bge")
 
 
 def trials(judged: JudgedSet) -> Iterator[tuple[Trial, str]]:
-    """Yield the trials of one set; "merged" is skipped for a set with one scope."""
+    """Yield the trials of one set; "merged" is skipped for a set with one scope, "small" for one of small scopes."""
     for variant in VARIANTS:
         if variant == "merged" and len({query.scope for query in judged.queries}) == 1:
+            continue
+        if variant == "small" and max(Counter(memory.scope for memory in judged.memories).values()) <= SMALL:
             continue
         for model in MODELS if variant == "whole" else OF_PARTS:
             yield Trial(judged.folder, variant), model

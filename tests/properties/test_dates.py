@@ -64,6 +64,14 @@ documents = st.lists(
     [(NOW, None, "jay", None), (NOW - timedelta(300), None, "jay", None)],
     "jay latest", np.ones(4, np.float32), NOW, 4.0, "auto", False, False, None, "hybrid",
 )  # fmt: skip
+@example(
+    [(NOW - timedelta(130), None, "jay", None), (NOW, None, "jay oak", None)],
+    "last year", np.ones(4, np.float32), NOW, 4.0, "auto", False, False, None, "hybrid",
+)  # fmt: skip
+@example(
+    [(NOW, NOW - timedelta(17), "jay 2024-03", None), (NOW - timedelta(3), None, "jay oak", None)],
+    "in 2024-03 since May", np.ones(4, np.float32), NOW, 4.0, "auto", False, False, 1, "lexical",
+)  # fmt: skip
 def test_dates_move_what_their_twin_says(
     kit: Kit, rows: list[tuple[Any, Any, str, Any]], question: str, vector: NDArray[np.float32], now: datetime,
     weight: float, method: str, with_vector: bool, adjusted: bool, chunk_docs: int | None, mode: str,
