@@ -263,9 +263,10 @@ given. A lookup of one id returns the most specific document: (tenant, user, age
            })
       .def(
           "__lt__",
-          [](const Scope& a, const Scope& b) {
+          [](const Scope& a, py::handle other) -> py::object {
+            if (!py::isinstance<Scope>(other)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
             const auto key = [](const Scope& s) { return std::tuple(s.tenant(), s.user(), s.agent()); };
-            return key(a) < key(b);
+            return py::bool_(key(a) < key(py::cast<const Scope&>(other)));
           },
           py::arg("other"), "By tenant, then user, then agent; None comes first.")
       .def("__reduce__", [](const py::object& self) {  // there is no state to set on a Scope in use

@@ -39,7 +39,7 @@ class Scope:
         ...
     def __init__(self, tenant: str, user: str | None = None, agent: str | None = None) -> None:
         ...
-    def __lt__(self, other: Scope) -> bool:
+    def __lt__(self, other: typing.Any) -> typing.Any:
         """
         By tenant, then user, then agent; None comes first.
         """

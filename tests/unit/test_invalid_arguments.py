@@ -274,6 +274,7 @@ def test_weights_may_be_numpys() -> None:
         (lambda: scrubjay.fusion.load(3), "path: expected a str or a path, got int"),
         (lambda: scrubjay.fusion.load(""), "path: expected a path, got ''"),
         (lambda: scrubjay.fusion.save(scrubjay.Query(), 3), "path: expected a str or a path, got int"),
+        (lambda: Scope("acme") < 7, "'<' not supported between instances of 'scrubjay._native.Scope' and 'int'"),
     ],
 )  # fmt: skip
 def test_parts_beside_an_index_name_what_was_given(call: Any, message: str) -> None:
