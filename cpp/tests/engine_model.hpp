@@ -137,8 +137,10 @@ class Model {
     std::vector<double> most;
     for (const auto& [term, count] : terms) {
       const uint64_t key = text::term_key(term);
+      const auto japanese = finder.japanese();
+      const bool of_japanese = std::find(japanese.begin(), japanese.end(), key) != japanese.end();
       const bool of_english = std::find(keys.begin(), keys.end(), key) != keys.end();
-      most.push_back(foreign && of_others.contains(key) ? 0.1 : of_english ? 0.5 : kAny);
+      most.push_back((foreign && of_others.contains(key)) || of_japanese ? 0.1 : of_english ? 0.5 : kAny);
     }
     if (std::find(most.begin(), most.end(), kAny) == most.end()) most.assign(most.size(), kAny);
     return most;

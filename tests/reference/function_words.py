@@ -69,5 +69,6 @@ def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> dict[s
     terms = set(terms)
     english = terms & (function_words(text) | set(meant))
     foreign = foreign_function_words(text, terms, STEMS)
+    foreign |= terms & japanese_function_words(text)
     most = dict.fromkeys(english, MOST_IDF) | dict.fromkeys(foreign, MOST_FOREIGN_IDF)
     return most if terms - most.keys() else {}

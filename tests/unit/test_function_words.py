@@ -66,6 +66,13 @@ def test_endings_of_a_japanese_question_do_not_outrank_its_nouns(kit: Kit) -> No
     assert first(kit, [*texts, "ひですか"], "ひですか") == "ひですか"  # a noun perhaps
 
 
+def test_several_pairs_of_japanese_endings_weigh_less_than_a_frequent_name(kit: Kit) -> None:
+    """さんの and ですか are four pairs, the name is one, which three of eight texts hold."""
+    texts = ["中村さんの兄は医者ですか。", *[f"伊藤は{what}を集める。" for what in ("切手", "古本", "植物")]]
+    texts += [f"鈴木は{city}に行く。" for city in ("大阪", "金沢", "神戸", "仙台")]
+    assert first(kit, texts, "伊藤さんの趣味は何ですか？").startswith("伊藤")
+
+
 @pytest.mark.parametrize(
     ("query", "frequent", "rare", "is_content"),
     [

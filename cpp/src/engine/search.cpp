@@ -240,6 +240,7 @@ class Search {
     std::vector<lexical::Worth>& worths = s_.worths;
     if (!english_ || bm25.is_textbook() || s_.chunks.empty()) return;
     const std::span<const uint64_t> keys = s_.function_words.find(*request_.text);
+    const std::span<const uint64_t> japanese = s_.function_words.japanese();
     const bool cannot = corrected_ && s_.spelled.means_cannot;
     const auto meant = [&](const lexical::TermCount& term) {
       if (cannot && (term.term == "can" || term.term == "not" || term.term == "cannot")) return true;
@@ -255,9 +256,11 @@ class Search {
     for (const lexical::TermCount& term : terms_) {
       using Kind = lexical::Worth::Kind;
       const auto is_written = [&] { return std::find(keys.begin(), keys.end(), term.key) != keys.end(); };
-      worths.push_back({foreign && s_.foreign_words.contains(term.key) ? Kind::foreign_word
-                        : is_written() || meant(term)                  ? Kind::function_word
-                                                                       : Kind::full});
+      const bool is_foreign = (foreign && s_.foreign_words.contains(term.key)) ||
+                              std::find(japanese.begin(), japanese.end(), term.key) != japanese.end();
+      worths.push_back({is_foreign                    ? Kind::foreign_word
+                        : is_written() || meant(term) ? Kind::function_word
+                                                      : Kind::full});
       others = others || !worths.back().is_function_word();
     }
     if (!others) worths.clear();

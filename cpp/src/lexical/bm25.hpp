@@ -15,8 +15,8 @@
 //
 // The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of
 // five documents: in a small scope "did" may be rare but carries no information. The idf of a function word
-// of another language (text/foreign_function_words.hpp) is at most 0.1, that of a term in nine of ten. With
-// both k1 and b given, every word follows the textbook formula.
+// of another language (text/foreign_function_words.hpp, text/japanese_function_words.hpp) is at most 0.1, that
+// of a term in nine of ten. With both k1 and b given, every word follows the textbook formula.
 #pragma once
 
 #include <algorithm>

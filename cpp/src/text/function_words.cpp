@@ -116,6 +116,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   found_.clear();
   asking_.clear();
   keys_.clear();
+  n_english_ = 0;
   bool any_small = false;      // a word that begins with a lower-case letter
   bool sentence_start = true;  // only quotes and spaces since the end of a sentence, or no word yet
   bool first = true;
@@ -193,6 +194,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   for (const Occurrence& occurrence : found_)
     if (is_name(occurrence)) std::erase(keys_, words.key(occurrence.word));
   if (!asking_.empty()) add_asking(utf8);
+  n_english_ = keys_.size();
   if (kana) add_japanese_function_words(utf8, keys_);
   return keys_;
 }

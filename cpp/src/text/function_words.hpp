@@ -29,6 +29,10 @@ class FunctionWords {
   // Returns the keys (term_key()) of the terms of the text's function words, possibly with repetitions. Valid
   // until the next call.
   [[nodiscard]] std::span<const uint64_t> find(std::string_view utf8);
+  // Those of the last find() that are pairs of hiragana.
+  [[nodiscard]] std::span<const uint64_t> japanese() const noexcept {
+    return std::span(keys_).subspan(n_english_);
+  }
 
  private:
   struct Occurrence {
@@ -42,7 +46,8 @@ class FunctionWords {
 
   std::vector<Occurrence> found_;
   std::vector<uint64_t> asking_;
-  std::vector<uint64_t> keys_;
+  std::vector<uint64_t> keys_;  // English ones first
+  size_t n_english_ = 0;
 };
 
 }  // namespace scrubjay::text

@@ -4,7 +4,8 @@
 // question ("さんの", "ですか") are rare in a small scope, though they carry no meaning. A pair is a function word
 // if the text has it only inside runs of hiragana that consist of a title, a particle, an ending and a final
 // particle, in this order, each of which may be absent. A noun in hiragana is such a run only if it is spelled
-// like a particle. Reference: tests/reference/japanese_function_words.py.
+// like a particle. Such a word has several pairs (さん and んの), so each weighs as little as a function word of
+// another language. Reference: tests/reference/japanese_function_words.py.
 #pragma once
 
 #include <cstdint>
