@@ -65,7 +65,7 @@ def _read_facts(memory: Memory, values: dict[Key, str], problems: list[str]) -> 
         told = Counter(
             event.record
             for event in memory.feed.changes(scope=scope, limit=10_000)
-            if event.what == "superseded"
+            if event.action == "superseded"
         )
         problems += [f"the feed tells {n} times that {id} was superseded" for id, n in told.items() if n > 1]
 

@@ -131,7 +131,7 @@ def test_a_memory_whose_key_could_not_be_destroyed_is_forgotten_all_the_same(
 ) -> None:
     with Index.open(path, collection="memory", keys=vault) as documents, Memory(documents) as memory:
         told: list[str] = []
-        memory.feed.on_change(lambda event: told.append(event.what), scope=ACME)
+        memory.feed.on_change(lambda event: told.append(event.action), scope=ACME)
         memory.propose(CODE, scope=JANE, source="run-1")
         memory.prefer("drink", "tea", scope=ACME)
         assert len(memory.known(ACME).preferences) == 1  # cached from now on

@@ -349,8 +349,8 @@ def test_a_memory_of_homes_in_three_databases_keeps_what_a_file_keeps(
                 for memory in (served, file)
             )
             assert said == told
-            assert [event.what for event in served.feed.changes(scope=scope)] == [
-                event.what for event in file.feed.changes(scope=scope)
+            assert [event.action for event in served.feed.changes(scope=scope)] == [
+                event.action for event in file.feed.changes(scope=scope)
             ]
             assert len(served.session(scope, "run").events()) == len(file.session(scope, "run").events())
     locked = [homes_of(url, "sj_home") - {"acme", ""} for url in urls]
@@ -402,14 +402,14 @@ def said(memory: Memory) -> list[Any]:
         found.append(sorted((str(one.scope), one.kind, one.text) for one in memory.list(scope, hidden=True)))
         found.append(sorted(memory.recall("Who lives in Rome and likes tea?", scope, k=20).texts))
         found.append([(one.key, one.text) for one in memory.known(scope)])
-        found.append([(event.what, str(event.scope)) for event in memory.feed.changes(scope=scope)])
+        found.append([(event.action, str(event.scope)) for event in memory.feed.changes(scope=scope)])
         found.append([event.content for event in memory.session(scope, "run").events()])
         found.append([one.reason for one in memory.rejections(scope)])
         for one in memory.list(scope):
             why = memory.why(one.id, scope=scope)
             assert why is not None
-            found.append((one.text, [event.what for event in why.events], len(why.supersedes)))
-    found.append(sorted(event.what for event in memory.feed.changes(scope=ACME, within=True)))
+            found.append((one.text, [event.action for event in why.events], len(why.supersedes)))
+    found.append(sorted(event.action for event in memory.feed.changes(scope=ACME, within=True)))
     found.append([(str(one.scope), one.reason) for one in memory.admin.deletions("acme")])
     found.append(len(list(memory.files.lines(ACME))))
     return found
