@@ -78,8 +78,9 @@ def items_of(ids: Any, name: str = "ids") -> list[Any]:
         ValueError: an array with several dimensions.
     """
     if isinstance(ids, (*_ONE, Mapping)) or not isinstance(ids, Iterable) or hasattr(ids, "columns"):
+        given = f" {shown(ids)}" if isinstance(ids, _ONE) else ""
         raise TypeError(
-            f"{name}: expected ids (a set, list, array, bitmap or other iterable), got {type(ids).__name__}"
+            f"{name}: expected ids (a set, list, array, bitmap or other iterable), got {type(ids).__name__}{given}"
         )
     if getattr(ids, "ndim", 1) != 1:
         raise ValueError(f"{name}: expected a one-dimensional array, got shape {ids.shape}")  # type: ignore[attr-defined]
