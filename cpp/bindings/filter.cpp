@@ -264,6 +264,9 @@ Filter({'category': {'$in': ['keys', 'infra']}}))")
                            py::cast<std::string>(py::repr(conditions))};
            }),
            py::arg("conditions"))
+      .def_property_readonly(
+          "has_conditions", [](const Filter& filter) { return !filter.predicate->tests().empty(); },
+          R"(Whether any field is tested: {} and {"$and": []} have no conditions, and admit every document.)")
       .def("__repr__", [](const Filter& filter) { return "Filter(" + filter.text + ")"; });
 }
 

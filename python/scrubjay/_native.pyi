@@ -145,6 +145,11 @@ class Filter:
         ...
     def __repr__(self) -> str:
         ...
+    @property
+    def has_conditions(self) -> bool:
+        """
+        Whether any field is tested: {} and {"$and": []} have no conditions, and admit every document.
+        """
 class Result:
     """
     The result of one search of an Engine, best first; equal scores in order of partition, then of writing.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Filter, Scope
-from scrubjay.base.arguments import checked_flag
+from scrubjay.base.arguments import checked_flag, shown
 from scrubjay.base.errors import VersionConflictError
 from scrubjay.base.initialised import guarded
 from scrubjay.base.progress import open_progress
@@ -420,7 +420,9 @@ def _delete_matching(
 ) -> int:
     """Delete the documents that match a filter, restricted to `ids` if given; return how many."""
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
-    if repr(compiled) == repr(Filter({})):
-        raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
+    if not compiled.has_conditions:
+        raise ValueError(
+            f"filter: expected conditions, got {shown(filter)}; erase(scope, exact=True) deletes everything"
+        )
     valid_ids = None if ids is None else checked_ids(ids)
     return len(collection.engine.delete_matching(compiled, scope=scope, ids=valid_ids, reason=reason))
