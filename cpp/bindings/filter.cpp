@@ -265,8 +265,9 @@ Filter({'category': {'$in': ['keys', 'infra']}}))")
            }),
            py::arg("conditions"))
       .def_property_readonly(
-          "has_conditions", [](const Filter& filter) { return !filter.predicate->tests().empty(); },
-          R"(Whether any field is tested: {} and {"$and": []} have no conditions, and admit every document.)")
+          "admits_everything",
+          [](const Filter& filter) { return filter::admits_everything(*filter.predicate); },
+          R"(Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.)")
       .def("__repr__", [](const Filter& filter) { return "Filter(" + filter.text + ")"; });
 }
 

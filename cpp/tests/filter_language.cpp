@@ -78,6 +78,20 @@ TEST(filter_language_admits) {
   CHECK_EQ(admitted(of("created_at", 0.000002)), 0b0010);
 }
 
+TEST(filter_language_tells_what_admits_everything) {
+  const auto everything = [](const Literal& conditions) { return filter::admits_everything(*filter::compile(conditions)); };
+  const Literal nothing = of("$or", List{});
+  CHECK(everything(Object{}));
+  CHECK(everything(of("$and", List{Object{}, of("$and", List{})})));
+  CHECK(everything(of("$not", nothing)));
+  CHECK(everything(of("$or", List{of("kind", "fact"), Object{}})));
+  CHECK(!everything(nothing));
+  CHECK(!everything(of("$not", Object{})));
+  CHECK(!everything(of("kind", "fact")));
+  CHECK(!everything(of("$and", List{of("kind", "fact"), Object{}})));
+  CHECK(!everything(of("$not", of("$or", List{of("kind", "fact"), Object{}}))));
+}
+
 TEST(filter_language_a_text_that_is_a_time_passes_conditions_of_both_types) {
   constexpr Literal::Time kDay{1'772'323'200'000'000};  // 2026-03-01
   CHECK_EQ(admitted(of("day", Object{{"$in", List{kDay}}, {"$gte", ""}})), 0b0001);

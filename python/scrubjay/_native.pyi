@@ -146,9 +146,9 @@ class Filter:
     def __repr__(self) -> str:
         ...
     @property
-    def has_conditions(self) -> bool:
+    def admits_everything(self) -> bool:
         """
-        Whether any field is tested: {} and {"$and": []} have no conditions, and admit every document.
+        Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.
         """
 class Result:
     """

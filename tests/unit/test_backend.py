@@ -167,7 +167,9 @@ def test_deletion_takes_what_both_ids_and_conditions_name(documents: Documents) 
     assert documents.delete_many(["m0", "m1", "m2", None, 7, "", "m99"], scope=JANE, filter=EVEN) == 2
     assert documents.delete_many(["m3", "m4"], scope=JANE, filter={"n": 3}) == 1
     assert documents.delete_many([], scope=JANE, filter=EVEN) == 0
-    assert documents.delete_many(scope=JANE, filter=EVERYTHING) == 7
+    assert documents.delete_many(scope=JANE, filter=Either([])) == 0
+    assert documents.delete_many(["m5", "m99"], scope=JANE, filter=All([All([])])) == 1
+    assert documents.delete_many(scope=JANE, filter=EVERYTHING) == 6
     assert documents.delete_many([None, "", 7], scope=JANE) == 0
     assert documents.count(JOE) == 13 and documents.count(ACME) == 3
     with pytest.raises(ValueError, match="ids, filter"):

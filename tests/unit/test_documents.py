@@ -676,6 +676,8 @@ class TestDeleteByFilter:
         index.upsert("a", "text", scope=JANE)
         with pytest.raises(ValueError, match="filter: expected conditions"):
             index.delete_many(filter={}, scope=JANE)
+        assert index.delete_many(filter={"$or": []}, scope=JANE) == 0
+        assert index.delete_many(["b"], filter={}, scope=JANE) == 0
         with pytest.raises(TypeError, match="ids: expected several, or a filter"):
             index.delete_many(scope=JANE)
         with pytest.raises(ValueError, match="reason"):

@@ -229,11 +229,29 @@ void set_costs(const std::vector<Test>& tests, Node& node) {
   }
 }
 
+// Whether the node has this value for every document, by its form.
+[[nodiscard]] bool is_constant(const Node& node, bool value) noexcept {
+  const auto same = [value](const Node& child) { return is_constant(child, value); };
+  switch (node.kind) {
+    case Node::Kind::test:
+      return false;
+    case Node::Kind::all:
+      return value ? std::ranges::all_of(node.children, same) : std::ranges::any_of(node.children, same);
+    case Node::Kind::any:
+      return value ? std::ranges::any_of(node.children, same) : std::ranges::all_of(node.children, same);
+    case Node::Kind::negation:
+      return is_constant(node.children[0], !value);
+  }
+  return false;
+}
+
 }  // namespace
 
 Predicate::Predicate(std::vector<Test> tests, Node root) : tests_(std::move(tests)), root_(std::move(root)) {
   for (Test& test : tests_) test.field_hash = base::seeded_hash64(test.field);
   set_costs(tests_, root_);
 }
+
+bool admits_everything(const Predicate& predicate) noexcept { return is_constant(predicate.root(), true); }
 
 }  // namespace scrubjay::filter

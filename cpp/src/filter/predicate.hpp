@@ -71,6 +71,9 @@ class Predicate {
   Node root_;
 };
 
+// Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.
+[[nodiscard]] bool admits_everything(const Predicate& predicate) noexcept;
+
 // Buffers of evaluations; one per thread.
 class Evaluation {
  public:

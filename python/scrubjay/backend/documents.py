@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scrubjay._native import Scope
-from scrubjay.backend.conditions import EVERYTHING, Admitted, All, Ids, Node, admit, native_part, where_of
+from scrubjay._native import Filter, Scope
+from scrubjay.backend.conditions import Admitted, All, Ids, Node, admit, native_part, where_of
 from scrubjay.backend.error_mapping import ErrorMap
 from scrubjay.backend.ids import valid_ids
 from scrubjay.backend.joint_ranking import search_together
@@ -142,7 +142,7 @@ class Documents:
                 return index.delete_many(wanted, scope=scope, reason=reason)
             with self.turn:
                 native = native_part(node)
-                if native is not None and native != EVERYTHING.filter:
+                if native is not None and (wanted is not None or not Filter(native).admits_everything):
                     return index.delete_many(wanted, scope=scope, filter=native, reason=reason)
                 met = [record.id for record in every(index, scope, node, exact=True)]
                 matching = met if wanted is None else list(set(met).intersection(wanted))

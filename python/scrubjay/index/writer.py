@@ -294,7 +294,8 @@ class Writer:
 
         Raises:
             TypeError: neither ids nor a filter was given.
-            ValueError: the filter is empty; :meth:`Index.erase` deletes everything.
+            ValueError: the filter admits everything, as {} does, and no ids are given; :meth:`Index.erase` deletes
+                everything.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -420,7 +421,7 @@ def _delete_matching(
 ) -> int:
     """Delete the documents that match a filter, restricted to `ids` if given; return how many."""
     compiled = filter if isinstance(filter, Filter) else Filter(filter)
-    if not compiled.has_conditions:
+    if ids is None and compiled.admits_everything:
         raise ValueError(
             f"filter: expected conditions, got {shown(filter)}; erase(scope, exact=True) deletes everything"
         )
