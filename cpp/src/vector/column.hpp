@@ -12,7 +12,6 @@
 //
 // One writer, any number of readers under an epoch guard; rows below the published document
 // count never change.
-// change.
 #pragma once
 
 #include <atomic>
