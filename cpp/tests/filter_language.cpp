@@ -79,7 +79,9 @@ TEST(filter_language_admits) {
 }
 
 TEST(filter_language_tells_what_admits_everything) {
-  const auto everything = [](const Literal& conditions) { return filter::admits_everything(*filter::compile(conditions)); };
+  const auto everything = [](const Literal& conditions) {
+    return filter::admits_everything(*filter::compile(conditions));
+  };
   const Literal nothing = of("$or", List{});
   CHECK(everything(Object{}));
   CHECK(everything(of("$and", List{Object{}, of("$and", List{})})));
