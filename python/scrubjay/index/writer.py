@@ -271,6 +271,8 @@ class Writer:
     def delete(self, id: str | int, scope: Scope, reason: str) -> bool:
         """Delete one memory; return False if this exact scope has none with this id.
 
+        An expired memory may still count, until it is swept.
+
         Args:
             id: of the memory.
             scope: of the memory. A memory shared with the scope is not deleted: delete it from its own scope.
@@ -286,7 +288,7 @@ class Writer:
         """Delete several memories at once, in a file in one transaction; return how many existed.
 
         Args:
-            ids: of the memories; unknown ones are ignored.
+            ids: of the memories; unknown ones are ignored, and expired ones may still count, until they are swept.
             scope, reason: as for :meth:`Index.delete`.
             filter: conditions on metadata, created_at and expires_at; memories that match are deleted, restricted to
                 `ids` if these are given, too. Reads every memory of the scope (other writers of a file wait). Damaged
