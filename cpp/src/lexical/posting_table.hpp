@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/access.hpp"
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
 #include "base/probing.hpp"
@@ -217,9 +218,10 @@ class PostingTable {
 
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
+  template <base::Access access>
   void add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept;
   template <class Visit>
-  void visit_terms(uintptr_t form, Visit&& visit) const;
+  void visit_terms(uintptr_t form, Visit&& visit, const FrozenPostings* seen = nullptr) const;
   [[nodiscard]] std::string_view term_of(uint64_t key, uint32_t term_at, PackedTerm& buffer) const noexcept;
   void keep_prefixes(uint64_t key, uint32_t term_at) noexcept;
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;

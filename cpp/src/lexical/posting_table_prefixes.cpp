@@ -6,6 +6,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/access.hpp"
 #include "base/epoch.hpp"
 #include "lexical/posting_slots.hpp"
 #include "lexical/term_letters.hpp"
@@ -14,12 +15,22 @@
 
 namespace scrubjay::lexical {
 
-// Calls visit(key, term_at) for each term of a dictionary in this form, also for those being inserted.
+namespace {
+
+// Calls visit(key, term_at) for each term.
 template <class Visit>
-void PostingTable::visit_terms(uintptr_t form, Visit&& visit) const {
-  if (const FrozenPostings* frozen = frozen_of(form)) {
-    for (uint32_t i = 0; i < frozen->n_terms(); ++i) visit(frozen->key(i), frozen->term_at(i));
-  }
+void visit_frozen(const FrozenPostings* frozen, Visit&& visit) {
+  for (uint32_t i = 0; frozen && i < frozen->n_terms(); ++i) visit(frozen->key(i), frozen->term_at(i));
+}
+
+}  // namespace
+
+// Calls visit(key, term_at) for each term of a dictionary in this form, also for those being inserted; not
+// for those of `seen`.
+template <class Visit>
+void PostingTable::visit_terms(uintptr_t form, Visit&& visit, const FrozenPostings* seen) const {
+  const FrozenPostings* frozen = frozen_of(form);
+  if (frozen != seen) visit_frozen(frozen, visit);
   const Table* table = table_of(form);
   for (size_t i = 0; table && i < table->n_slots; ++i) {
     const Slot& slot = table->slots[i];
@@ -35,18 +46,20 @@ std::string_view PostingTable::term_of(uint64_t key, uint32_t term_at, PackedTer
 }
 
 // Adds the first bytes of a term, in the format of TermPrefixes::add(), and the term to the list.
+template <base::Access access>
 void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
   PackedTerm buffer;
   const std::string_view term = term_of(key, term_at, buffer);
   if (TermStarts* starts = out.starts())
-    starts->add(term, text::is_packed(key) ? key : text::kHashedTermFlag | term_at);
+    starts->add<access>(term, text::is_packed(key) ? key : text::kHashedTermFlag | term_at);
   if (text::is_packed(key)) {
-    out.add_term(key);
-    return out.add(key & text::kPackedBytes, term.size());
+    out.add_term<access>(key);
+    return out.add<access>(key & text::kPackedBytes, term.size());
   }
-  out.add_term(text::term_key(term));
-  out.add(base::load_bytes(term.data(), TermPrefixes::kMost), term.size());
-  if (term.size() >= text::kVeryLongCompoundBytes && text::may_be_in_compound(term)) out.add_inside(term);
+  out.add_term<access>(text::term_key(term));
+  out.add<access>(base::load_bytes(term.data(), TermPrefixes::kMost), term.size());
+  if (term.size() >= text::kVeryLongCompoundBytes && text::may_be_in_compound(term))
+    out.add_inside<access>(term);
 }
 
 bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
@@ -55,8 +68,8 @@ bool PostingTable::add_tiny_prefixes(TermPrefixes& out) const noexcept {
   const uint32_t n = tiny->size();
   for (uint32_t i = 0; i < n; ++i) {
     const bool is_long = tiny->is_long(i);
-    add_prefixes_of(is_long ? text::kHashedTermFlag : tiny->short_key(i), is_long ? tiny->term_at(i) : 0,
-                    out);
+    add_prefixes_of<base::Access::alone>(is_long ? text::kHashedTermFlag : tiny->short_key(i),
+                                         is_long ? tiny->term_at(i) : 0, out);
   }
   return true;
 }
@@ -84,12 +97,18 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
+  const FrozenPostings* frozen = frozen_of(first_form);
+  visit_frozen(frozen, [&](uint64_t key, uint32_t term_at) {
+    add_prefixes_of<base::Access::alone>(key, term_at, *filter);
+  });
   TermPrefixes* none = nullptr;
   if (!prefixes_.compare_exchange_strong(none, filter.get(), std::memory_order_acq_rel)) return nullptr;
   TermPrefixes* filled = filter.release();
   // The terms inserted before are in this form, or in the one that it replaced.
-  visit_terms(form_.load(std::memory_order_acquire),
-              [&](uint64_t key, uint32_t term_at) { add_prefixes_of(key, term_at, *filled); });
+  visit_terms(
+      form_.load(std::memory_order_acquire),
+      [&](uint64_t key, uint32_t term_at) { add_prefixes_of<base::Access::shared>(key, term_at, *filled); },
+      frozen);
   filled->set_complete();
   return filled;
 }
@@ -99,7 +118,7 @@ const TermPrefixes* PostingTable::prefixes() const noexcept {
 void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
   TermPrefixes* current = prefixes_.fetch_add(0, std::memory_order_acq_rel);
   if (!current) return;
-  add_prefixes_of(key, term_at, *current);
+  add_prefixes_of<base::Access::shared>(key, term_at, *current);
   if (!current->full() || !current->complete()) return;
   prefixes_.store(nullptr, std::memory_order_release);
   base::retire(std::unique_ptr<TermPrefixes>(current));

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/access.hpp"
 #include "base/epoch.hpp"
 #include "base/hash.hpp"
 #include "lexical/term_letters.hpp"
@@ -53,23 +54,28 @@ class TermPrefixes {
 
   // Adds the prefixes of a term of n bytes. `bytes` holds its first kMost bytes, the first in the lowest
   // byte, padded with zeros.
+  template <base::Access access = base::Access::shared>
   void add(uint64_t bytes, size_t n) noexcept {
     for (size_t length = kLeast; length <= std::min(n, kMost); ++length) {
-      set(place_of(beginning(bytes, length)));
+      set<access>(place_of(beginning(bytes, length)));
     }
-    n_terms_.fetch_add(1, std::memory_order_relaxed);
+    (void)base::fetch_add<access>(n_terms_, size_t{1});
   }
 
   // Adds the whole term with this key (text/term_key.hpp).
-  void add_term(uint64_t key) noexcept { set(place_of_term(key)); }
+  template <base::Access access = base::Access::shared>
+  void add_term(uint64_t key) noexcept {
+    set<access>(place_of_term(key));
+  }
   [[nodiscard]] bool may_hold_term(uint64_t key) const noexcept { return has(place_of_term(key)); }
   // Prefetches for may_hold_term().
   void prefetch_term(uint64_t key) const noexcept { __builtin_prefetch(&words_[place_of_term(key).word]); }
 
   // Adds every kMost adjacent bytes of a term.
+  template <base::Access access = base::Access::shared>
   void add_inside(std::string_view term) noexcept {
     for (size_t at = 0; at + kMost <= term.size(); ++at)
-      set(place_of(inside(base::load_bytes(term.data() + at, kMost))));
+      set<access>(place_of(inside(base::load_bytes(term.data() + at, kMost))));
   }
   // Whether a word of kMost bytes or more may be inside a term that was passed to add_inside().
   [[nodiscard]] bool may_be_inside(std::string_view word) const noexcept {
@@ -157,11 +163,15 @@ class TermPrefixes {
   [[nodiscard]] bool has(const Place& place) const noexcept {
     return (words_[place.word].load(std::memory_order_relaxed) & place.bits) == place.bits;
   }
+  template <base::Access access>
   void set(const Place& place) noexcept {
     std::atomic<uint64_t>& word = words_[place.word];
-    // Usually set already, and a locked instruction costs more than a load.
-    if ((word.load(std::memory_order_relaxed) & place.bits) != place.bits)
+    const uint64_t before = word.load(std::memory_order_relaxed);
+    if constexpr (access == base::Access::alone) {
+      word.store(before | place.bits, std::memory_order_relaxed);
+    } else if ((before & place.bits) != place.bits) {  // usually set; a locked instruction costs more
       word.fetch_or(place.bits, std::memory_order_relaxed);
+    }
   }
   // Distance between the bits of neighbouring letters: odd, so that no two letters share a bit.
   static constexpr unsigned kApart = 5, kSecondApart = 11;

@@ -14,6 +14,8 @@
 #include <memory>
 #include <string_view>
 
+#include "base/access.hpp"
+
 namespace scrubjay::lexical {
 
 class TermStarts {
@@ -46,11 +48,12 @@ class TermStarts {
   }
 
   // Adds a term; `name` identifies it to the dictionary.
+  template <base::Access access>
   void add(std::string_view term, uint64_t name) noexcept {
     const uint32_t letters = letters_of(term);
     if (letters == 0) return;
     const auto first = static_cast<size_t>(term.front() - 'a');
-    const uint32_t at = begins_[first] + used_[first].fetch_add(1, std::memory_order_relaxed);
+    const uint32_t at = begins_[first] + base::fetch_add<access>(used_[first], uint32_t{1});
     if (at >= begins_[first + 1]) {
       used_[first].fetch_sub(1, std::memory_order_relaxed);
       overflown_.store(true, std::memory_order_release);
