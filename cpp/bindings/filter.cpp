@@ -267,7 +267,7 @@ Filter({'category': {'$in': ['keys', 'infra']}}))")
       .def_property_readonly(
           "admits_everything",
           [](const Filter& filter) { return filter::admits_everything(*filter.predicate); },
-          R"(Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.)")
+          R"(Whether every document is admitted whatever its fields are, as by {} and {"kind": {"$nin": []}}.)")
       .def("__repr__", [](const Filter& filter) { return "Filter(" + filter.text + ")"; });
 }
 

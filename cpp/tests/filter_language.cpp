@@ -87,6 +87,10 @@ TEST(filter_language_tells_what_admits_everything) {
   CHECK(everything(of("$and", List{Object{}, of("$and", List{})})));
   CHECK(everything(of("$not", nothing)));
   CHECK(everything(of("$or", List{of("kind", "fact"), Object{}})));
+  CHECK(everything(of("kind", of("$nin", List{}))));
+  CHECK(!everything(of("kind", of("$in", List{}))));
+  CHECK(!everything(of("kind", of("$nin", List{"fact"}))));
+  CHECK(!everything(of("kind", of("$exists", true))));
   CHECK(!everything(nothing));
   CHECK(!everything(of("$not", Object{})));
   CHECK(!everything(of("kind", "fact")));

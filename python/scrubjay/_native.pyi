@@ -148,7 +148,7 @@ class Filter:
     @property
     def admits_everything(self) -> bool:
         """
-        Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.
+        Whether every document is admitted whatever its fields are, as by {} and {"kind": {"$nin": []}}.
         """
 class Result:
     """

@@ -182,6 +182,10 @@ def test_a_wrong_id_is_refused_in_the_same_words(targets: list[Any], verb: str, 
             r"filter: expected conditions, got {'\$not': {'\$or': \[\]}}",
         ),
         (
+            lambda index: index.delete_many(scope=JANE, filter={"kind": {"$nin": []}}),
+            r"filter: expected conditions, got {'kind': {'\$nin': \[\]}}",
+        ),
+        (
             lambda index: index.delete_many(scope=JANE, filter={"$or": [{"kind": "tree"}, {}]}),
             r"filter: expected conditions, got {'\$or': \[{'kind': 'tree'}, {}\]}",
         ),

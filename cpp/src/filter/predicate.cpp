@@ -229,18 +229,24 @@ void set_costs(const std::vector<Test>& tests, Node& node) {
   }
 }
 
+// Whether no document passes, as a test for one of no values.
+[[nodiscard]] bool passes_nothing(const Test& test) noexcept {
+  return !test.any && !test.yes && !test.no && test.strings.empty() && test.string_ranges.empty() &&
+         test.integers.empty() && test.reals.empty() && test.times.empty();
+}
+
 // Whether the node has this value for every document, by its form.
-[[nodiscard]] bool is_constant(const Node& node, bool value) noexcept {
-  const auto same = [value](const Node& child) { return is_constant(child, value); };
+[[nodiscard]] bool is_constant(const std::vector<Test>& tests, const Node& node, bool value) noexcept {
+  const auto same = [&](const Node& child) { return is_constant(tests, child, value); };
   switch (node.kind) {
     case Node::Kind::test:
-      return false;
+      return !value && passes_nothing(tests[node.test]);
     case Node::Kind::all:
       return value ? std::ranges::all_of(node.children, same) : std::ranges::any_of(node.children, same);
     case Node::Kind::any:
       return value ? std::ranges::any_of(node.children, same) : std::ranges::all_of(node.children, same);
     case Node::Kind::negation:
-      return is_constant(node.children[0], !value);
+      return is_constant(tests, node.children[0], !value);
   }
   return false;
 }
@@ -252,6 +258,8 @@ Predicate::Predicate(std::vector<Test> tests, Node root) : tests_(std::move(test
   set_costs(tests_, root_);
 }
 
-bool admits_everything(const Predicate& predicate) noexcept { return is_constant(predicate.root(), true); }
+bool admits_everything(const Predicate& predicate) noexcept {
+  return is_constant(predicate.tests(), predicate.root(), true);
+}
 
 }  // namespace scrubjay::filter

@@ -71,7 +71,7 @@ class Predicate {
   Node root_;
 };
 
-// Whether every document is admitted whatever its fields are, as by {} and {"$not": {"$or": []}}.
+// Whether every document is admitted whatever its fields are, as by {} and {"kind": {"$nin": []}}.
 [[nodiscard]] bool admits_everything(const Predicate& predicate) noexcept;
 
 // Buffers of evaluations; one per thread.
