@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[list[str], list[str]]] = {
     "hybrid": (["benchmarks.compare", "hybrid"], []),
     "lexical": (["benchmarks.compare", "lexical"], []),
     "vector": (["benchmarks.compare", "vector"], ["--dims", "256", "--data", "real,clustered"]),
+    "stored types": (["benchmarks.stored_vectors"], []),
     "quality": (["benchmarks.quality.acceptance"], []),
     "truth": (["benchmarks.quality.truth"], []),
     "truth-confirmed": (["benchmarks.quality.truth", "--confirmed"], []),

@@ -211,6 +211,20 @@ def graph_cell(run: Run, row: str, column: str) -> Figures | None:
     return _vectors(run, "clustered", n, "10", engine, setting, names)
 
 
+def stored_cell(run: Run, row: str, column: str) -> Figures | None:
+    """Rows are vectors and the type in which they are stored."""
+    name, _, dtype = row.rpartition(" ")
+    model, _, dim = name.partition(", ")
+    names = {"WordLlama": "wordllama256", "bge-small": "bge_small_int8"}
+    found = (
+        run.get("stored types", {}).get(f"{names.get(model, model)}, {dim.replace(',', '')}", {}).get(dtype)
+    )
+    if found is None:
+        return None
+    of = {"bytes": ("bytes",), "bytes in the file": ("file bytes",), "found": ("recall",)}
+    return tuple(float(found[key]) for key in of.get(column, ("p50", "p95")))
+
+
 def _vectors(
     run: Run,
     data: str,
@@ -250,6 +264,7 @@ TABLES: dict[tuple[str, str, str], tuple[str, int, Resolver]] = {
     ("docs/benchmarks.md", "Many hits and filters", "filter"): ("time", 3, elsewhere),
     ("docs/benchmarks.md", "Vectors", "k"): ("time", 2, vector_cell),
     ("docs/benchmarks.md", "Graphs", "Scrubjay, p50 / p95"): ("time", 1, graph_cell),
+    ("docs/benchmarks.md", "Stored types", "type"): ("time", 2, stored_cell),
     ("docs/benchmarks.md", "Filtered vectors", "p50 / p95"): ("time", 1, elsewhere),
 }
 

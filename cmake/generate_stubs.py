@@ -54,7 +54,7 @@ _ENGINE = {
     "skip": "typing.SupportsIndex",
     "limit": "typing.SupportsIndex",
     "metric": "typing.Literal['cosine', 'ip', 'l2']",
-    "dtype": "typing.Literal['f16', 'f32']",
+    "dtype": "typing.Literal['f16', 'f32', 'i8']",
     "vector_plan": "typing.Literal['auto', 'rows', 'codes', 'graph']",
 }
 _MANY = ("upsert_many", "upsert_versioned", "validate", "prepare", "search", "search_batch", "delete_many")

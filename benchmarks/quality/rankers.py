@@ -36,11 +36,11 @@ def arms() -> Iterator[tuple[str, str | None, int | None]]:
             yield f"{model} RRF({rrf_k})", model, rrf_k
 
 
-def native_engine(judged: JudgedSet, model: str | None) -> Any:
+def native_engine(judged: JudgedSet, model: str | None, dtype: Any = "f16") -> Any:
     from scrubjay import _native
     from scrubjay.documents import payload
 
-    engine = _native.Engine()
+    engine = _native.Engine(dtype=dtype)
     rows: list[Any] = []
     if model is not None:
         stored = judged.document_vectors(model)

@@ -55,6 +55,25 @@ std::optional<double> parameter(double value) {
   return value;
 }
 
+vector::Storage to_storage(const std::string& dtype) {
+  if (dtype == "f16") return vector::Storage::f16;
+  if (dtype == "f32") return vector::Storage::f32;
+  if (dtype == "i8") return vector::Storage::i8;
+  throw py::value_error("dtype: expected 'f16', 'f32' or 'i8', got '" + dtype + "'");
+}
+
+const char* dtype_name(vector::Storage storage) {
+  switch (storage) {
+    case vector::Storage::f16:
+      return "f16";
+    case vector::Storage::f32:
+      return "f32";
+    case vector::Storage::i8:
+      break;
+  }
+  return "i8";
+}
+
 EngineHolder make_engine(const py::object& dim, const std::string& metric, const std::string& dtype,
                          const std::string& analyzer, const py::object& stemmer, std::optional<double> k1,
                          std::optional<double> b, uint32_t chunk_docs, const std::string& vector_plan,
@@ -66,9 +85,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
     options.dim = static_cast<uint32_t>(n);
   }
   options.metric = to_metric(metric);
-  if (dtype != "f16" && dtype != "f32")
-    throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
-  options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
+  options.storage = to_storage(dtype);
   options.analyzer = {analyzer, to_stemmer(stemmer)};
   // -1 means "by the average length" internally; from a caller it is an error.
   if (k1 && !(*k1 >= 0.0))
@@ -461,7 +478,8 @@ Args:
     metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is
         nearer).
     dtype: storage of vectors, 'f16' (a stored vector differs from the given one by at most 5e-4 of its
-        norm) or 'f32'. In memory a vector takes 2 or 4 bytes an element (rounded up to 16 elements) and 6;
+        norm), 'f32' or 'i8' (an element differs by at most 1/253 of the vector's largest one). In memory a
+        vector takes 2, 4 or 1 bytes an element (rounded up to 16 elements) and 6;
         among 64 or more of 64 or more dimensions also a code of half a byte an element (rounded up to 128)
         and 6 to 10, and among 2,048 or more of more than 384 dimensions its signs, an eighth of a byte an
         element and 6; in a graph 40 (of 100,000 vectors) to 48 (of a million) more.
@@ -543,9 +561,7 @@ closer check.)");
           "metric", [](const Engine& e) { return metric_name(e.options().metric); },
           "'cosine', 'ip' or 'l2'.")
       .def_property_readonly(
-          "dtype",
-          [](const Engine& e) { return e.options().storage == vector::Storage::f16 ? "f16" : "f32"; },
-          "'f16' or 'f32'.")
+          "dtype", [](const Engine& e) { return dtype_name(e.options().storage); }, "'f16', 'f32' or 'i8'.")
       .def_property_readonly(
           "analyzer", [](const Engine& e) { return std::string(e.analyzer().name()); },
           "The versioned name of the analyzer.")

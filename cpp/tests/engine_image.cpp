@@ -13,6 +13,7 @@
 #include "base/hash.hpp"
 #include "check.hpp"
 #include "engine/engine.hpp"
+#include "storages.hpp"
 
 namespace {
 
@@ -145,8 +146,22 @@ TEST(image_in_pieces_is_refused_when_damaged) {
   }
 }
 
+TEST(image_of_vectors_near_the_ends_of_single_precision_comes_back) {
+  for (const vector::Storage storage : kStorages) {
+    Engine written(options(storage)), read(options(storage));
+    int64_t id = 0;
+    for (const float largest : {1e-45f, 1e-38f, 1.6e38f, 1.8e38f, 3.4e38f}) {
+      const float vector[] = {largest, 0.0f, -1e-3f * largest, 1e-6f * largest};
+      const DocumentInput document{Id::of(id++), "oak", std::nullopt, scope(), vector};
+      static_cast<void>(written.upsert({&document, 1}));
+    }
+    CHECK_EQ(read.load_partition(scope(), views(written.save_partition(*scope()))), 5u);
+    check_same(written.digest(*scope()), read.digest(*scope()));
+  }
+}
+
 TEST(image_of_a_partition_comes_back_the_same) {
-  for (const vector::Storage storage : {vector::Storage::f16, vector::Storage::f32}) {
+  for (const vector::Storage storage : kStorages) {
     for (const bool string_ids : {false, true}) {
       for (const int n_docs : {1, 2, 63, 64, 65, 300}) {
         Engine written(options(storage));

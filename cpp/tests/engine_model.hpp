@@ -235,9 +235,22 @@ class Model {
     const size_t n = std::max<size_t>(document.n_passages, 1), dim = document.vector.size() / n;
     for (size_t i = 0; i < n; ++i) visit(std::span(document.vector).subspan(i * dim, dim));
   }
+  // The greatest distance of a stored vector from the given one, as a part of its length.
+  [[nodiscard]] double rounding(size_t dim) const noexcept {
+    switch (options_.storage) {
+      case vector::Storage::f16:
+        return 5e-4;
+      case vector::Storage::f32:
+        return 2e-7;
+      case vector::Storage::i8:
+        break;
+    }
+    return std::sqrt(static_cast<double>(dim)) / 253.0;
+  }
   // Tolerance for the engine's similarity: the errors of its storage and of single precision.
   [[nodiscard]] double tolerance(std::span<const float> query, const Key& key) const {
-    const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
+    const double storage =
+        2.0 * rounding(query.size()) + (options_.storage == vector::Storage::f16 ? 1e-4 : 4e-6);
     const double q = vector::norm(query);
     double d = 0.0;
     for_each_vector(key, [&](std::span<const float> vector) { d = std::max(d, vector::norm(vector)); });
@@ -330,7 +343,8 @@ class Model {
       double moved = 0.0;
       for (size_t i = 0; i < read.size(); ++i)
         moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(vector[i]), 2);
-      expect(std::sqrt(moved) <= 5e-4 * vector::norm(vector), "vector of ", key, " moved");
+      const double allowed = model.rounding(vector.size()) * vector::norm(vector);
+      expect(std::sqrt(moved) <= allowed, "vector of ", key, " moved");
     });
     const Scope& owner = *document.scope;
     expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", key);

@@ -15,6 +15,7 @@
 
 #include "base/errors.hpp"
 #include "engine_model.hpp"
+#include "storages.hpp"
 
 namespace scrubjay::engine {
 
@@ -81,7 +82,7 @@ class Script {
     constexpr uint32_t sizes[] = {1, 2, 3, 8, kMaxChunkDocs};
     options.chunk_docs = sizes[bytes_.below(5)];
     options.metric = static_cast<vector::Metric>(bytes_.below(3));
-    options.storage = bytes_.below(2) ? vector::Storage::f32 : vector::Storage::f16;
+    options.storage = kStorages[bytes_.below(3)];
     options.dim = bytes_.below(2) ? kDim : 0;
     if (bytes_.below(4) == 1) options.analyzer.name = "plain";
     if (bytes_.below(4) == 1) options.bm25 = {0.0, 0.75};

@@ -9,6 +9,7 @@
 #include "base/epoch.hpp"
 #include "check.hpp"
 #include "graph_clusters.hpp"
+#include "storages.hpp"
 #include "vector/graph.hpp"
 
 using namespace clusters;
@@ -24,7 +25,7 @@ const Clustered& cosine_f16() {
 
 TEST(graph_finds_nearly_all_of_the_nearest) {
   for (const Metric metric : {Metric::cosine, Metric::l2}) {
-    for (const Storage storage : {Storage::f16, Storage::f32}) {
+    for (const Storage storage : kStorages) {
       const Clustered data(metric, storage);
       CHECK(data.recall(everything) >= 0.95);
     }

@@ -70,8 +70,8 @@ TEST(simd_tables_are_complete) {
   if (levels.size() == 4 && levels[2]->level != names[2]) std::swap(names[2], names[3]);  // faster last
   for (size_t i = 0; i < levels.size(); ++i) {
     CHECK_EQ(std::string_view(levels[i]->level), names[i]);
-    CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 &&
-          levels[i]->dot_f32_f32);
+    CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_rows_i8);
+    CHECK(levels[i]->dot_f16_f16 && levels[i]->dot_f32_f32 && levels[i]->dot_i8_i8);
     CHECK(levels[i]->fill_impacts && levels[i]->accumulate && levels[i]->accumulate_directly);
     CHECK(levels[i]->group_maxima && levels[i]->harvest && levels[i]->complete &&
           levels[i]->complete_ranked && levels[i]->harvest_listed && levels[i]->kth_greatest &&
@@ -201,6 +201,31 @@ TEST(simd_dot_products_have_the_same_bits_at_every_level) {
         CHECK_EQ(bits(level->dot_f16_f16(a, b, n)), bits(got[0]));
         CHECK_EQ(bits(level->dot_f16_f16(a, b, n)), bits(baseline().dot_f16_f16(a, b, n)));
       }
+    }
+  }
+}
+
+TEST(simd_dot_products_of_bytes_have_the_same_bits_at_every_level_and_are_those_of_floats) {
+  std::mt19937 random(8);
+  const size_t n_rows = 9;
+  for (const size_t n : kSizes) {
+    std::vector<int8_t> bytes(n_rows * n);
+    for (int8_t& byte : bytes) byte = static_cast<int8_t>(static_cast<int>(random() % 256) - 128);
+    const std::vector<float> floats(bytes.begin(), bytes.end()), query = random_floats(random, n);
+    std::vector<float> expected(n_rows), got(n_rows);
+    baseline().dot_rows_f32(floats.data(), n_rows, n, query.data(), expected.data());
+    std::vector<const int8_t*> picked;
+    for (size_t r = n_rows; r-- > 0;) picked.push_back(bytes.data() + r * n);
+    for (const Kernels* level : available_kernels()) {
+      level->dot_rows_i8(bytes.data(), n_rows, n, query.data(), got.data());
+      for (size_t r = 0; r < n_rows; ++r) CHECK_EQ(bits(got[r]), bits(expected[r]));
+      for (size_t n_picked = 0; n_picked <= n_rows; ++n_picked) {
+        level->dot_picked_rows_i8(picked.data(), n_picked, n, query.data(), got.data());
+        for (size_t i = 0; i < n_picked; ++i) CHECK_EQ(bits(got[i]), bits(expected[n_rows - 1 - i]));
+      }
+      int64_t exact = 0;
+      for (size_t i = 0; i < n; ++i) exact += int64_t{bytes[i]} * int64_t{bytes[n + i]};
+      CHECK(level->dot_i8_i8(bytes.data(), bytes.data() + n, n) == static_cast<float>(exact));
     }
   }
 }

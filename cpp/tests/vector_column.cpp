@@ -7,6 +7,7 @@
 
 #include "base/epoch.hpp"
 #include "check.hpp"
+#include "storages.hpp"
 #include "vector/column.hpp"
 
 using namespace scrubjay::vector;
@@ -17,7 +18,6 @@ namespace {
 using Vector = std::vector<float>;
 
 constexpr Metric kMetrics[] = {Metric::cosine, Metric::inner_product, Metric::l2};
-constexpr Storage kStorages[] = {Storage::f16, Storage::f32};
 
 Vector random_vector(std::mt19937& random, uint32_t dim, float scale = 1.0f) {
   std::normal_distribution<float> normal(0.0f, scale);
@@ -65,6 +65,15 @@ double bound(Metric metric, double query_norm, double vector_norm) {
   return 1e-6 * (query_norm + vector_norm) * (query_norm + vector_norm);
 }
 
+// The greatest distance of a stored vector from the given one.
+double rounding(Storage storage, const Vector& given) {
+  if (storage == Storage::f16) return 5e-4 * norm(given);
+  if (storage == Storage::f32) return 2e-7 * norm(given);
+  float largest = 0.0f;
+  for (const float x : given) largest = std::max(largest, std::fabs(x));
+  return std::sqrt(static_cast<double>(given.size())) * static_cast<double>(largest) / 253.0;
+}
+
 Vector read(const Column& column, uint32_t doc) {
   Vector out(column.options().dim);
   column.read(doc, out);
@@ -108,7 +117,7 @@ TEST(column_keeps_vectors_to_the_precision_of_its_storage) {
       for (uint32_t doc = 0; doc < 8; ++doc) {
         const Vector given = random_vector(random, dim, std::ldexp(1.0f, static_cast<int>(doc * 12) - 40));
         column.append(doc, given);
-        CHECK(distance(given, read(column, doc)) <= (storage == Storage::f16 ? 5e-4 : 2e-7) * norm(given));
+        CHECK(distance(given, read(column, doc)) <= rounding(storage, given));
       }
     }
   }
@@ -116,9 +125,9 @@ TEST(column_keeps_vectors_to_the_precision_of_its_storage) {
 }
 
 // Halves with any common scale are exact.
-TEST(column_returns_what_its_storage_can_hold_exactly) {
+TEST(column_of_floats_returns_what_halves_can_hold_exactly) {
   std::mt19937 random(5);
-  for (const Storage storage : kStorages) {
+  for (const Storage storage : {Storage::f16, Storage::f32}) {
     Column column({20, Metric::l2, storage});
     for (uint32_t doc = 0; doc < 50; ++doc) {
       Vector given(20);
@@ -128,6 +137,28 @@ TEST(column_returns_what_its_storage_can_hold_exactly) {
       given[doc % 20] = std::ldexp(1000.0f, static_cast<int>(doc) - 25);
       column.append(doc, given);
       CHECK(read(column, doc) == given);
+    }
+  }
+  base::collect_retired();
+}
+
+// Steps have eight significant bits, and the largest element is 127 of them.
+TEST(column_of_bytes_returns_what_they_can_hold_exactly) {
+  std::mt19937 random(6);
+  for (const Metric metric : kMetrics) {
+    Column column({20, metric, Storage::i8}), again({20, metric, Storage::i8});
+    for (uint32_t doc = 0; doc < 200; ++doc) {
+      const float step =
+          std::ldexp(static_cast<float>(128 + random() % 128), static_cast<int>(doc % 60) - 30);
+      Vector given(20);
+      for (float& x : given) x = step * static_cast<float>(static_cast<int>(random() % 255) - 127);
+      given[doc % 20] = doc % 2 ? 127.0f * step : -127.0f * step;
+      column.append(doc, given);
+      CHECK(read(column, doc) == given);
+      for (float& x : given) x *= 1.0f + static_cast<float>(random() % 100) / 4096.0f;
+      column.append(++doc, given);
+      again.append(doc, read(column, doc));
+      CHECK(read(again, doc) == read(column, doc));
     }
   }
   base::collect_retired();
@@ -146,7 +177,7 @@ TEST(column_of_a_vector_with_itself) {
         const double length = norm(given), similarity = column.similarity(doc, prepared);
         if (metric == Metric::cosine) CHECK(std::fabs(similarity - 1.0) <= 1e-6);
         if (metric == Metric::inner_product)
-          CHECK(std::fabs(similarity - length * length) <= 1.1e-3 * length * length);
+          CHECK(std::fabs(similarity - length * length) <= 2.1 * rounding(storage, given) * length + 1e-6);
         if (metric == Metric::l2)
           CHECK(similarity <= 0.0 && similarity >= -4e-6 * length * length);  // never positive
       }
@@ -169,7 +200,7 @@ TEST(column_takes_the_extremes_that_the_engine_admits) {
     PreparedQuery query;
     prepare_query(cosine.options(), tiny, query);
     CHECK(std::fabs(cosine.similarity(0, query) - 1.0f) <= 1e-6f);
-    CHECK(std::fabs(cosine.similarity(1, query) - 0.70710678f) <= 1e-3f);
+    CHECK(std::fabs(cosine.similarity(1, query) - 0.70710678f) <= (storage == Storage::i8 ? 4e-3f : 1e-3f));
     CHECK(cosine.similarity(2, query) == 0.0f);
     CHECK(std::fabs(cosine.similarity(3, query) - 1.0f) <= 1e-6f);
     prepare_query(products.options(), large, query);
@@ -198,7 +229,7 @@ TEST(column_leaves_out_documents_without_a_vector) {
       const bool has = doc < model.size() && model[doc];
       CHECK_EQ(column.has(doc), has);
       if (!has) continue;
-      CHECK(distance(read(column, doc), *model[doc]) <= 5e-4 * norm(*model[doc]));
+      CHECK(distance(read(column, doc), *model[doc]) <= rounding(storage, *model[doc]));
       copy.append_copy(n_copied, column, doc);
       CHECK(read(copy, n_copied) == read(column, doc));  // bit for bit
       CHECK(copy.scales()[n_copied].scale == column.scales()[doc].scale);

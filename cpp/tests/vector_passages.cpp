@@ -7,6 +7,7 @@
 #include "base/bitmap.hpp"
 #include "base/epoch.hpp"
 #include "check.hpp"
+#include "storages.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/passages.hpp"
 
@@ -54,8 +55,7 @@ TEST(passages_are_folded_to_the_nearest_of_each_document) {
   CodeScanScratch scratch;
   for (int round = 0; round < 100; ++round) {
     const uint32_t dim = round % 3 == 0 ? 1 + random() % 40 : kLeastCodedDim + random() % 80;
-    const ColumnOptions options{dim, static_cast<Metric>(random() % 3),
-                                random() % 2 ? Storage::f16 : Storage::f32};
+    const ColumnOptions options{dim, static_cast<Metric>(random() % 3), kStorages[random() % 3]};
     Passages passages(options);
     const uint32_t n_docs = 1 + random() % (round % 10 == 0 ? 1500 : 120);
     base::Bitmap dead(n_docs + 1);

@@ -8,6 +8,7 @@
 #include "base/bitmap.hpp"
 #include "base/epoch.hpp"
 #include "check.hpp"
+#include "storages.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/scan.hpp"
 
@@ -53,7 +54,7 @@ TEST(scan_equals_a_loop_over_all_vectors) {
   for (int round = 0; round < 300; ++round) {
     const uint32_t dim = 1 + random() % 40;
     const auto metric = static_cast<Metric>(random() % 3);
-    Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
+    Column column({dim, metric, kStorages[random() % 3]});
     const uint32_t n_docs = random() % (round % 10 == 0 ? 3000 : 200), sparsity = 1 + random() % 4;
     base::Bitmap dead(n_docs + 1);
     for (uint32_t doc = 0; doc < n_docs; ++doc) {
@@ -82,7 +83,7 @@ TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
   for (int round = 0; round < 120; ++round) {
     const uint32_t dim = kLeastCodedDim + random() % 80;
     const auto metric = static_cast<Metric>(random() % 3);
-    Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
+    Column column({dim, metric, kStorages[random() % 3]});
     const uint32_t n_docs = 1 + random() % (round % 4 == 0 ? 6000 : 300);
     base::Bitmap dead(n_docs + 1);
     std::vector<uint16_t> live;
@@ -183,7 +184,7 @@ TEST(scan_of_no_column_finds_nothing) {
 // A few vectors far apart: most rows between them, and whole blocks, were never allocated.
 TEST(scan_reads_no_row_that_was_never_written) {
   std::mt19937 random(2);
-  for (const Storage storage : {Storage::f16, Storage::f32}) {
+  for (const Storage storage : kStorages) {
     for (const std::set<uint32_t>& docs :
          {std::set<uint32_t>{0, 1500}, {3, 1024}, {63, 64, 5000}, {1030, 2050, 4100}, {0, 65535}}) {
       Column column({16, Metric::cosine, storage});

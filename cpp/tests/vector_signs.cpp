@@ -9,6 +9,7 @@
 #include "base/epoch.hpp"
 #include "check.hpp"
 #include "simd/kernels.hpp"
+#include "storages.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/scan.hpp"
 
@@ -188,7 +189,7 @@ TEST(a_scan_by_signs_finds_what_a_scan_of_all_finds) {
   for (int round = 0; round < 24; ++round) {
     const uint32_t dim = 385 + random() % 300;
     const auto metric = static_cast<Metric>(round % 3);
-    Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
+    Column column({dim, metric, kStorages[random() % 3]});
     Clusters clusters(random, dim, round % 4 == 0 ? 1 : 40);  // with one centre too many are near
     const uint32_t n_docs = 2600 + random() % 1500;
     base::Bitmap dead(n_docs + 1);

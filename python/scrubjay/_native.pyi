@@ -392,7 +392,8 @@ class Engine:
         metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is
             nearer).
         dtype: storage of vectors, 'f16' (a stored vector differs from the given one by at most 5e-4 of its
-            norm) or 'f32'. In memory a vector takes 2 or 4 bytes an element (rounded up to 16 elements) and 6;
+            norm), 'f32' or 'i8' (an element differs by at most 1/253 of the vector's largest one). In memory a
+            vector takes 2, 4 or 1 bytes an element (rounded up to 16 elements) and 6;
             among 64 or more of 64 or more dimensions also a code of half a byte an element (rounded up to 128)
             and 6 to 10, and among 2,048 or more of more than 384 dimensions its signs, an eighth of a byte an
             element and 6; in a graph 40 (of 100,000 vectors) to 48 (of a million) more.
@@ -441,7 +442,7 @@ class Engine:
         """
         Returns freed memory of this process to the system, if the C library supports it.
         """
-    def __init__(self, dim: typing.SupportsIndex | None = None, metric: typing.Literal['cosine', 'ip', 'l2'] = 'cosine', *, dtype: typing.Literal['f16', 'f32'] = 'f16', analyzer: str = 'english', stemmer: collections.abc.Callable[[str], str] | None = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: typing.Literal['auto', 'rows', 'codes', 'graph'] = 'auto', background: bool = True) -> None:
+    def __init__(self, dim: typing.SupportsIndex | None = None, metric: typing.Literal['cosine', 'ip', 'l2'] = 'cosine', *, dtype: typing.Literal['f16', 'f32', 'i8'] = 'f16', analyzer: str = 'english', stemmer: collections.abc.Callable[[str], str] | None = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: typing.Literal['auto', 'rows', 'codes', 'graph'] = 'auto', background: bool = True) -> None:
         ...
     def __len__(self) -> int:
         ...
@@ -683,7 +684,7 @@ class Engine:
     @property
     def dtype(self) -> str:
         """
-        'f16' or 'f32'.
+        'f16', 'f32' or 'i8'.
         """
     @property
     def k1(self) -> float | None:

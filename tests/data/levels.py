@@ -25,7 +25,7 @@ def answers() -> str:
     scope = Scope("acme", user="jane")
     for dim in (3, 100, 257):  # less than one vector register; several and a remainder
         for metric in ("cosine", "ip", "l2"):
-            for dtype in ("f16", "f32"):
+            for dtype in ("f16", "f32", "i8"):
                 engine = Engine(dim, metric, dtype=dtype)
                 vectors = random.normal(size=(N_TEXTS, dim)).astype(np.float32)
                 engine.upsert_many(list(range(N_TEXTS)), texts, scope=scope, vectors=vectors)

@@ -103,7 +103,7 @@ def test_signs_of_wide_vectors_miss_no_more(kit: Kit, metric: str, dim: int, kin
     share_found(pair, queries, {1: 0.99, 3: 0.99, 5: 0.99, 40: 0.99})
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @pytest.mark.parametrize("chunk_docs", [257, 300])
 def test_codes_across_chunks(kit: Kit, dtype: str, chunk_docs: int) -> None:
     numbers = np.random.default_rng(5)

@@ -50,7 +50,7 @@ def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int =
 
 
 @pytest.mark.parametrize("metric", vectors.METRICS)
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @pytest.mark.parametrize("chunk_docs", [None, 64])
 @pytest.mark.parametrize("dim", [DIM, 100])  # without codes, with codes
 def test_a_graph_only_chooses_candidates(

@@ -84,7 +84,7 @@ def answers() -> str:
     homes = [kit.Scope("acme"), home]
     for dim in (3, 16, 100, 257):
         for metric in ("cosine", "ip", "l2"):
-            for dtype in ("f16", "f32"):
+            for dtype in ("f16", "f32", "i8"):
                 engine = kit.Engine(dim, metric, dtype=dtype)
                 rows = random.normal(size=(len(texts), dim)).astype(np.float32)
                 ids = [number // 2 for number in range(len(texts))]

@@ -17,7 +17,7 @@ from tests.reference import judge, vectors
 
 Vector = NDArray[np.float32]
 HOME = ("acme", "jane", None)
-STORED = ["f16", "f32"]
+STORED = ["f16", "f32", "i8"]
 
 
 def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
@@ -51,7 +51,7 @@ def test_nearest_documents_are_those_of_the_twin_within_the_bound(
 
 
 @pytest.mark.parametrize("metric", ["ip", "l2"])
-@pytest.mark.parametrize("dtype", STORED)
+@pytest.mark.parametrize("dtype", ["f16", "f32"])  # bytes round small whole numbers, too
 @given(
     history=draw.histories(vectors=draw.some_exact_vectors),
     query=draw.exact_vectors,

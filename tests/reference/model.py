@@ -149,7 +149,7 @@ class ModelEngine:
         if metric not in vectors.METRICS:
             raise ValueError(f"metric: expected one of {vectors.METRICS}, got {metric!r}")
         if dtype not in vectors.RELATIVE_BOUND:
-            raise ValueError(f"dtype: expected f16 or f32, got {dtype!r}")
+            raise ValueError(f"dtype: expected f16, f32 or i8, got {dtype!r}")
         if k1 is not None and not (math.isfinite(k1) and k1 >= 0):
             raise ValueError(f"k1: expected a finite number >= 0, got {k1}")
         if b is not None and not 0 <= b <= 1:
@@ -236,20 +236,27 @@ class ModelEngine:
         if context := context_of(write.payload):  # searchable, but does not count in the length
             tokens += self._analyze(context)
         stored: Any = None
-        if isinstance(write.vector, passages.Passages):
-            stored = write.vector.stored()
-            self.dim = write.vector.dim
-        elif write.vector is not None:
-            stored = write.vector.astype(np.float32)
+        vector = write.vector
+        if isinstance(vector, passages.Passages):
+            if self.dtype == "i8":
+                vector = passages.Passages(
+                    np.array([vectors.in_bytes(row) for row in vector.rows]), vector.spans
+                )
+            stored = vector.stored()
+            self.dim = vector.dim
+        elif vector is not None:
+            if self.dtype == "i8":
+                vector = vectors.in_bytes(vector)
+            stored = vector.astype(np.float32)
             stored.setflags(write=False)
-            self.dim = write.vector.shape[0]
+            self.dim = vector.shape[0]
         self._id_type = type(write.id)
         self._n_writes += 1
         self._rows[write.key] = Row(
             Document(write.id, write.text, write.scope, write.payload, stored, self._n_writes),
             Counter(term for term, _ in tokens),
             self.formulas.decoded_length(self.formulas.length_code(n_counting)),
-            write.vector,
+            vector,
             self._n_writes,
         )
 

@@ -1,6 +1,7 @@
 """Similarities of vectors, and the permitted error of a stored approximation.
 
-Similarities are computed in float64 from the given vectors; higher is better for every metric.
+Similarities are computed in float64 from the given vectors, or from those that bytes can hold; higher is better for
+every metric.
 """
 
 from __future__ import annotations
@@ -15,8 +16,26 @@ from numpy.typing import NDArray
 Metric = Literal["cosine", "ip", "l2"]
 
 METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
-RELATIVE_BOUND: dict[str, float] = {"f32": 2e-6, "f16": 1e-3}
-"""The largest allowed error of a reported similarity, in units of `magnitude`."""
+RELATIVE_BOUND: dict[str, float] = {"f32": 2e-6, "f16": 1e-3, "i8": 2e-6}
+"""The largest allowed error of a reported similarity, in units of `magnitude`; "i8": with the vector as `in_bytes`."""
+
+
+def in_bytes(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the vector that an engine with dtype "i8" stores: multiples of a step, from -127 to 127."""
+    step = np.float32(step_of(float(np.abs(vector).max())))
+    return np.rint(vector.astype(np.float32) / step).astype(np.float64) * float(step)
+
+
+def step_of(greatest: float) -> float:
+    """1/127 of the greatest magnitude with eight significant bits, upwards from the middle; where that is below the
+    normal float32 numbers, the next power of two, and no less than the least float32."""
+    if greatest == 0.0:
+        return 1.0
+    wanted = float(np.float32(greatest) / np.float32(127))
+    if wanted < 2.0**-126:
+        return max(2.0 ** math.ceil(math.log2(greatest / 127)), 2.0**-149)
+    unit = 2.0 ** (math.floor(math.log2(wanted)) - 7)
+    return math.floor(wanted / unit + 0.5) * unit
 
 
 def similarity(metric: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import vectors
+from benchmarks import stored_vectors, vectors
 from benchmarks.compare import vector, vector_engines, vector_page
 
 VECTORS = vectors.clustered(400, 32)
@@ -114,3 +114,12 @@ def test_stored_embeddings_are_split_into_tuning_and_measuring(
     assert len(measured) == options.n_queries
     assert not {tuple(one) for one in tuning[:, :4]} & {tuple(one) for one in measured[:, :4]}
     assert vector.data_of("real", 600, 256, options) == "only 500 stored embeddings"
+
+
+def test_stored_types_are_compared_by_what_they_keep(tmp_path: Path) -> None:
+    stored_vectors.main(["--quick", "--json", str(tmp_path / "out.json")])
+    report = json.loads((tmp_path / "out.json").read_text())
+    for by_type in report.values():
+        assert by_type["i8"]["bytes"] < by_type["f16"]["bytes"] < by_type["f32"]["bytes"]
+        assert by_type["i8"]["file bytes"] < by_type["f16"]["file bytes"] < by_type["f32"]["file bytes"]
+        assert by_type["f32"]["recall"] == 1 and by_type["i8"]["recall"] >= 0.9

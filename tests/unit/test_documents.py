@@ -399,7 +399,7 @@ class TestPatch:
         assert index.count(JANE) == 0
         assert index.patch("m", scope=JANE, metadata={"n": 2}) is None
 
-    @pytest.mark.parametrize("dtype", ["f16", "f32"])
+    @pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
     @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
     def test_the_vector_stays_to_the_bit(self, open_index: Open, dtype: str, metric: str) -> None:
         index = open_index(dim=7, dtype=dtype, metric=metric)

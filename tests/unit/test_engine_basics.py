@@ -472,10 +472,15 @@ def test_half_precision_embeddings_come_back_as_given(kit: Kit, home: Any, metri
             assert np.array_equal(engine.get(id, scope=home).vector, rows[id].astype(np.float32))
 
 
+@pytest.mark.parametrize(("dtype", "element_bytes"), [("f16", 2), ("f32", 4), ("i8", 1)])
 @pytest.mark.parametrize(("dim", "signs"), [(256, 0), (512, 512 / 8 + 6)])
-def test_a_vector_takes_the_memory_that_is_documented(dim: int, signs: float) -> None:
+def test_a_vector_takes_the_memory_that_is_documented(
+    dim: int, signs: float, dtype: Any, element_bytes: int
+) -> None:
     n = 4096
-    engine = Engine(dim)
+    engine = Engine(dim, dtype=dtype)
     engine.upsert_many(list(range(n)), [""] * n, scope=Scope("acme"), vectors=np.eye(n, dim) + 1)
     # Four arrays end within a page, at most a byte per vector each, and two tables take half a kilobyte: 0.7%.
-    assert engine.stats()["vector_bytes"] / n == pytest.approx(2 * dim + 6 + dim / 2 + 6 + signs, rel=0.01)
+    assert engine.stats()["vector_bytes"] / n == pytest.approx(
+        element_bytes * dim + 6 + dim / 2 + 6 + signs, rel=0.01
+    )

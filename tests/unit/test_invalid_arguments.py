@@ -225,7 +225,7 @@ DAY = np.timedelta64(1, "D")  # a signed integer by its class
     [
         (lambda: Index(metric=3), "metric: expected 'cosine', 'ip' or 'l2', got int 3"),
         (lambda: Index(metric=None), "metric: expected 'cosine', 'ip' or 'l2', got NoneType None"),
-        (lambda: Index(dtype=np.float32), "dtype: expected 'f16' or 'f32', got type"),
+        (lambda: Index(dtype=np.float32), "dtype: expected 'f16', 'f32' or 'i8', got type"),
         (lambda: Index(analyzer="\ud800"), "analyzer: expected a str, got str '"),
         (lambda: Index(k1=True), "k1: expected a number or None, got bool"),
         (lambda: Index(b=DAY), "b: expected a number or None, got timedelta64"),

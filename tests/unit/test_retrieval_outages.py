@@ -138,7 +138,7 @@ def vectors(index: Index) -> None:
         index.upsert(i, f"oak number {i}", scope=JANE, vector=rng.normal(size=4))
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @pytest.mark.parametrize("damage", ["empty", "odd", "short", "long", "nan", "zero", "text"])
 def test_the_vectors_in_the_file_are_damaged(tmp_path: Path, damage: str, dtype: str) -> None:
     """No image, and rows with damaged vectors: keywords answer, undamaged ones are found by vectors."""

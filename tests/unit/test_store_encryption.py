@@ -111,7 +111,7 @@ def reopened(path: Path, provider: Any, **options: Any) -> Index:
 
 
 @pytest.mark.parametrize("images", [True, False])
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 def test_an_encrypted_index_answers_bit_for_bit_like_one_in_the_clear(
     tmp_path: Path, images: bool, dtype: str
 ) -> None:

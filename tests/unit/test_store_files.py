@@ -41,7 +41,7 @@ def fill(index: Index, n: int = 40) -> None:
         )
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @pytest.mark.parametrize("how", ["delete", "erase", "update", "sweep"])
 def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str) -> None:
     with Index.open(path, dtype=dtype) as index:
@@ -209,7 +209,7 @@ def test_a_backup_that_finds_no_space_names_its_own_file(
         assert index.admin.backup(tmp_path / "copy") > 10_000
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: str) -> None:
     with Index.open(path, dtype=dtype) as index:
         fill(index)

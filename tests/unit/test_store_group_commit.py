@@ -460,7 +460,7 @@ def test_closing_beside_writers(tmp_path: Path) -> None:
             assert again.admin.check().clean
 
 
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 def test_native_rows_are_those_of_the_format(dtype: str) -> None:
     """prepare_row() encodes a vector to the same bytes as rows/vectors.py, whatever its magnitude."""
     import scrubjay

@@ -57,7 +57,7 @@ def fill(index: Index, rng: np.random.Generator, n: int = 200) -> None:
 
 
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
-@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @pytest.mark.parametrize("images", ["fresh", "none", "stale"])
 def test_a_reopened_index_answers_the_same_bit_for_bit(
     path: Path, metric: str, dtype: str, images: str

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay.store.rows.vectors import encode_many
+from scrubjay import Engine, Scope
+from scrubjay.store.rows.vectors import decode_many, encode_many
+from tests.reference import vectors
 
 NUMBERS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
@@ -14,6 +17,40 @@ NUMBERS = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @given(st.lists(NUMBERS, min_size=1, max_size=9))
 def test_one_vector_is_encoded_as_among_others(numbers: list[float]) -> None:
     row = np.array(numbers, dtype=np.float32)
-    for dtype in ("f16", "f32"):
+    for dtype in ("f16", "f32", "i8"):
         one, again = encode_many(np.stack([row, row]), dtype)
         assert encode_many(row[np.newaxis], dtype) == [one] == [again]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
+@given(st.lists(NUMBERS, min_size=1, max_size=9), st.integers(-30, 30))
+def test_what_was_decoded_is_encoded_to_the_same_bytes(dtype: str, numbers: list[float], power: int) -> None:
+    row = np.ldexp(np.array(numbers, dtype=np.float32), power)
+    row = np.clip(row, np.finfo(np.float32).min, np.finfo(np.float32).max)
+    encoded = encode_many(row[np.newaxis], dtype)
+    assert encode_many(decode_many(encoded, dtype), dtype) == encoded
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=9))
+@example([1e-45]).via("the least float")
+@example([127e-45, -3e-45]).via("steps of the least float")
+@example([3.4028234663852886e38, 1.0]).via("the greatest float")
+@example([2.0**-119]).via("a step that is barely normal")
+def test_bytes_hold_the_vector_of_the_twin(numbers: list[float]) -> None:
+    row = np.array(numbers, dtype=np.float32)
+    expected = vectors.in_bytes(row.astype(np.float64)).astype(np.float32)
+    decoded = decode_many(encode_many(row[np.newaxis], "i8"), "i8")[0]
+    assert decoded.tolist() == expected.tolist()
+    assert np.abs(decoded.astype(np.float64) - row).max() <= np.abs(row.astype(np.float64)).max() / 253
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=9))
+def test_native_rows_are_encoded_as_those_of_numpy(numbers: list[float]) -> None:
+    row = np.array(numbers, dtype=np.float32)
+    if not row.any() or not np.isfinite(np.linalg.norm(row.astype(np.float64))):
+        return
+    for dtype in ("f16", "i8"):
+        engine = Engine(len(row), dtype=dtype)
+        engine.upsert("m1", "", scope=Scope("acme"), vector=row)
+        stored = engine.get("m1", scope=Scope("acme")).vector
+        assert stored.tolist() == decode_many(encode_many(row[np.newaxis], dtype), dtype)[0].tolist()

@@ -111,7 +111,8 @@ void ChunkParts::read_early_vectors(Chunk& chunk, const ImageHeader& header, Ima
       continue;
     }
     const char* row = in.take(options.row_bytes()).data();
-    if (!scale_in_range(scale) || !vector::stored_row_in_range(options, row)) in.fail("a vector");
+    if (!scale_in_range(options.storage, scale) || !vector::stored_row_in_range(options, row))
+      in.fail("a vector");
     column->append_stored(i, scale, row);
     chunk.n_vectors_.fetch_add(1, std::memory_order_relaxed);
   }

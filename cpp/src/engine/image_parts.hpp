@@ -139,6 +139,6 @@ void check_header(const ImageHeader& header, const vector::ColumnOptions& vector
 inline constexpr size_t kEarlyChecksum = 56;  // offset of the checksum
 // Reads the header, and what is needed of the parts that read_early_*() do not read.
 [[nodiscard]] ImageHeader take_early_header(std::string_view bytes, ImageReader& in);
-[[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept;
+[[nodiscard]] bool scale_in_range(vector::Storage storage, const vector::RowScale& scale) noexcept;
 
 }  // namespace scrubjay::engine

@@ -13,6 +13,7 @@
 #include "lexical/posting.hpp"
 #include "text/term_key.hpp"
 #include "text/utf8.hpp"
+#include "vector/exponent.hpp"
 
 namespace scrubjay::engine {
 namespace {
@@ -29,9 +30,11 @@ namespace {
 
 }  // namespace
 
-bool scale_in_range(const vector::RowScale& scale) noexcept {
-  int exponent = 0;
-  return std::isfinite(scale.scale) && scale.scale > 0.0f && std::frexp(scale.scale, &exponent) == 0.5f &&
+bool scale_in_range(vector::Storage storage, const vector::RowScale& scale) noexcept {
+  const uint32_t fraction_bits = vector::exponent_fraction_bits(storage);
+  return std::isfinite(scale.scale) && scale.scale > 0.0f &&
+         vector::scale_of_exponent(vector::exponent_of_scale(scale.scale, fraction_bits), fraction_bits) ==
+             scale.scale &&
          std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) &&
          scale.square >= 0.0f;
 }
@@ -134,7 +137,7 @@ void ChunkParts::read_passages(Chunk& chunk, const ImageHeader& header, ImageRea
   std::memcpy(scales.data(), scale_bytes.data(), scale_bytes.size());
   for (size_t i = 0; i < n; ++i) {
     if (spans[i].start > spans[i].end) in.fail("a passage");
-    if (!scale_in_range(scales[i]) ||
+    if (!scale_in_range(options.storage, scales[i]) ||
         !vector::stored_row_in_range(options, rows.data() + i * options.row_bytes()))
       in.fail("a vector");
   }

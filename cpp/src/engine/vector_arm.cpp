@@ -7,6 +7,7 @@
 #include "base/growing.hpp"
 #include "simd/kernels.hpp"
 #include "vector/rescoring.hpp"
+#include "vector/row_products.hpp"
 #include "vector/scan.hpp"
 
 namespace scrubjay::engine {
@@ -257,26 +258,16 @@ void VectorArm::prefetch(const Direction& direction) noexcept {
 double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) {
   const Direction& direction = s_.directions[i];
   if (!direction.column) return 0.0;
-  const simd::Kernels& kernels = simd::kernels();
   const vector::ColumnOptions& options = direction.column->options();
   const size_t n = options.padded_dim();
-  const bool halves = options.storage == vector::Storage::f16;
-  const float* elements = reinterpret_cast<const float*>(direction.row);
-  if (halves) {  // converted once for all comparisons
-    s_.vector_read.resize(n);
-    kernels.from_f16(reinterpret_cast<const uint16_t*>(direction.row), n, s_.vector_read.data());
-    elements = s_.vector_read.data();
-  }
+  s_.vector_read.resize(n);
+  vector::widen_row(options.storage, direction.row, n, s_.vector_read.data());  // once for all comparisons
   double greatest = 0.0;
   for (const uint32_t other : others) {
     const Direction& another = s_.directions[other];
     if (!another.column) continue;
     float dot = 0.0f;
-    if (halves) {
-      kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(another.row), 1, n, elements, &dot);
-    } else {
-      kernels.dot_rows_f32(reinterpret_cast<const float*>(another.row), 1, n, elements, &dot);
-    }
+    vector::dot_rows(options.storage, another.row, 1, n, s_.vector_read.data(), &dot);
     greatest = std::max(greatest, static_cast<double>(dot) * (direction.per_length * another.per_length));
   }
   return greatest;

@@ -29,19 +29,23 @@ inline constexpr size_t kMostFours = 1024, kPlaneDocs = 32;
 struct Kernels {
   const char* level;
 
-  // out[r] = <rows[r], query> for n_rows consecutive rows of n_elements half or single floats.
+  // out[r] = <rows[r], query> for n_rows consecutive rows of n_elements half or single floats, or signed bytes.
   void (*dot_rows_f16)(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query,
                        float* out);
   void (*dot_rows_f32)(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
+  void (*dot_rows_i8)(const int8_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
   // The same for rows at arbitrary addresses.
   void (*dot_picked_rows_f16)(const uint16_t* const* rows, size_t n_rows, size_t n_elements,
                               const float* query, float* out);
   void (*dot_picked_rows_f32)(const float* const* rows, size_t n_rows, size_t n_elements, const float* query,
                               float* out);
+  void (*dot_picked_rows_i8)(const int8_t* const* rows, size_t n_rows, size_t n_elements, const float* query,
+                             float* out);
 
   // <a, b> of two rows.
   float (*dot_f16_f16)(const uint16_t* a, const uint16_t* b, size_t n_elements);
   float (*dot_f32_f32)(const float* a, const float* b, size_t n_elements);
+  float (*dot_i8_i8)(const int8_t* a, const int8_t* b, size_t n_elements);
 
   // BM25 contributions: table[tf << 11 | length] = count * max(1, rint(weight * tf / (tf + norms[length])))
   // for tf in [first_tf, last_tf] and length codes in [first_length, last_length]. Entries beyond them, up to

@@ -42,7 +42,26 @@ inline F32x16 widen_upper_halves(const unsigned short* from) {
 #endif
 }
 
+// Converts signed bytes to floats.
+inline F32x16 widen_i8(const int8_t* from) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return (F32x16)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
+#elif defined(__AVX2__)
+  const auto half = [](const int8_t* eight) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight));
+    return (F32x8)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
+  };
+  return {half(from), half(from + 8)};
+#else
+  float wide[16];
+  for (int lane = 0; lane < 16; ++lane) wide[lane] = static_cast<float>(from[lane]);
+  return load<F32x16>(wide);
+#endif
+}
+
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
+inline F32x16 widen(const int8_t* from) { return widen_i8(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 
 // Four accumulators hide the latency of the additions: element i is added to lane i % 64, and these lanes to
@@ -153,6 +172,9 @@ void dot_rows_f16(const uint16_t* rows, size_t n_rows, size_t n_elements, const 
 void dot_rows_f32(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
   dot_all_rows(VectorsInOrder<float>{rows, n_elements}, n_rows, n_elements, query, out);
 }
+void dot_rows_i8(const int8_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
+  dot_all_rows(VectorsInOrder<int8_t>{rows, n_elements}, n_rows, n_elements, query, out);
+}
 void dot_picked_rows_f16(const uint16_t* const* rows, size_t n_rows, size_t n_elements, const float* query,
                          float* out) {
   dot_all_rows(rows, n_rows, n_elements, query, out);
@@ -161,9 +183,14 @@ void dot_picked_rows_f32(const float* const* rows, size_t n_rows, size_t n_eleme
                          float* out) {
   dot_all_rows(rows, n_rows, n_elements, query, out);
 }
+void dot_picked_rows_i8(const int8_t* const* rows, size_t n_rows, size_t n_elements, const float* query,
+                        float* out) {
+  dot_all_rows(rows, n_rows, n_elements, query, out);
+}
 
 float dot_f16_f16(const uint16_t* a, const uint16_t* b, size_t n_elements) { return dot(a, b, n_elements); }
 float dot_f32_f32(const float* a, const float* b, size_t n_elements) { return dot(a, b, n_elements); }
+float dot_i8_i8(const int8_t* a, const int8_t* b, size_t n_elements) { return dot(a, b, n_elements); }
 
 // Round to nearest even, overflow to infinity (Fabian Giesen's float_to_half_fast3_rtne, restated).
 inline uint16_t narrow_f16(float value) {
@@ -524,10 +551,13 @@ constexpr Kernels kKernels = {
     .level = SCRUBJAY_LEVEL_NAME,
     .dot_rows_f16 = dot_rows_f16,
     .dot_rows_f32 = dot_rows_f32,
+    .dot_rows_i8 = dot_rows_i8,
     .dot_picked_rows_f16 = dot_picked_rows_f16,
     .dot_picked_rows_f32 = dot_picked_rows_f32,
+    .dot_picked_rows_i8 = dot_picked_rows_i8,
     .dot_f16_f16 = dot_f16_f16,
     .dot_f32_f32 = dot_f32_f32,
+    .dot_i8_i8 = dot_i8_i8,
     .fill_impacts = fill_impacts,
     .accumulate = accumulate,
     .accumulate_directly = accumulate_directly,

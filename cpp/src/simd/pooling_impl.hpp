@@ -25,24 +25,6 @@ void sum_rows_f32(const float* rows, const uint32_t* ids, size_t n, size_t n_ele
   sum_rows(rows, ids, n, n_elements, out);
 }
 
-// Converts signed bytes to floats.
-inline F32x16 widen_bytes(const int8_t* from) {
-#if defined(__AVX512F__)
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  return (F32x16)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
-#elif defined(__AVX2__)
-  const auto half = [](const int8_t* eight) {
-    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(eight));
-    return (F32x8)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-  };
-  return {half(from), half(from + 8)};
-#else
-  float wide[16];
-  for (int lane = 0; lane < 16; ++lane) wide[lane] = static_cast<float>(from[lane]);
-  return load<F32x16>(wide);
-#endif
-}
-
 void sum_rows_i8(const int8_t* rows, const float* factors, const uint32_t* ids, size_t n, size_t n_elements,
                  float* out) {
   constexpr size_t kLine = 64, kAhead = 8;
@@ -58,6 +40,6 @@ void sum_rows_i8(const int8_t* rows, const float* factors, const uint32_t* ids, 
     const int8_t* row = rows + ids[i] * n_elements;
     const F32x16 factor = all<F32x16>(factors[ids[i]]);
     for (size_t e = 0; e < n_elements; e += 16)
-      store(out + e, load<F32x16>(out + e) + factor * widen_bytes(row + e));
+      store(out + e, load<F32x16>(out + e) + factor * widen(row + e));
   }
 }

@@ -5,6 +5,8 @@
 
 #include "simd/kernels.hpp"
 #include "vector/block_exponent.hpp"
+#include "vector/byte_scale.hpp"
+#include "vector/row_products.hpp"
 
 namespace scrubjay::vector {
 namespace {
@@ -39,8 +41,9 @@ void Column::reserve(uint32_t doc) {
 }
 
 void Column::put(uint32_t doc, const RowScale& scale) noexcept {
-  exponents_.data()[doc] =
-      scale.scale == 0.0f ? RowScales::kNoVector : static_cast<int16_t>(std::ilogb(scale.scale));
+  exponents_.data()[doc] = scale.scale == 0.0f
+                               ? RowScales::kNoVector
+                               : exponent_of_scale(scale.scale, exponent_fraction_bits(options_.storage));
   if (options_.metric != Metric::inner_product)
     values_.data()[doc] = options_.metric == Metric::cosine ? scale.factor : scale.square;
 }
@@ -76,33 +79,33 @@ void Column::append_code(uint32_t doc) {
 }
 
 void Column::read_row(uint32_t doc, std::span<float> out) const {
-  const char* row = rows_.row(doc);
-  if (options_.storage == Storage::f16) {
-    simd::kernels().from_f16(reinterpret_cast<const uint16_t*>(row), out.size(), out.data());
-  } else {
-    std::memcpy(out.data(), row, out.size_bytes());
-  }
+  widen_row(options_.storage, rows_.row(doc), out.size(), out.data());
 }
 
 RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* place) {
   const uint32_t padded = options.padded_dim();
-  const int exponent = block_exponent(vector);
   std::vector<float>& row = scratch_row();
   row.assign(padded, 0.0f);
-  multiply_by_power(vector, -exponent, row.data());
-  if (options.storage == Storage::f16) {
-    auto* halves = reinterpret_cast<uint16_t*>(place);
-    simd::kernels().to_f16(row.data(), padded, halves);
-    simd::kernels().from_f16(halves, padded, row.data());  // the stored elements determine the scale
-  } else {
-    std::memcpy(place, row.data(), padded * sizeof(float));
-  }
-  const double row_norm = norm(row);
   RowScale scale;
-  scale.scale = std::ldexp(1.0f, exponent);
+  if (options.storage == Storage::i8) {
+    scale.scale = byte_step(vector);
+    auto* bytes = reinterpret_cast<int8_t*>(place);
+    to_bytes(vector, scale.scale, bytes);
+    std::memset(bytes + vector.size(), 0, padded - vector.size());
+  } else {
+    const int exponent = block_exponent(vector);
+    scale.scale = std::ldexp(1.0f, exponent);
+    multiply_by_power(vector, -exponent, row.data());
+    if (options.storage == Storage::f16) {
+      simd::kernels().to_f16(row.data(), padded, reinterpret_cast<uint16_t*>(place));
+    } else {
+      std::memcpy(place, row.data(), padded * sizeof(float));
+    }
+  }
+  widen_row(options.storage, place, padded, row.data());  // the stored elements determine the rest
+  const double row_norm = norm(row), step = static_cast<double>(scale.scale);
   scale.factor = options.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
-  if (options.metric == Metric::l2)
-    scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
+  if (options.metric == Metric::l2) scale.square = static_cast<float>(row_norm * row_norm * (step * step));
   return scale;
 }
 
@@ -123,14 +126,7 @@ void Column::read(uint32_t doc, std::span<float> out) const {
 
 float Column::similarity(uint32_t doc, const PreparedQuery& query) const {
   float dot = 0.0f;
-  const char* row = rows_.row(doc);
-  if (options_.storage == Storage::f16) {
-    simd::kernels().dot_rows_f16(reinterpret_cast<const uint16_t*>(row), 1, options_.padded_dim(),
-                                 query.elements.data(), &dot);
-  } else {
-    simd::kernels().dot_rows_f32(reinterpret_cast<const float*>(row), 1, options_.padded_dim(),
-                                 query.elements.data(), &dot);
-  }
+  dot_rows(options_.storage, rows_.row(doc), 1, options_.padded_dim(), query.elements.data(), &dot);
   return finish_similarity(options_.metric, dot, scales()[doc], query.square);
 }
 

@@ -1,21 +1,22 @@
 // Vector column: the vectors of a chunk's documents.
 //
-// A vector is stored as a row (half or single precision, padded with zeros to a multiple of 16 elements) and
-// a power of two, chosen so that the row's largest element is in [0.5, 1): no magnitude overflows, and values
-// that half precision can represent are exact. The stored vector is `scale * row`, and similarities are exact
-// for the stored vectors:
+// A vector is stored as a row (half or single precision or bytes, padded with zeros to a multiple of 16
+// elements) and a scale. Of floats the scale is a power of two, chosen so that the row's largest element is in
+// [0.5, 1): no magnitude overflows, and values that half precision can represent are exact. Of bytes it is the
+// step between two of them (byte_scale.hpp). The stored vector is `scale * row`, and similarities are exact for
+// the stored vectors:
 //     cosine          <q, row> / (|q| |row|)
 //     inner product   <q, row> * scale
 //     l2              -max(0, |q|^2 + |scale row|^2 - 2 scale <q, row>)
 // up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for
-// the *stored* vector. Half precision moves a stored vector by at most 5e-4 of its norm from the given one.
+// the *stored* vector. Half precision moves a stored vector by at most 5e-4 of its norm from the given one,
+// bytes move each element by at most 1/253 of the largest one.
 //
 // One writer, any number of readers under an epoch guard; rows below the published document
 // count never change.
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -25,6 +26,7 @@
 #include "base/growing.hpp"
 #include "base/place.hpp"
 #include "vector/codes.hpp"
+#include "vector/exponent.hpp"
 #include "vector/metric.hpp"
 
 namespace scrubjay::vector {
@@ -35,9 +37,7 @@ struct ColumnOptions {
   Storage storage = Storage::f16;
 
   [[nodiscard]] uint32_t padded_dim() const noexcept { return (dim + 15) / 16 * 16; }
-  [[nodiscard]] size_t row_bytes() const noexcept {
-    return padded_dim() * (storage == Storage::f16 ? 2u : 4u);
-  }
+  [[nodiscard]] size_t row_bytes() const noexcept { return size_t{padded_dim()} * element_bytes(storage); }
 };
 
 // Whether these bytes can be the output of encode_row().
@@ -54,19 +54,22 @@ struct RowScale {
 // `vector` has dim finite elements, not all zero.
 [[nodiscard]] RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* row);
 
-// The scales of a column's documents, stored as the exponent of the power of two and one more number where
-// the metric needs it: half the bytes of RowScale, some of which each search of codes reads.
+// The scales of a column's documents, stored as an exponent and one more number where the metric needs it: half
+// the bytes of RowScale, some of which each search of codes reads.
 class RowScales {
  public:
   static constexpr int16_t kNoVector = std::numeric_limits<int16_t>::min();
 
-  RowScales(Metric metric, const int16_t* exponents, const float* values) noexcept
-      : metric_(metric), exponents_(exponents), values_(values) {}
+  RowScales(const ColumnOptions& options, const int16_t* exponents, const float* values) noexcept
+      : metric_(options.metric),
+        fraction_bits_(exponent_fraction_bits(options.storage)),
+        exponents_(exponents),
+        values_(values) {}
 
   [[nodiscard]] bool has(uint32_t doc) const noexcept { return exponents_[doc] != kNoVector; }
   [[nodiscard]] RowScale operator[](uint32_t doc) const noexcept {
     if (!has(doc)) return {};
-    const float scale = power_of_two(exponents_[doc]);
+    const float scale = scale_of_exponent(exponents_[doc], fraction_bits_);
     switch (metric_) {
       case Metric::cosine:
         return {scale, values_[doc], 0.0f};
@@ -89,13 +92,8 @@ class RowScales {
   }
 
  private:
-  // For exponents of floats, including subnormal ones.
-  [[nodiscard]] static float power_of_two(int exponent) noexcept {
-    const uint32_t normal = static_cast<uint32_t>(exponent + 127) << 23;
-    return std::bit_cast<float>(exponent >= -126 ? normal : uint32_t{1} << ((exponent + 149) & 31));
-  }
-
   Metric metric_;
+  uint32_t fraction_bits_;
   const int16_t* exponents_;
   const float* values_;
 };
@@ -142,9 +140,7 @@ class Column {
 
   // For readers: documents from size() on have no vector; size() may lag behind the chunk's document count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
-  [[nodiscard]] RowScales scales() const noexcept {
-    return {options_.metric, exponents_.read(), values_.read()};
-  }
+  [[nodiscard]] RowScales scales() const noexcept { return {options_, exponents_.read(), values_.read()}; }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const ColumnOptions& options() const noexcept { return options_; }
   [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales().has(doc); }

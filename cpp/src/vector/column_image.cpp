@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -43,11 +44,11 @@ void place_each(base::RowBlocks& rows, uint32_t n_docs, const int16_t* exponents
   }
 }
 
-// Whether every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
-// infinity, and one is not zero. `Signed` has the elements' width: without the sign bit IEEE numbers are
+// Whether every element of a stored row is at most 2 in magnitude, which also rules out NaN and infinity, and
+// one is not zero. (It is at most 1, unless the vector has an element of 2^127 or more: column.hpp.) `Signed` has the elements' width: without the sign bit IEEE numbers are
 // ordered like integers, and the baseline's vector instructions can compute maxima of signed ones.
 template <class Signed>
-[[nodiscard]] bool in_range(const char* row, uint32_t n, Signed magnitude_mask, Signed one) noexcept {
+[[nodiscard]] bool in_range(const char* row, uint32_t n, Signed magnitude_mask, Signed two) noexcept {
   Signed greatest = 0;
   for (uint32_t i = 0; i < n; ++i) {
     Signed word;
@@ -55,25 +56,44 @@ template <class Signed>
     const auto magnitude = static_cast<Signed>(word & magnitude_mask);
     greatest = magnitude > greatest ? magnitude : greatest;
   }
-  return greatest <= one && greatest != 0;
+  return greatest <= two && greatest != 0;
+}
+
+// The same for bytes: -128 is none, and one is not zero.
+[[nodiscard]] bool bytes_in_range(const char* row, uint32_t n) noexcept {
+  bool in_range = true, any = false;
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto byte = static_cast<int8_t>(row[i]);
+    in_range &= byte != std::numeric_limits<int8_t>::min();
+    any |= byte != 0;
+  }
+  return in_range && any;
 }
 
 }  // namespace
 
 bool stored_row_in_range(const ColumnOptions& options, const char* row) noexcept {
-  return options.storage == Storage::f16
-             ? in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
-             : in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
+  const uint32_t n = options.padded_dim();
+  switch (options.storage) {
+    case Storage::f16:
+      return in_range<int16_t>(row, n, 0x7fff, 0x4000);
+    case Storage::f32:
+      return in_range<int32_t>(row, n, 0x7fffffff, 0x40000000);
+    case Storage::i8:
+      break;
+  }
+  return bytes_in_range(row, n);
 }
 
 bool Column::scales_in_range(uint32_t n_docs) const noexcept {
-  constexpr int16_t kLeast = -149, kGreatest = 127;  // powers of two that a float can represent
+  const int one = 1 << exponent_fraction_bits(options_.storage);
+  const int least = -149 * one, greatest = 128 * one - 1;  // scales that a float can represent
   bool in_range = true;
   const int16_t* exponents = exponents_.read();
   const float* values = values_.read();
   for (uint32_t doc = 0; doc < n_docs; ++doc) {
     if (exponents[doc] == RowScales::kNoVector) continue;
-    in_range &= exponents[doc] >= kLeast && exponents[doc] <= kGreatest;
+    in_range &= exponents[doc] >= least && exponents[doc] <= greatest;
     if (!values) continue;
     in_range &= std::isfinite(values[doc]) && values[doc] >= 0.0f;
     in_range &= options_.metric != Metric::cosine || values[doc] > 0.0f;

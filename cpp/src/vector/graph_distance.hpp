@@ -4,6 +4,7 @@
 
 #include "simd/kernels.hpp"
 #include "vector/graph_state.hpp"
+#include "vector/row_products.hpp"
 
 namespace scrubjay::vector {
 
@@ -21,17 +22,13 @@ template <class Entry>
 class RowDistance {
  public:
   RowDistance(const std::vector<RowNode>& nodes, const ColumnOptions& options) noexcept
-      : nodes_(nodes), options_(options), kernels_(simd::kernels()) {}
+      : nodes_(nodes), options_(options) {}
 
   template <class Entry>
   [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
     const RowNode& node = nodes_[slot_of(entry)];
     float dot = 0.0f;
-    if (options_.storage == Storage::f16) {
-      kernels_.dot_rows_f16(half_row(node), 1, options_.padded_dim(), query.elements.data(), &dot);
-    } else {
-      kernels_.dot_rows_f32(float_row(node), 1, options_.padded_dim(), query.elements.data(), &dot);
-    }
+    dot_rows(options_.storage, node.row, 1, options_.padded_dim(), query.elements.data(), &dot);
     return -finish_similarity(options_.metric, dot, node.scale, query.square);
   }
   template <class Entry>
@@ -40,17 +37,8 @@ class RowDistance {
   }
 
  private:
-  [[nodiscard]] static const uint16_t* half_row(const RowNode& node) noexcept {
-    return reinterpret_cast<const uint16_t*>(node.row);
-  }
-  [[nodiscard]] static const float* float_row(const RowNode& node) noexcept {
-    return reinterpret_cast<const float*>(node.row);
-  }
-
   [[nodiscard]] float between(const RowNode& a, const RowNode& b) const noexcept {
-    const size_t n = options_.padded_dim();
-    const float dot = options_.storage == Storage::f16 ? kernels_.dot_f16_f16(half_row(a), half_row(b), n)
-                                                       : kernels_.dot_f32_f32(float_row(a), float_row(b), n);
+    const float dot = dot_pair(options_.storage, a.row, b.row, options_.padded_dim());
     switch (options_.metric) {
       case Metric::cosine:
         return -dot * a.scale.factor * b.scale.factor;
@@ -64,7 +52,6 @@ class RowDistance {
 
   const std::vector<RowNode>& nodes_;
   const ColumnOptions& options_;
-  const simd::Kernels& kernels_;
 };
 
 // `dot`: the product of a node's code and a query.

@@ -62,10 +62,13 @@ template <class RowOf, class ScalesOf>
 void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
            RowOf&& row_of, ScalesOf&& scales_of) {
   const simd::Kernels& kernels = simd::kernels();
-  if (options.storage == Storage::f16) {
-    score_rows<uint16_t>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f16);
-  } else {
-    score_rows<float>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f32);
+  switch (options.storage) {
+    case Storage::f16:
+      return score_rows<uint16_t>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f16);
+    case Storage::f32:
+      return score_rows<float>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_f32);
+    case Storage::i8:
+      return score_rows<int8_t>(options, n, query, scores, row_of, scales_of, kernels.dot_picked_rows_i8);
   }
 }
 

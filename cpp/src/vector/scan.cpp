@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "simd/kernels.hpp"
+#include "vector/row_products.hpp"
 
 namespace scrubjay::vector {
 namespace {
@@ -64,14 +65,8 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
     while (first < last && !scales.has(first)) ++first;
     while (last > first && !scales.has(last - 1)) --last;
     if (first < last) {
-      const char* rows = column.rows().row(first);
-      if (options.storage == Storage::f16) {
-        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), last - first, options.padded_dim(),
-                             query.elements.data(), dots);
-      } else {
-        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), last - first, options.padded_dim(),
-                             query.elements.data(), dots);
-      }
+      dot_rows(options.storage, column.rows().row(first), last - first, options.padded_dim(),
+               query.elements.data(), dots);
       offers.make_room(last - first);
       for (uint32_t doc = first; doc < last; ++doc) {
         const float similarity = finish_similarity(metric, dots[doc - first], scales[doc], query.square);

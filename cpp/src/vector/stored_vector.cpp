@@ -5,6 +5,8 @@
 
 #include "simd/kernels.hpp"
 #include "vector/block_exponent.hpp"
+#include "vector/byte_scale.hpp"
+#include "vector/exponent.hpp"
 
 namespace scrubjay::vector {
 
@@ -12,6 +14,17 @@ std::vector<char> store_vector(Storage storage, std::span<float> vector) {
   if (storage == Storage::f32) {
     std::vector<char> bytes(vector.size_bytes());
     std::memcpy(bytes.data(), vector.data(), bytes.size());
+    return bytes;
+  }
+  if (storage == Storage::i8) {
+    const float step = byte_step(vector);
+    const int16_t head = exponent_of_scale(step, kByteFractionBits);
+    std::vector<int8_t> elements(vector.size());
+    to_bytes(vector, step, elements.data());
+    for (size_t i = 0; i < vector.size(); ++i) vector[i] = static_cast<float>(elements[i]) * step;
+    std::vector<char> bytes(sizeof head + elements.size());
+    std::memcpy(bytes.data(), &head, sizeof head);
+    std::memcpy(bytes.data() + sizeof head, elements.data(), elements.size());
     return bytes;
   }
   const int exponent = block_exponent(vector);

@@ -39,7 +39,7 @@ class ScrubjaySearchIndex:
         metric: "cosine", "dot" or "euclidean", in place of the model's.
         recall: "exact", or the fraction of the true nearest neighbours that a search should find: at 0.99 large corpora
             are searched by a graph.
-        dtype: of the stored vectors, "f32" or "f16".
+        dtype: of the stored vectors, "f32", "f16" or "i8".
         threads: of a search for many queries; None: one per core.
 
     Raises:

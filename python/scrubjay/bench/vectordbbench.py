@@ -58,7 +58,7 @@ class ScrubjayIndexConfig(BaseModel, DBCaseConfig):
     Attributes:
         recall: the fraction of the true nearest neighbours that a search should find; 1.0 compares every visible
             vector.
-        dtype: of the stored vectors, "f16" or "f32".
+        dtype: of the stored vectors, "f16", "f32" or "i8".
     """
 
     index: IndexType = IndexType.AUTOINDEX

@@ -115,7 +115,7 @@ class Backend:
 
     @property
     def dtype(self) -> str:
-        """How vectors are stored, "f16" or "f32"."""
+        """How vectors are stored, "f16", "f32" or "i8"."""
         return self._collection.engine.dtype
 
     @property

@@ -44,7 +44,7 @@ from scrubjay.store.rows.values import Identity
 
 Self = TypeVar("Self", bound="Index")
 Metric: TypeAlias = Literal["cosine", "ip", "l2"]
-DType: TypeAlias = Literal["f16", "f32"]
+DType: TypeAlias = Literal["f16", "f32", "i8"]
 OnError: TypeAlias = Literal["pending", "raise"]
 
 
@@ -58,7 +58,7 @@ class Index:
             a search without one uses keywords alone and reports it.
         dim: length of the vectors; by default the embedder's, or that of the first vector written.
         metric: "cosine", "ip" (inner product) or "l2" (similarities are negated squared distances).
-        dtype: how vectors are stored, "f16" or "f32".
+        dtype: how vectors are stored: "f16", "f32", or "i8", a byte an element (docs/embedders.md).
         analyzer: "english" (Porter2 stems), "plain" (no stems), a Snowball language ("german", "french", ...;
             :func:`scrubjay.languages`), or any name of your choice together with `stemmer`.
         stemmer: a function from word to stem, for languages that Snowball lacks; called once per distinct word.

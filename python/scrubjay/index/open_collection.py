@@ -338,7 +338,9 @@ def checked_identity(identity: Identity) -> Identity:
     """
     for name in ("metric", "dtype", "analyzer"):
         if not isinstance(value := getattr(identity, name), str) or has_lone_surrogate(value):
-            expected = {"metric": "'cosine', 'ip' or 'l2'", "dtype": "'f16' or 'f32'"}.get(name, "a str")
+            expected = {"metric": "'cosine', 'ip' or 'l2'", "dtype": "'f16', 'f32' or 'i8'"}.get(
+                name, "a str"
+            )
             raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {shown(value)}")
     return identity
 

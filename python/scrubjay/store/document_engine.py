@@ -76,7 +76,7 @@ class DocumentEngine(Protocol):
 
     @property
     def dtype(self) -> str:
-        """ "f16" or "f32"."""
+        """ "f16", "f32" or "i8"."""
         ...
 
     @property

@@ -142,8 +142,8 @@ def _vector(embedding: list[float], dtype: str) -> tuple[NDArray[Any] | None, bo
         stored = exact.astype(np.float32)
     if not stored.any():  # the index rejects empty and zero vectors
         return None, False
-    # With f16 the caller opted into rounding.
-    return stored, dtype == "f16" or bool((stored.astype(np.float64) == exact).all())
+    # With f16 and i8 the caller opted into rounding.
+    return stored, dtype != "f32" or bool((stored.astype(np.float64) == exact).all())
 
 
 def _text_of(data: bytes) -> str:

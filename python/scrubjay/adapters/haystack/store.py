@@ -40,7 +40,7 @@ class ScrubjayDocumentStore(Retrieval):
             :class:`scrubjay.Scope`); it changes and deletes only documents of exactly this scope. An id in another
             scope is another document.
         embedding_similarity_function: "cosine", "dot_product" or "l2" (the negated squared distance).
-        dtype: "f32" returns embeddings unchanged; "f16" rounds them and takes half the memory.
+        dtype: "f32" returns embeddings unchanged; "f16" and "i8" round them to two bytes and one an element.
         embedder: embeds documents and queries that come without an embedding: a spec of
             :func:`scrubjay.embedders.from_spec`, such as "default". None: pipelines supply all embeddings.
         return_embedding: whether returned documents carry their embeddings.

@@ -148,12 +148,12 @@ def _each(given: Any, name: str, kind: type) -> Iterator[Any]:
 
 
 def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
-    """Return the encodings of vectors in rows and images: their single and half precision elements."""
+    """Return the encodings of vectors in rows and images: their elements in single and half precision and as bytes."""
     needles = []
     for vector in vectors:
         row = np.asarray(vector, dtype=np.float32).reshape(1, -1)
         needles.append(encode_many(row, "f32")[0])
-        needles.append(encode_many(row, "f16")[0][2:])
+        needles += [encode_many(row, dtype)[0][2:] for dtype in ("f16", "i8")]
     return needles
 
 

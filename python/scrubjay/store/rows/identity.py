@@ -23,7 +23,7 @@ def _is_count(value: object, least: int, most: int) -> bool:
 IDENTITY: Mapping[str, Callable[[object], bool]] = {
     "dim": lambda value: value is None or _is_count(value, 1, 1 << 20),
     "metric": lambda value: value in ("cosine", "ip", "l2"),
-    "dtype": lambda value: value in ("f16", "f32"),
+    "dtype": lambda value: value in ("f16", "f32", "i8"),
     "analyzer": lambda value: type(value) is str and value != "",
     "model": lambda value: value is None or type(value) is str,
     "id_kind": lambda value: value in (None, "str", "int"),

@@ -1,8 +1,9 @@
 """The encoding of vectors in rows, and the hash of a row.
 
 "f32": little-endian float32. "f16": an int16 exponent e, then float16 elements x; the vector is x * 2**e, with
-the greatest |x| in [0.5, 1], as the native engine stores it. The engine is given exactly what the bytes encode,
-so a partition rebuilt from rows equals the one that was written to, bit for bit.
+the greatest |x| in [0.5, 1], as the native engine stores it. "i8": an int16 128 * e + m, then int8 elements x; the
+vector is x * (1 + m / 128) * 2**e, with 127 as the greatest |x|. The engine is given exactly what the bytes encode, so
+a partition rebuilt from rows equals the one that was written to, bit for bit.
 
 A document may have several vectors, one per passage of its text (:class:`scrubjay.PassageVectors`). They are one
 value of a row: a marker that no single vector begins with, their number (uint32), the position of each passage
@@ -22,6 +23,9 @@ from numpy.typing import NDArray
 from scrubjay.documents.passage_vectors import DocumentVector, PassageVectors
 
 _HEAD_BYTES = 2
+_ELEMENT_BYTES = {"f16": 2, "i8": 1}  # behind the head
+_MOST_STEPS = np.float32(127)
+_LEAST_NORMAL = np.finfo(np.float32).tiny
 Floats = NDArray[np.float32]
 _PASSAGES = b"SJ\xc0\x7f"  # NaN as float32, and an exponent out of range
 _PASSAGES_HEAD_BYTES, _SPAN_BYTES = 8, 8
@@ -30,24 +34,24 @@ _PASSAGES_HEAD_BYTES, _SPAN_BYTES = 8, 8
 def n_bytes(dim: int, dtype: str) -> int:
     """Return the size of one encoded vector.
 
-    >>> n_bytes(256, "f16"), n_bytes(256, "f32")
-    (514, 1024)
+    >>> n_bytes(256, "f16"), n_bytes(256, "f32"), n_bytes(256, "i8")
+    (514, 1024, 258)
     """
-    return _HEAD_BYTES + 2 * dim if dtype == "f16" else 4 * dim
+    return 4 * dim if dtype == "f32" else _HEAD_BYTES + _ELEMENT_BYTES[dtype] * dim
 
 
 def dim_of(data: bytes, dtype: str) -> int:
     """Return the dimension of encoded vectors.
 
     >>> rows = PassageVectors(np.ones((3, 5), np.float32), np.zeros((3, 2), np.uint32))
-    >>> [dim_of(encode(one, dtype), dtype) for one in (rows, rows.rows[0]) for dtype in ("f16", "f32")]
-    [5, 5, 5, 5]
+    >>> [dim_of(encode(one, dtype), dtype) for one in (rows, rows.rows[0]) for dtype in ("f16", "f32", "i8")]
+    [5, 5, 5, 5, 5, 5]
     """
     size = len(data)
     if has_passages(data):
         n = int.from_bytes(data[4:8], "little")
         size = (size - _PASSAGES_HEAD_BYTES) // n - _SPAN_BYTES if n else 0
-    return (size - _HEAD_BYTES) // 2 if dtype == "f16" else size // 4
+    return size // 4 if dtype == "f32" else (size - _HEAD_BYTES) // _ELEMENT_BYTES[dtype]
 
 
 def fits(size: int, dim: int, dtype: str) -> bool:
@@ -86,6 +90,9 @@ def encode_many(matrix: Floats, dtype: str) -> list[bytes]:
         return []
     if dtype == "f32":
         return [row.tobytes() for row in np.ascontiguousarray(matrix, dtype="<f4")]
+    if dtype == "i8":
+        exponents, steps = _steps_of(matrix)
+        return _joined(exponents, np.rint(matrix / steps[:, None]).astype(np.int8))
     if len(matrix) == 1:  # as below, without one-element arrays, in a third of the time
         _, exponent = math.frexp(float(np.abs(matrix).max()))
         exponent = min(max(exponent, -148), 127)
@@ -93,9 +100,33 @@ def encode_many(matrix: Floats, dtype: str) -> list[bytes]:
         return [exponent.to_bytes(2, "little", signed=True) + row.tobytes()]
     _, exponents = np.frexp(np.abs(matrix).max(axis=1))
     exponents = np.clip(exponents, -148, 127).astype("<i2")
-    rows = np.ldexp(matrix, -exponents.astype(np.int32)[:, None]).astype("<f2")
-    heads = exponents.tobytes()
+    return _joined(exponents, np.ldexp(matrix, -exponents.astype(np.int32)[:, None]).astype("<f2"))
+
+
+def _joined(exponents: NDArray[np.int16], rows: NDArray[Any]) -> list[bytes]:
+    heads = exponents.astype("<i2").tobytes()
     return [heads[2 * i : 2 * i + 2] + row.tobytes() for i, row in enumerate(rows)]
+
+
+def _steps_of(matrix: Floats) -> tuple[NDArray[np.int16], Floats]:
+    """Return the exponents of rows of bytes, and the steps that they encode.
+
+    A step is 1/127 of the greatest element, rounded to eight bits. Where that is no normal float it is the power of two
+    above, at least 2**-149, of which all floats are multiples.
+    """
+    greatest = np.abs(matrix).max(axis=1)
+    wanted = greatest / _MOST_STEPS
+    rounded = (wanted.view(np.uint32) + np.uint32(0x8000)) >> np.uint32(16)
+    part, power = np.frexp(greatest.astype(np.float64) / float(_MOST_STEPS))
+    power = np.maximum(np.where(part == 0.5, power - 1, power), -149)
+    exponents = np.where(wanted >= _LEAST_NORMAL, rounded.astype(np.int32) - 127 * 128, power * 128)
+    exponents = np.where(greatest == 0, 0, exponents).astype(np.int16)
+    return exponents, _steps(exponents)
+
+
+def _steps(exponents: NDArray[np.int16]) -> Floats:
+    powers, fractions = np.divmod(exponents.astype(np.int32), 128)
+    return np.ldexp(1 + fractions / 128, powers).astype(np.float32)
 
 
 def decode_many(data: Sequence[bytes], dtype: str) -> Floats:
@@ -107,9 +138,12 @@ def decode_many(data: Sequence[bytes], dtype: str) -> Floats:
     joined = np.frombuffer(b"".join(data), dtype=np.uint8).reshape(len(data), -1)
     if dtype == "f32":
         return joined.view("<f4").astype(np.float32, copy=False)
-    exponents = np.ascontiguousarray(joined[:, :_HEAD_BYTES]).view("<i2").astype(np.int32)
+    exponents = np.ascontiguousarray(joined[:, :_HEAD_BYTES]).view("<i2")
+    if dtype == "i8":
+        elements = joined[:, _HEAD_BYTES:].view(np.int8)
+        return elements.astype(np.float32) * _steps(exponents)
     rows = np.ascontiguousarray(joined[:, _HEAD_BYTES:]).view("<f2").astype(np.float32)
-    decoded: Floats = np.ldexp(rows, exponents)
+    decoded: Floats = np.ldexp(rows, exponents.astype(np.int32))
     return decoded
 
 

@@ -55,7 +55,7 @@ class WritingEngine:
 
     @property
     def dtype(self) -> str:
-        """ "f16" or "f32"."""
+        """ "f16", "f32" or "i8"."""
         return self._identity.dtype
 
     def upsert(

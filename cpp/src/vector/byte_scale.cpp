@@ -1,0 +1,40 @@
+#include "vector/byte_scale.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace scrubjay::vector {
+namespace {
+
+constexpr float kMostSteps = 127.0f;
+constexpr int kLeastPower = -149;  // of a float
+
+}  // namespace
+
+float byte_step(std::span<const float> vector) noexcept {
+  // Magnitudes are in the order of their bits, and compilers vectorise a maximum of integers.
+  int32_t largest_bits = 0;
+  for (const float x : vector) largest_bits = std::max(largest_bits, std::bit_cast<int32_t>(x) & 0x7fffffff);
+  const auto largest = std::bit_cast<float>(largest_bits);
+  if (largest_bits == 0) return 1.0f;
+  if (const float step = largest / kMostSteps; step >= std::numeric_limits<float>::min()) {
+    const uint32_t rounded = (std::bit_cast<uint32_t>(step) + 0x8000u) & 0xffff0000u;
+    return std::bit_cast<float>(rounded);
+  }
+  int exponent = 0;
+  const double part = std::frexp(static_cast<double>(largest) / static_cast<double>(kMostSteps), &exponent);
+  if (part == 0.5) --exponent;  // a power of two itself
+  return std::ldexp(1.0f, std::max(exponent, kLeastPower));
+}
+
+void to_bytes(std::span<const float> vector, float step, int8_t* out) noexcept {
+  constexpr float kRounding = 0x1.8p23f;  // adding it leaves no bits for a fraction
+  for (size_t i = 0; i < vector.size(); ++i) {
+    const float rounded = (vector[i] / step + kRounding) - kRounding;
+    out[i] = static_cast<int8_t>(static_cast<int32_t>(rounded));
+  }
+}
+
+}  // namespace scrubjay::vector
