@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -61,13 +60,14 @@ template <class Signed>
 
 // The same for bytes: -128 is none, and one is not zero.
 [[nodiscard]] bool bytes_in_range(const char* row, uint32_t n) noexcept {
-  bool in_range = true, any = false;
+  // As bytes of bits, which the baseline's vector instructions compare and collect.
+  uint8_t least = 0, any = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    const auto byte = static_cast<int8_t>(row[i]);
-    in_range &= byte != std::numeric_limits<int8_t>::min();
-    any |= byte != 0;
+    const auto byte = static_cast<uint8_t>(row[i]);
+    least = static_cast<uint8_t>(least | (byte == 0x80 ? 0xff : 0));
+    any = static_cast<uint8_t>(any | byte);
   }
-  return in_range && any;
+  return least == 0 && any != 0;
 }
 
 }  // namespace
