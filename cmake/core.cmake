@@ -68,7 +68,7 @@ endif()
 
 add_library(scrubjay_core STATIC ${core_sources} ${snowball_sources} "${known_words}")
 target_include_directories(scrubjay_core PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src")
-target_link_libraries(scrubjay_core PUBLIC scrubjay_flags PRIVATE scrubjay_usearch scrubjay_stringzilla)
+target_link_libraries(scrubjay_core PUBLIC scrubjay_flags PRIVATE scrubjay_stringzilla)
 target_compile_definitions(scrubjay_core PRIVATE ${isa_definitions})
 if(SCRUBJAY_UNITY)
   scrubjay_unite(scrubjay_core ${core_sources} ${snowball_sources} "${known_words}")

@@ -50,12 +50,7 @@ function(scrubjay_carry_third_party)
 endfunction()
 
 if(NOT "${SKBUILD_STATE}" STREQUAL "sdist")
-  scrubjay_unpack_third_party(USEARCH CROARING STRINGZILLA SNOWBALL)
-
-  # Headers only, without NumKong and OpenMP, since we supply the metric.
-  add_library(scrubjay_usearch INTERFACE)
-  target_include_directories(scrubjay_usearch SYSTEM INTERFACE "${USEARCH_SOURCE_DIR}/include")
-  target_compile_definitions(scrubjay_usearch INTERFACE USEARCH_USE_NUMKONG=0 USEARCH_USE_OPENMP=0)
+  scrubjay_unpack_third_party(CROARING STRINGZILLA SNOWBALL)
 
   add_library(scrubjay_stringzilla INTERFACE)
   target_include_directories(scrubjay_stringzilla SYSTEM INTERFACE "${STRINGZILLA_SOURCE_DIR}/include")

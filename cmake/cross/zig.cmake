@@ -22,12 +22,6 @@ set(CMAKE_CXX_COMPILER "${SCRUBJAY_ZIG}" c++ -target "${SCRUBJAY_TARGET}")
 # zig instruments builds that it considers debug builds; we have our own sanitizer presets.
 set(CMAKE_C_FLAGS_INIT "-fno-sanitize=undefined")
 set(CMAKE_CXX_FLAGS_INIT "-fno-sanitize=undefined")
-# usearch includes <Windows.h>; mingw's header is windows.h, which is found by that name on case-insensitive
-# file systems only.
-if(CMAKE_SYSTEM_NAME STREQUAL "Windows")
-  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/windows/Windows.h" CONTENT "#include <windows.h>\n")
-  set(CMAKE_CXX_STANDARD_INCLUDE_DIRECTORIES "${CMAKE_BINARY_DIR}/windows")
-endif()
 # zig's archiver is a subcommand, for which CMake has no variable, and its rules for Windows cannot be
 # replaced: hence two scripts.
 foreach(tool IN ITEMS ar ranlib)

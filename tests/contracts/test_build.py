@@ -139,7 +139,7 @@ def cmake() -> str:
 
 
 def test_a_wrong_hash_stops_the_build(tmp_path: Path) -> None:
-    archive = write_wrong_archive(tmp_path / "archives", "USEARCH")
+    archive = write_wrong_archive(tmp_path / "archives", "CROARING")
     command = [cmake(), "-S", str(ROOT), "-B", str(tmp_path / "build"), "-DSCRUBJAY_PYTHON=OFF"]
     if (ROOT / "third_party").exists():
         pytest.skip("third_party/ lies in this tree and comes first")
@@ -159,10 +159,10 @@ def test_without_archives_and_without_network_the_remedy_is_named(tmp_path: Path
     if (ROOT / "third_party").exists():
         pytest.skip("third_party/ lies in this tree and comes first")
     outcome = third_party(
-        "unpack", "--archives", tmp_path / "none", "--to", tmp_path / "to", "USEARCH", environment=offline()
+        "unpack", "--archives", tmp_path / "none", "--to", tmp_path / "to", "CROARING", environment=offline()
     )
     assert outcome.returncode != 0
-    assert PINS["USEARCH"]["archive"] in outcome.stderr
+    assert PINS["CROARING"]["archive"] in outcome.stderr
     assert "SCRUBJAY_ARCHIVE_DIR" in outcome.stderr
 
 

@@ -29,7 +29,6 @@ CPP_MAY_INCLUDE = {
 # Third-party headers -> the only folder that may include them, and the maximum number of files.
 WRAPPED = {
     "stringzilla/": ("src/text", 1),
-    "usearch/": ("src/vector", None),
     "roaring": ("src/filter", None),
     "pybind11/": ("bindings", None),
     "Python.h": ("bindings", None),
@@ -293,7 +292,7 @@ def test_a_wrong_import_in_the_store_is_found(tmp_path: Path, file: str, line: s
         ("src/base/a.hpp", '#include "engine/engine.hpp"', "base may not use engine"),
         ("src/lexical/a.cpp", '#include "vector/scan.hpp"', "lexical may not use vector"),
         ("src/engine/a.cpp", "#include <pybind11/pybind11.h>", "only bindings may"),
-        ("src/text/a.cpp", "#  include <usearch/index.hpp>", "only src/vector may"),
+        ("src/text/a.cpp", "#  include <roaring.h>", "only src/filter may"),
         ("src/magic/a.cpp", "", "no place"),
     ],
 )

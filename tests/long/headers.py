@@ -46,7 +46,7 @@ def compile_alone(header: Path, build: Path) -> str:
 def third_party(build: Path) -> list[Path]:
     """Return the folders of third-party headers in a build tree."""
     unpacked = build / "third_party"
-    return [unpacked / "USEARCH" / "include", unpacked / "STRINGZILLA" / "include", unpacked / "CROARING"]
+    return [unpacked / "STRINGZILLA" / "include", unpacked / "CROARING"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -74,7 +74,7 @@ GraphAnswer Graph::search_by(const Nodes& nodes, const Distance& distance, const
   WalkLimits limits{ask.most_measured, ~size_t{0}};
   if (ask.least_visible > 0.0) limits.look_after = std::min(kLookedAbout, ask.expansion);
   const uint32_t start = walk.descend(state_->entry, state_->highest_level);
-  const WalkEnd end = walk.ground(start, n_nodes, ask.expansion, limits, [&](const auto& nodes) {
+  const WalkEnd end = walk.layer(start, 0, n_nodes, ask.expansion, limits, [&](const auto& nodes) {
     const auto n = std::count_if(nodes.begin(), nodes.end(),
                                  [&](uint64_t key) { return shown(static_cast<uint32_t>(key)); });
     return static_cast<double>(n) >= ask.least_visible * static_cast<double>(nodes.size());

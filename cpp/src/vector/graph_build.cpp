@@ -1,6 +1,6 @@
-// Building and extending graphs: usearch inserts vector by vector; then its lists are copied.
+// Building and extending graphs: vectors are inserted one after another; then the lists are packed.
 
-#include <new>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -8,7 +8,8 @@
 #include "base/epoch.hpp"
 #include "vector/graph.hpp"
 #include "vector/graph_distance.hpp"
-#include "vector/graph_index.hpp"
+#include "vector/graph_insertion.hpp"
+#include "vector/graph_lists.hpp"
 #include "vector/graph_order.hpp"
 #include "vector/graph_state.hpp"
 
@@ -33,16 +34,18 @@ namespace {
 
 enum class Inserted : uint8_t { all, cancelled, not_coded };
 
-// Inserts the documents, whose vectors are registered in the state. `guard` is renewed occasionally: a build
-// takes long, and retired memory should be freed meanwhile.
-[[nodiscard]] Inserted insert(const Graph::State& state, Index& index, std::span<const Column* const> columns,
-                              std::span<const uint32_t> docs, std::optional<base::EpochGuard>& guard,
+// Inserts the documents, whose vectors are registered in the state behind the nodes of the lists. `guard` is
+// renewed occasionally: a build takes long, and retired memory should be freed meanwhile.
+[[nodiscard]] Inserted insert(const Graph::State& state, GraphLists& lists,
+                              std::span<const Column* const> columns, std::span<const uint32_t> docs,
+                              std::optional<base::EpochGuard>& guard,
                               const std::function<bool()>& cancelled) {
   PreparedQuery inserted;
+  GraphScratch scratch;
   std::vector<float> vector(state.options.dim);
-  unum::usearch::index_update_config_t update;
-  update.expansion = state.build.expansion_build;
-  const auto insert_all = [&](const auto& distance, const auto& prefetch) {
+  const auto insert_all = [&](const auto& between, const auto& from_inserted) {
+    const uint32_t expansion = state.build.expansion_build;
+    Insertion insertion(lists, between, expansion == 0 ? expansion_for(state.size()) : expansion, scratch);
     for (size_t i = 0; i < docs.size(); ++i) {
       if (i % 256 == 0) {
         if (cancelled()) return Inserted::cancelled;
@@ -53,40 +56,40 @@ enum class Inserted : uint8_t { all, cancelled, not_coded };
       if (state.coded() &&
           !prepare_code_query(state.options, inserted.elements, inserted.square, inserted.code))
         return Inserted::not_coded;  // its length is at the limit of what codes can compare
-      auto added =
-          index.add(docs[i], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
-      if (added.error) {
-        (void)added.error.release();
-        throw std::bad_alloc();
-      }
+      insertion.add(from_inserted());
     }
     return Inserted::all;
   };
-  if (state.coded()) {
-    return insert_all(CodeDistance(state.codes, state.options),
-                      Prefetch<CodeNodes>{state.codes, code_bytes(state.options.dim)});
-  }
-  return insert_all(RowDistance(state.rows, state.options),
-                    Prefetch<std::vector<RowNode>>{state.rows, state.options.row_bytes()});
+  if (state.coded())
+    return insert_all(CodesBetween(state.codes, state.options),
+                      [&] { return CodesFromQuery(state.codes, state.options, inserted, scratch); });
+  return insert_all(RowsBetween(state.rows, state.options),
+                    [&] { return RowsFromQuery(state.rows, state.options, inserted); });
 }
 
-// The slots of a list of usearch.
-template <class List>
-struct Slots {
-  List list;
-  [[nodiscard]] size_t size() const { return list.size(); }
-  [[nodiscard]] uint32_t operator[](size_t i) const { return static_cast<uint32_t>(list[i].slot); }
-};
-
-void take_lists_of(const Index& index, Graph::State& state) {
-  const auto list_of = [&](uint32_t slot, uint32_t level) {
-    return Slots<decltype(index.neighbors(slot, level))>{index.neighbors(slot, level)};
-  };
-  const auto order = order_by_links(static_cast<uint32_t>(state.size()), [&](uint32_t slot, auto&& visit) {
-    const auto list = list_of(slot, 0);
-    for (size_t i = 0; i < list.size(); ++i) visit(list[i]);
+void take_lists_of(const GraphLists& lists, Graph::State& state) {
+  const auto order = order_by_links(lists.size(), [&](uint32_t slot, auto&& visit) {
+    for (const uint32_t other : lists.list(slot, 0)) visit(other);
   });
-  state.take_lists([&](uint32_t slot) { return index.level_of(slot); }, list_of, order);
+  state.take_lists([&](uint32_t slot) { return lists.level_of(slot); },
+                   [&](uint32_t slot, uint32_t level) { return lists.list(slot, level); }, order);
+}
+
+// The lists of a finished graph, with room for n nodes.
+[[nodiscard]] GraphLists lists_of(const Graph::State& state, size_t n_nodes) {
+  GraphLists lists(state.build.connectivity);
+  lists.reserve(n_nodes);
+  std::vector<uint32_t> slots;
+  for (uint32_t slot = 0; slot < state.size(); ++slot) {
+    const uint32_t highest = state.level_of(slot);
+    lists.add(highest);
+    for (uint32_t level = 0; level <= highest; ++level) {
+      slots.clear();
+      state.for_each_neighbour(slot, level, [&](uint32_t other) { slots.push_back(other); });
+      lists.assign(slot, level, slots);
+    }
+  }
+  return lists;
 }
 
 template <class T>
@@ -148,11 +151,11 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
     state->build = options;
     state->n_covered.assign(n_docs.begin(), n_docs.end());
     state->note(columns, docs, by_codes);
-    Index index = make_index(options.connectivity);
-    reserve(index, docs.size());
-    switch (insert(*state, index, columns, docs, guard, cancelled)) {
+    GraphLists lists(options.connectivity);
+    lists.reserve(docs.size());
+    switch (insert(*state, lists, columns, docs, guard, cancelled)) {
       case Inserted::all:
-        take_lists_of(index, *state);
+        take_lists_of(lists, *state);
         return std::unique_ptr<Graph>(new Graph(std::move(state)));
       case Inserted::cancelled:
         return nullptr;
@@ -182,10 +185,9 @@ std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std
   }
   state->options = state_->options;
   state->note(columns, docs, coded());
-  Index index = index_of(links([](uint32_t doc) { return doc; }));
-  reserve(index, n_nodes);
-  if (insert(*state, index, columns, docs, guard, cancelled) != Inserted::all) return nullptr;
-  take_lists_of(index, *state);
+  GraphLists lists = lists_of(*state_, n_nodes);
+  if (insert(*state, lists, columns, docs, guard, cancelled) != Inserted::all) return nullptr;
+  take_lists_of(lists, *state);
   return std::unique_ptr<Graph>(new Graph(std::move(state)));
 }
 

@@ -1,15 +1,12 @@
-// Stored and extended graphs: their lists are extracted without deleted documents, restored over columns
-// after validation, or passed to usearch.
+// Stored graphs: their lists are extracted without deleted documents, and restored over columns after
+// validation.
 
 #include "vector/graph_links.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
 
 #include "base/epoch.hpp"
 #include "vector/graph.hpp"
-#include "vector/graph_index.hpp"
 #include "vector/graph_state.hpp"
 
 namespace scrubjay::vector {
@@ -19,8 +16,6 @@ namespace {
 constexpr uint8_t kMaxLevel = 32;
 constexpr uint32_t kLeastConnectivity = 4, kMostConnectivity = 64;
 static_assert(2 * kMostConnectivity <= PackedLists::kLongest);
-// A usearch node: its key and its level, then for each level a count and a fixed number of slots.
-constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
 
 [[nodiscard]] constexpr uint32_t most_links(uint32_t connectivity, uint32_t level) noexcept {
   return level == 0 ? 2 * connectivity : connectivity;
@@ -68,70 +63,7 @@ constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
   return list == links.list_sizes.size() && link == links.links.size();
 }
 
-// Streams the nodes to usearch in its own format.
-class NodeStream {
- public:
-  explicit NodeStream(const GraphLinks& links) noexcept : links_(links) {}
-
-  [[nodiscard]] bool operator()(void* out, size_t n_bytes) noexcept {
-    if (!out) return false;  // no memory for a node
-    switch (part_++) {
-      case 0: {
-        unum::usearch::index_serialized_header_t header;
-        header.size = links_.docs.size();
-        header.connectivity = links_.connectivity;
-        header.connectivity_base = 2 * links_.connectivity;
-        header.max_level = links_.levels[links_.entry];
-        header.entry_slot = links_.entry;
-        std::memcpy(out, &header, sizeof header);
-        return n_bytes == sizeof header;
-      }
-      case 1:
-        for (size_t slot = 0; slot < links_.levels.size(); ++slot) {
-          const int16_t level = links_.levels[slot];
-          std::memcpy(static_cast<char*>(out) + slot * sizeof level, &level, sizeof level);
-        }
-        return n_bytes == links_.levels.size() * sizeof(int16_t);
-      default:
-        return node(static_cast<char*>(out), n_bytes);
-    }
-  }
-
- private:
-  [[nodiscard]] bool node(char* out, size_t n_bytes) noexcept {
-    const size_t slot = part_ - 3;
-    const int16_t level = links_.levels[slot];
-    std::memset(out, 0, n_bytes);
-    std::memcpy(out, &links_.docs[slot], sizeof(uint32_t));
-    std::memcpy(out + sizeof(uint32_t), &level, sizeof level);
-    size_t at = kHeadBytes;
-    for (uint32_t l = 0; l <= links_.levels[slot]; ++l, ++list_) {
-      const uint32_t n = links_.list_sizes[list_];
-      const size_t places = sizeof n * (1 + most_links(links_.connectivity, l));
-      if (at + places > n_bytes) return false;  // unexpected node layout of usearch
-      std::memcpy(out + at, &n, sizeof n);
-      if (n != 0) std::memcpy(out + at + sizeof n, links_.links.data() + link_, n * sizeof(uint32_t));
-      at += places;
-      link_ += n;
-    }
-    return at == n_bytes;
-  }
-
-  const GraphLinks& links_;
-  size_t part_ = 0, list_ = 0, link_ = 0;
-};
-
 }  // namespace
-
-Index index_of(const GraphLinks& links) {
-  Index index = make_index(links.connectivity);
-  auto loaded = index.load_from_stream(NodeStream(links));
-  if (loaded.error) {  // the input is valid, so memory was lacking
-    (void)loaded.error.release();
-    throw std::bad_alloc();
-  }
-  return index;
-}
 
 GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) const {
   const State& state = *state_;
@@ -147,7 +79,7 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
     out.levels.push_back(static_cast<uint8_t>(state.level_of(slot)));
   }
   if (out.docs.empty()) return out;
-  // The first on the highest level, as in usearch.
+  // The first on the highest level.
   out.entry =
       static_cast<uint32_t>(std::max_element(out.levels.begin(), out.levels.end()) - out.levels.begin());
   std::vector<uint32_t> list, neighbours;

@@ -67,8 +67,8 @@ struct UpperNode {
   uint32_t level;
 };
 
-// The lists are packed consecutively: usearch, which builds them, needs more than four times as much per node
-// (room for the longest list, four bytes per slot, its number, its level, its address).
+// The lists are packed consecutively: while a graph is built they take more than four times as much per node
+// (graph_lists.hpp).
 struct Graph::State {
   GraphOptions build;
   ColumnOptions options;

@@ -1,11 +1,10 @@
 // Graph walk: the HNSW search for nodes near a query. Private to the graph's source files.
 //
-// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5) over immutable lists: greedy descent on
-// the upper levels; then on the ground level, repeatedly expand the nearest node that has not been expanded,
-// until it is farther than all of the `expansion` nearest admitted nodes. usearch, which builds the lists,
-// can search them, too, but it locks each node, keeps a hash set of visited nodes and computes one distance
-// at a time. Here a step marks bits, prefetches all the bytes that it needs and computes all distances at
-// once: two thirds of the time at 60,000 vectors.
+// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5): greedy descent on the upper levels; then
+// on one level, repeatedly expand the nearest node that has not been expanded, until it is farther than all of
+// the `expansion` nearest nodes. A step marks bits, prefetches all the bytes that it needs and computes all
+// distances at once: two thirds of the time of one distance after another with a hash set of visited nodes, at
+// 60,000 vectors. Insertions search the lists that they change in the same way (graph_insertion.hpp).
 #pragma once
 
 #include <algorithm>
@@ -40,12 +39,13 @@ class Walk {
   Walk(const Lists& lists, const Distance& distance, GraphScratch& scratch) noexcept
       : lists_(lists), distance_(distance), scratch_(scratch) {}
 
-  // The node of the ground level that greedy descent reaches from `entry` on the highest level.
-  [[nodiscard]] uint32_t descend(uint32_t entry, uint32_t highest_level) {
+  // The node that greedy descent from `entry` reaches on the levels above the lowest one.
+  [[nodiscard]] uint32_t descend(uint32_t entry, uint32_t highest_level, uint32_t lowest_level = 0) {
+    if (highest_level <= lowest_level) return entry;
     scratch_.slots.assign(1, entry);
     measure();
     uint64_t nearest = walk_key(scratch_.distances[0], entry);
-    for (uint32_t level = highest_level; level > 0; --level) {
+    for (uint32_t level = highest_level; level > lowest_level; --level) {
       for (bool nearer = true; nearer;) {
         nearer = false;
         scratch_.slots.clear();
@@ -65,15 +65,15 @@ class Walk {
     return static_cast<uint32_t>(nearest);
   }
 
-  // Searches from `start` on the ground level. Leaves in scratch.found the `expansion` nearest nodes that it
+  // Searches from `start` on one level. Leaves in scratch.found the `expansion` nearest nodes that it
   // encountered, nearest first. Calls `wanted` once to ask whether the nodes found so far (unordered) are
   // worth continuing.
   template <class Wanted>
-  [[nodiscard]] WalkEnd ground(uint32_t start, uint32_t n_nodes, size_t expansion, const WalkLimits& limits,
-                               const Wanted& wanted) {
+  [[nodiscard]] WalkEnd layer(uint32_t start, uint32_t level, uint32_t n_nodes, size_t expansion,
+                              const WalkLimits& limits, const Wanted& wanted) {
     std::vector<uint64_t>& frontier = scratch_.frontier;
     std::vector<uint64_t>& found = scratch_.found;
-    scratch_.seen.assign((size_t{n_nodes} + 63) / 64, 0);
+    forget_seen(n_nodes);
     frontier.clear();
     found.clear();
     uint64_t farthest = ~uint64_t{0};  // of the nodes found, once there are enough
@@ -107,7 +107,7 @@ class Walk {
       frontier.pop_back();
       if (!frontier.empty()) lists_.prefetch(static_cast<uint32_t>(frontier.front()));
       scratch_.slots.clear();
-      lists_.neighbours(next, 0, [&](uint32_t slot) {
+      lists_.neighbours(next, level, [&](uint32_t slot) {
         if (!first_seen(slot)) return;
         distance_.announce(slot);
         scratch_.slots.push_back(slot);
@@ -130,9 +130,17 @@ class Walk {
     scratch_.distances.resize(scratch_.slots.size());
     distance_.measure(scratch_.slots.data(), scratch_.slots.size(), scratch_.distances.data());
   }
-  [[nodiscard]] bool first_seen(uint32_t slot) noexcept {
+  // Unmarks what the last search marked: of a large graph a small part.
+  void forget_seen(uint32_t n_nodes) {
+    for (const uint32_t word : scratch_.seen_words) scratch_.seen[word] = 0;
+    scratch_.seen_words.clear();
+    const size_t n_words = (size_t{n_nodes} + 63) / 64;
+    if (scratch_.seen.size() < n_words) scratch_.seen.resize(n_words);
+  }
+  [[nodiscard]] bool first_seen(uint32_t slot) {
     uint64_t& word = scratch_.seen[slot / 64];
     const uint64_t bit = uint64_t{1} << (slot % 64);
+    if (word == 0) scratch_.seen_words.push_back(slot / 64);
     const bool first = (word & bit) == 0;
     word |= bit;
     return first;
