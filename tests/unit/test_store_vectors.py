@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay import Engine, Scope
+from scrubjay import Engine, Index, Scope
 from scrubjay.store.rows.vectors import decode_many, encode_many
 from tests.reference import vectors
 
@@ -54,3 +57,14 @@ def test_native_rows_are_encoded_as_those_of_numpy(numbers: list[float]) -> None
         engine.upsert("m1", "", scope=Scope("acme"), vector=row)
         stored = engine.get("m1", scope=Scope("acme")).vector
         assert stored.tolist() == decode_many(encode_many(row[np.newaxis], dtype), dtype)[0].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
+def test_a_vector_is_found_in_the_file_until_it_is_erased(tmp_path: Path, dtype: Any) -> None:
+    scope, vector = Scope("acme"), np.random.default_rng(1).normal(size=64).astype(np.float32)
+    with Index.open(tmp_path / "m.scrubjay", dim=64, dtype=dtype) as index:
+        index.upsert("m1", "Prefers trains.", scope=scope, vector=vector)
+        assert not index.admin.verify_erased(vectors=[vector]).clean
+        index.erase(scope)
+        index.admin.compact()
+        assert index.admin.verify_erased(vectors=[vector]).clean

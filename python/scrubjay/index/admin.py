@@ -186,7 +186,7 @@ class Admin:
         >>> folder.cleanup()
         """
         engine = self._collection.durable("verify_erased")
-        needles = [*text_needles(texts), *vector_needles(vectors), *byte_needles(sequences)]
+        needles = [*text_needles(texts), *vector_needles(vectors, engine.dtype), *byte_needles(sequences)]
         if isinstance(names, (str, bytes)):  # its letters would be searched
             raise TypeError(f"names: expected a sequence of str, got one {type(names).__name__}")
         names = list(names)
