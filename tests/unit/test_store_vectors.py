@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scrubjay import Engine, Index, Scope
@@ -27,11 +27,12 @@ def test_one_vector_is_encoded_as_among_others(numbers: list[float]) -> None:
 
 @pytest.mark.parametrize("dtype", ["f16", "f32", "i8"])
 @given(st.lists(NUMBERS, min_size=1, max_size=9), st.integers(-30, 30))
-def test_what_was_decoded_is_encoded_to_the_same_bytes(dtype: str, numbers: list[float], power: int) -> None:
+def test_what_was_decoded_is_encoded_without_a_change(dtype: str, numbers: list[float], power: int) -> None:
     row = np.ldexp(np.array(numbers, dtype=np.float32), power)
     row = np.clip(row, np.finfo(np.float32).min, np.finfo(np.float32).max)
-    encoded = encode_many(row[np.newaxis], dtype)
-    assert encode_many(decode_many(encoded, dtype), dtype) == encoded
+    decoded = decode_many(encode_many(row[np.newaxis], dtype), dtype)
+    assume(np.isfinite(decoded).all())  # halves round the greatest floats to infinity, which an engine refuses
+    assert decode_many(encode_many(decoded, dtype), dtype).tolist() == decoded.tolist()
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=9))
