@@ -10,7 +10,7 @@
 //     l2              -max(0, |q|^2 + |scale row|^2 - 2 scale <q, row>)
 // up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for
 // the *stored* vector. Half precision moves a stored vector by at most 5e-4 of its norm from the given one,
-// bytes move each element by at most 1/253 of the largest one.
+// bytes move each element by at most 1/253 of the largest one (1/127 if that is below 2^-119).
 //
 // One writer, any number of readers under an epoch guard; rows below the published document
 // count never change.
