@@ -14,12 +14,16 @@ constexpr int kGreatestNormalExponent = 126;  // 2^e and 2^-e are normal floats
 
 }  // namespace
 
-int block_exponent(std::span<const float> row) noexcept {
+float largest_magnitude(std::span<const float> row) noexcept {
   // Magnitudes are in the order of their bits, and compilers vectorise a maximum of integers.
   int32_t largest = 0;
   for (const float x : row) largest = std::max(largest, std::bit_cast<int32_t>(x) & 0x7fffffff);
+  return std::bit_cast<float>(largest);
+}
+
+int block_exponent(std::span<const float> row) noexcept {
   int exponent = 0;
-  (void)std::frexp(std::bit_cast<float>(largest), &exponent);
+  (void)std::frexp(largest_magnitude(row), &exponent);
   return std::clamp(exponent, kLeastExponent, kGreatestExponent);
 }
 

@@ -6,6 +6,9 @@
 
 namespace scrubjay::vector {
 
+// The greatest magnitude of finite elements; 0 of none.
+[[nodiscard]] float largest_magnitude(std::span<const float> row) noexcept;
+
 // The exponent of the largest element, from -148 to 127, so that 2^exponent is a float; 0 for a row of zeros.
 // The elements are finite.
 [[nodiscard]] int block_exponent(std::span<const float> row) noexcept;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "vector/block_exponent.hpp"
+
 namespace scrubjay::vector {
 namespace {
 
@@ -14,11 +16,8 @@ constexpr int kLeastPower = -149;  // of a float
 }  // namespace
 
 float byte_step(std::span<const float> vector) noexcept {
-  // Magnitudes are in the order of their bits, and compilers vectorise a maximum of integers.
-  int32_t largest_bits = 0;
-  for (const float x : vector) largest_bits = std::max(largest_bits, std::bit_cast<int32_t>(x) & 0x7fffffff);
-  const auto largest = std::bit_cast<float>(largest_bits);
-  if (largest_bits == 0) return 1.0f;
+  const float largest = largest_magnitude(vector);
+  if (largest == 0.0f) return 1.0f;
   if (const float step = largest / kMostSteps; step >= std::numeric_limits<float>::min()) {
     const uint32_t rounded = (std::bit_cast<uint32_t>(step) + 0x8000u) & 0xffff0000u;
     return std::bit_cast<float>(rounded);

@@ -1,9 +1,8 @@
 // Byte scale: the step of a vector whose elements are stored as signed bytes.
 //
 // A step has eight significant bits, so that its products with bytes are exact, and is about 1/127 of the
-// largest element, which becomes 127 or -127. So encoding what was decoded gives the same bytes. A vector of
-// which 1/127 is not a normal float has a power of two as its step: the least that is not below 1/127, and
-// not below 2^-149, of which all floats are multiples.
+// largest element, which becomes 127 or -127. So encoding what was decoded gives the same bytes. If 1/127 is
+// not a normal float, the step is the next power of two, at least 2^-149: all floats are multiples of that one.
 #pragma once
 
 #include <cstddef>

@@ -58,9 +58,9 @@ template <class Signed>
   return greatest <= two && greatest != 0;
 }
 
-// The same for bytes: -128 is none, and one is not zero.
+// The same for bytes, from -127 to 127: whether none is -128, and some byte is not zero.
 [[nodiscard]] bool bytes_in_range(const char* row, uint32_t n) noexcept {
-  // As bytes of bits, which the baseline's vector instructions compare and collect.
+  // Collected in whole bytes, which the baseline's vector instructions compare and collect.
   uint8_t least = 0, any = 0;
   for (uint32_t i = 0; i < n; ++i) {
     const auto byte = static_cast<uint8_t>(row[i]);

@@ -17,10 +17,6 @@ constexpr uint8_t kMaxLevel = 32;
 constexpr uint32_t kLeastConnectivity = 4, kMostConnectivity = 64;
 static_assert(2 * kMostConnectivity <= PackedLists::kLongest);
 
-[[nodiscard]] constexpr uint32_t most_links(uint32_t connectivity, uint32_t level) noexcept {
-  return level == 0 ? 2 * connectivity : connectivity;
-}
-
 // Whether each covered vector is in the graph exactly once, and nothing else is.
 [[nodiscard]] bool holds_what_is_covered(std::span<const Column* const> columns, const GraphLinks& links) {
   if (links.n_covered.size() != columns.size()) return false;

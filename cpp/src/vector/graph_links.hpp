@@ -6,6 +6,11 @@
 
 namespace scrubjay::vector {
 
+// The longest list of a node on a level, for M of the paper.
+[[nodiscard]] constexpr uint32_t most_links(uint32_t connectivity, uint32_t level) noexcept {
+  return level == 0 ? 2 * connectivity : connectivity;
+}
+
 struct GraphLinks {
   static constexpr uint32_t kGone = 0xffffffffu;  // a document that is not stored
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/growing.hpp"
+#include "vector/graph_links.hpp"
 
 namespace scrubjay::vector {
 
@@ -19,9 +20,7 @@ class GraphLists {
 
   [[nodiscard]] uint32_t size() const noexcept { return static_cast<uint32_t>(levels_.size()); }
   [[nodiscard]] uint32_t connectivity() const noexcept { return connectivity_; }
-  [[nodiscard]] uint32_t most(uint32_t level) const noexcept {
-    return level == 0 ? 2 * connectivity_ : connectivity_;
-  }
+  [[nodiscard]] uint32_t most(uint32_t level) const noexcept { return most_links(connectivity_, level); }
   // The node where searches begin: the first on the highest level. There is one unless size() is zero.
   [[nodiscard]] uint32_t entry() const noexcept { return entry_; }
   [[nodiscard]] uint32_t highest_level() const noexcept { return size() == 0 ? 0 : levels_[entry_]; }
