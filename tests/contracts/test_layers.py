@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CPP_MAY_INCLUDE = {
     "base": set(),
     "simd": {"base"},
-    "text": {"base"},
+    "text": {"base", "simd"},
     "lexical": {"base", "simd", "text"},
     "vector": {"base", "simd"},
     "filter": {"base", "simd"},

@@ -31,18 +31,6 @@ void Spelling::find_unknown(size_t n_terms) {
     if (unknown(t, n_terms)) unknown_.push_back(static_cast<uint32_t>(t));
 }
 
-// The first letters that the words of the unknown terms may have (lowest bit: a): an English stem keeps the
-// first letter of its word.
-uint32_t Spelling::first_letters(std::span<const lexical::TermCount> terms) const noexcept {
-  if (!analyzer_.english()) return unknown_.empty() ? 0 : text::kAnyLetter;
-  uint32_t letters = 0;
-  for (const uint32_t t : unknown_) {
-    const char first = terms[t].term.front();
-    if (text::is_lower(first)) letters |= uint32_t{1} << (first - 'a');
-  }
-  return letters;
-}
-
 bool Spelling::may_have_forms(const lexical::TermCount& term) const noexcept {
   if (foreign_) return foreign_->may_hold(term.key);
   if (is_arabic_) return !term.term.empty() && static_cast<unsigned char>(term.term.front()) >= 0x80;
@@ -170,9 +158,10 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
   };
   std::vector<Asked> words;
   std::vector<uint32_t> known;  // terms of known words
-  const uint32_t letters = first_letters(terms);
-  if (letters == 0) return;
-  text::find_spelled_words(text, s_.spelled_words, letters);
+  text::PossibleStems stems;
+  for (const uint32_t t : unknown_) stems.add(terms[t].term);
+  if (unknown_.empty() || (analyzer_.english() && stems.none())) return;
+  text::find_spelled_words(text, s_.spelled_words, analyzer_.english() ? &stems : nullptr);
   for (const text::SpelledWord& place : s_.spelled_words) {
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);

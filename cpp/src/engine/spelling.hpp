@@ -90,7 +90,6 @@ class Spelling {
   };
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
   void find_unknown(size_t n_terms);
-  [[nodiscard]] uint32_t first_letters(std::span<const lexical::TermCount> terms) const noexcept;
   void find_other_tokens();
   [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
   [[nodiscard]] bool may_have_forms(const lexical::TermCount& term) const noexcept;
@@ -108,11 +107,12 @@ class Spelling {
   void find_parts_of(std::string_view term, uint32_t t, bool compounding);
   [[nodiscard]] bool says_compounds();
   [[nodiscard]] bool may_be_inside(std::string_view word);
+  [[nodiscard]] bool may_begin_known(std::string_view letters) const noexcept;
   [[nodiscard]] bool may_be_known(uint64_t key) const noexcept;
   [[nodiscard]] Best nearest(std::string_view typed, std::string_view typed_term);
   [[nodiscard]] Best nearest_at_two_edits(std::string_view typed, std::string_view word);
   [[nodiscard]] Best first_standing(
-      char first, text::SurfaceWords::Lengths lengths,
+      char first, std::optional<text::SurfaceWords::Wanted> wanted,
       const std::function<bool(std::span<const SpelledTerms::Other>, std::string_view)>& is_meant);
   void find_plausible_edits(std::string_view word);
   [[nodiscard]] bool find_prefixes();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <tuple>
 
+#include "base/hash.hpp"
 #include "base/interruption.hpp"
 #include "engine/spelling.hpp"
 #include "text/surface_words.hpp"
@@ -89,6 +90,16 @@ bool Spelling::may_be_inside(std::string_view word) {
                      [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_be_inside(word); });
 }
 
+// Whether a visible document may contain a term that begins with these letters, as many as the filter has of a
+// term. Call after find_prefixes(); useful if that returned true.
+bool Spelling::may_begin_known(std::string_view letters) const noexcept {
+  static_assert(text::kLeastPartBytes >= lexical::TermPrefixes::kLeast);
+  const uint64_t bytes =
+      base::load_bytes(letters.data(), std::min(letters.size(), lexical::TermPrefixes::kMost));
+  return std::any_of(s_.spelled.prefixes.begin(), s_.spelled.prefixes.end(),
+                     [&](const lexical::TermPrefixes* prefixes) { return prefixes->may_hold(bytes); });
+}
+
 void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding) {
   // A possibly related term, and its terms beside it, in one list that is looked up at once.
   struct Related {
@@ -131,6 +142,7 @@ void Spelling::find_parts_of(std::string_view term, uint32_t t, bool compounding
   const bool has_prefixes = find_prefixes();
   const size_t least = compounding ? text::kLeastPartBytes : text::kVeryLongPartBytes;
   for (size_t at = 0; at + least <= term.size(); ++at) {
+    if (has_prefixes && !may_begin_known(term.substr(at, least))) continue;
     for (size_t n = least; at + n <= term.size(); ++n) {
       const std::string_view part = term.substr(at, n);
       if (!has_prefixes || may_be_known(text::term_key(part))) compare(part, part, term);

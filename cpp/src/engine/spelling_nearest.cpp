@@ -1,5 +1,6 @@
 // The known words that are nearest to an unknown one (spelling.hpp).
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,16 @@ text::SurfaceWords::Lengths lengths_around(size_t n, size_t n_edits) noexcept {
   return lengths;
 }
 
+// The words of documents that can be among the others.
+text::SurfaceWords::Wanted words_like(std::span<const SpelledTerms::Other> others) noexcept {
+  text::SurfaceWords::Wanted wanted{0, others.front().word.front()};
+  for (const SpelledTerms::Other& other : others) {
+    wanted.lengths |= text::SurfaceWords::length(other.word.size());
+    if (other.word.front() != wanted.first) wanted.first = 0;
+  }
+  return wanted;
+}
+
 }  // namespace
 
 Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_term) {
@@ -66,12 +77,13 @@ Spelling::Best Spelling::nearest(std::string_view typed, std::string_view typed_
   // If terms are stems, the words of the documents are compared with the typed word.
   Best best =
       compares_terms
-          ? first_standing(word.front(), lengths_around(typed.size(), 1),
+          ? first_standing(word.front(),
+                           text::SurfaceWords::Wanted{.lengths = lengths_around(typed.size(), 1)},
                            [&](std::span<const SpelledTerms::Other>, std::string_view standing) {
                              return text::is_one_edit(standing, typed);
                            })
           : first_standing(
-                word.front(), 0, [&](std::span<const SpelledTerms::Other> same, std::string_view standing) {
+                word.front(), {}, [&](std::span<const SpelledTerms::Other> same, std::string_view standing) {
                   return std::any_of(same.begin(), same.end(), [&](const SpelledTerms::Other& other) {
                     return other.word == standing;
                   });
@@ -100,16 +112,17 @@ Spelling::Best Spelling::nearest_at_two_edits(std::string_view typed, std::strin
   const auto repeated = std::ranges::unique(others, {}, of_term);
   others.erase(repeated.begin(), repeated.end());
   const TwoEdits words(typed, false);
-  return first_standing(word.front(), lengths_around(typed.size(), 2),
+  return first_standing(word.front(),
+                        text::SurfaceWords::Wanted{lengths_around(typed.size(), 2), typed.front()},
                         [&](std::span<const SpelledTerms::Other>, std::string_view standing) {
                           return words.is_meant(standing);
                         });
 }
 
 // Of the other words whose terms are known: the best one that occurs in a document and is_meant(words of the
-// same term, word of the document). `lengths`: of the documents' words; 0: those of the other words.
+// same term, word of the document). `wanted`: the documents' words to look at; unset: the other words.
 Spelling::Best Spelling::first_standing(
-    char first, text::SurfaceWords::Lengths lengths,
+    char first, std::optional<text::SurfaceWords::Wanted> wanted,
     const std::function<bool(std::span<const SpelledTerms::Other>, std::string_view)>& is_meant) {
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
   look_up();
@@ -128,12 +141,8 @@ Spelling::Best Spelling::first_standing(
       if (is_other_letter(others[end]) != other_letter) break;
     }
     const std::span<const SpelledTerms::Other> same(others.data() + from, end - from);
-    text::SurfaceWords::Lengths of_words = lengths;
-    if (lengths == 0) {
-      for (const SpelledTerms::Other& other : same) of_words |= text::SurfaceWords::length(other.word.size());
-    }
     std::string word =
-        standing_.first_of(s_.chunks, same.front().term, of_words,
+        standing_.first_of(s_.chunks, same.front().term, wanted ? *wanted : words_like(same),
                            [&](std::string_view standing) { return is_meant(same, standing); });
     if (!word.empty()) return {same.front().term, std::move(word)};
   }

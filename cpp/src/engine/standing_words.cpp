@@ -19,7 +19,7 @@ std::string_view first_bytes(std::string_view utf8, size_t n) noexcept {
 }  // namespace
 
 std::string StandingWords::first_of(std::span<const ChunkSnapshot> chunks, std::string_view term,
-                                    text::SurfaceWords::Lengths lengths,
+                                    const text::SurfaceWords::Wanted& wanted,
                                     const std::function<bool(std::string_view)>& is_meant) {
   const uint64_t key = text::term_key(term);
   size_t docs_left = kMostRead, bytes_left = kMostReadBytes;
@@ -27,7 +27,7 @@ std::string StandingWords::first_of(std::span<const ChunkSnapshot> chunks, std::
   const auto read = [&](std::string_view text) {
     const std::string_view part = first_bytes(text, bytes_left);
     bytes_left -= std::min(text.size(), bytes_left);
-    return words_.visit(part, lengths, [&](std::string_view word) {
+    return words_.visit(part, wanted, [&](std::string_view word) {
       if (!is_meant(word)) return false;
       match = word;
       return true;

@@ -19,10 +19,10 @@ class StandingWords {
  public:
   static constexpr size_t kMostRead = 64, kMostReadBytes = 65536;
 
-  // Returns the first word that satisfies is_meant and has one of the lengths, in the first live documents
-  // that contain the term; empty if there is none. Call under the epoch guard of the snapshot.
+  // Returns the first word that is wanted and satisfies is_meant, in the first live documents that contain the
+  // term; empty if there is none. Call under the epoch guard of the snapshot.
   [[nodiscard]] std::string first_of(std::span<const ChunkSnapshot> chunks, std::string_view term,
-                                     text::SurfaceWords::Lengths lengths,
+                                     const text::SurfaceWords::Wanted& wanted,
                                      const std::function<bool(std::string_view)>& is_meant);
 
  private:

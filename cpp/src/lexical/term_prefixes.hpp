@@ -90,15 +90,8 @@ class TermPrefixes {
   [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
     const uint64_t hash = mixed(bytes);
     const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
-    const uint64_t first = std::rotr(word, static_cast<int>((hash + kApart * 'a') & 63));
-    const uint64_t second = std::rotr(word, static_cast<int>(((hash >> 6) + kSecondApart * 'a') & 63));
-    uint32_t letters = 0;
-    for (unsigned letter = 0; letter < kLetters; ++letter) {
-      letters |=
-          static_cast<uint32_t>(first >> (kApart * letter & 63) & second >> (kSecondApart * letter & 63) & 1)
-          << letter;
-    }
-    return letters;
+    const auto from_a = [&](uint64_t place) { return std::rotr(word, static_cast<int>((place + 'a') & 63)); };
+    return static_cast<uint32_t>(from_a(hash) & from_a(hash >> 6)) & kAllLetters;
   }
   // Returns those of `letters` for which may_hold() the bytes with the letter at position `place`, which
   // holds zero.
@@ -173,8 +166,6 @@ class TermPrefixes {
       word.fetch_or(place.bits, std::memory_order_relaxed);
     }
   }
-  // Distance between the bits of neighbouring letters: odd, so that no two letters share a bit.
-  static constexpr unsigned kApart = 5, kSecondApart = 11;
   [[nodiscard]] static constexpr uint64_t mixed(uint64_t bytes) noexcept {
     const uint64_t first = bytes * 0x9e3779b97f4a7c15ull;
     return (first ^ (first >> 32)) * 0xd6e8feb86659fd93ull;
@@ -185,8 +176,9 @@ class TermPrefixes {
   [[nodiscard]] Place place_of(uint64_t prefix) const noexcept {
     const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // last byte
     const uint64_t last = prefix >> shift, hash = mixed(prefix ^ (last << shift));
-    return {word_of(hash), (uint64_t{1} << ((hash + kApart * last) & 63)) |
-                               (uint64_t{1} << (((hash >> 6) + kSecondApart * last) & 63))};
+    // Neighbouring letters have neighbouring bits, so that the bits of all letters are taken at once.
+    return {word_of(hash),
+            (uint64_t{1} << ((hash + last) & 63)) | (uint64_t{1} << (((hash >> 6) + last) & 63))};
   }
   [[nodiscard]] Place place_of_term(uint64_t key) const noexcept {
     const uint64_t hash = mixed(key ^ 0x5851f42d4c957f2dull);

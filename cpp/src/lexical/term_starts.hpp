@@ -71,14 +71,15 @@ class TermStarts {
     const auto group = static_cast<size_t>(first - 'a');
     for (uint32_t at = begins_[group]; at < begins_[group + 1]; ++at) {
       const uint32_t of_term = letters_[at].load(std::memory_order_acquire);
-      if (of_term == 0) {  // not added yet, or no more terms
-        if (at >= begins_[group] + used_[group].load(std::memory_order_relaxed)) break;
-        continue;
-      }
       uint32_t others = of_term & ~letters;
       for (int n = n_others; n > 0; --n)
         others &= others - 1;  // popcount() is a call without its instruction
-      if (others == 0) visit(names_[at].load(std::memory_order_relaxed));
+      if (others != 0) continue;
+      if (of_term != 0) {
+        visit(names_[at].load(std::memory_order_relaxed));
+      } else if (at >= begins_[group] + used_[group].load(std::memory_order_relaxed)) {
+        break;  // otherwise it is not added yet
+      }
     }
   }
 

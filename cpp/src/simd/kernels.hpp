@@ -158,6 +158,11 @@ struct Kernels {
   // Updates each 32-bit lane with each of n blocks of kChecksumBytes: lane = x ^ x >> 15, where x = (lane ^
   // the block's word for the lane) * 0x9e3779b1.
   void (*checksum)(const void* bytes, size_t n_blocks, uint32_t* lanes);
+  // One bit for each of n bytes, 64 in a word, the first in the lowest bit; bits beyond n are zero. `letters`: a
+  // to z in either case; `joiners`: apostrophes and hyphens; `beyond`: bytes beyond ASCII; `firsts`: the letter
+  // `first`, which is lower-case, in either case.
+  void (*mark_letters)(const char* text, size_t n, char first, uint64_t* letters, uint64_t* joiners,
+                       uint64_t* beyond, uint64_t* firsts);
 };
 
 // The selected kernels. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level

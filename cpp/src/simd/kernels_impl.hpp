@@ -539,6 +539,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #include "simd/kernels_checksum.hpp"
 #include "simd/kernels_codes.hpp"
 #include "simd/kernels_filter.hpp"
+#include "simd/kernels_letters.hpp"
 #include "simd/kernels_ranked.hpp"
 #include "simd/kernels_selection.hpp"
 #include "simd/kernels_signs.hpp"
@@ -591,6 +592,7 @@ constexpr Kernels kKernels = {
     .sum_rows_f32 = sum_rows_f32,
     .sum_rows_i8 = sum_rows_i8,
     .checksum = checksum,
+    .mark_letters = mark_letters,
 };
 
 }  // namespace

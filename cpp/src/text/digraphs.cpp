@@ -39,6 +39,7 @@ size_t bytes_of_letter(std::string_view text, size_t at) noexcept {
 
 // nullopt: the word has none of these letters.
 std::optional<std::string> with_digraphs(std::string_view word) {
+  if (word.find(kLatin1) == std::string_view::npos) return std::nullopt;
   std::string other;
   bool any = false;
   for (size_t at = 0; at < word.size();) {

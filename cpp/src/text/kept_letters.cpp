@@ -66,9 +66,24 @@ class Endings {
       of_second_[i] = std::span(by_second_).subspan(begin, end - begin);
       begin = end;
     }
+    for (size_t i = 0; i < of_last_two_.size(); ++i) {
+      for (size_t last = 0; last < of_last_.size(); ++last) {
+        const size_t begin = by_last_two_.size();
+        for (const Ending& ending : of_last_[last])
+          if (second(ending) == 0 || second(ending) == (i == 0 ? 0 : 'a' + i - 1))
+            by_last_two_.push_back(ending);
+        of_last_two_[i][last] = {static_cast<uint16_t>(begin),
+                                 static_cast<uint16_t>(by_last_two_.size() - begin)};
+      }
+    }
   }
   [[nodiscard]] std::span<const Ending> of(char last) const noexcept {
     return of_last_[static_cast<size_t>(last - 'a')];
+  }
+  [[nodiscard]] std::span<const Ending> of_last_two(uint64_t before) const noexcept {
+    const size_t last = (before >> 56) - 'a', second = before >> 48 & 0xff;
+    const Range range = of_last_two_[second == 0 ? 0 : second - 'a' + 1][last];
+    return std::span(by_last_two_).subspan(range.begin, range.n);
   }
   [[nodiscard]] std::span<const Ending> of_second(char second_last) const noexcept {
     return of_second_[static_cast<size_t>(second_last - 'a') + 1];
@@ -88,9 +103,15 @@ class Endings {
     if (!is_duplicate) all_.push_back(ending);
   }
 
-  std::vector<Ending> all_, by_second_;
-  std::array<std::span<const Ending>, 26> of_last_;
-  std::array<std::span<const Ending>, 27> of_second_;  // the first: endings of one letter
+  static constexpr size_t kLetters = 26;
+  struct Range {
+    uint16_t begin, n;
+  };
+
+  std::vector<Ending> all_, by_second_, by_last_two_;
+  std::array<std::span<const Ending>, kLetters> of_last_;
+  std::array<std::span<const Ending>, kLetters + 1> of_second_;        // the first: endings of one letter
+  std::array<std::array<Range, kLetters>, kLetters + 1> of_last_two_;  // as before, by the last letter
 };
 
 const Endings& endings() {
@@ -101,18 +122,20 @@ const Endings& endings() {
 }  // namespace
 
 std::span<const Ending> endings_with(char last) noexcept { return endings().of(last); }
+std::span<const Ending> endings_of(uint64_t before) noexcept { return endings().of_last_two(before); }
 std::span<const Ending> endings_with_second(char second_last) noexcept {
   return endings().of_second(second_last);
 }
 std::span<const Ending> one_letter_endings() noexcept { return endings().of_one_letter(); }
 
 size_t kept_letters(const PaddedWord& word) noexcept {
+  const Endings& table = endings();
   const size_t n = word.size();
   uint32_t reached = uint32_t{1} << n;
   for (size_t at = n; at > 1; --at) {
     if ((reached >> at & 1) == 0) continue;
     const uint64_t before = word.before(at);
-    for (const Ending& ending : endings_with(static_cast<char>(before >> 56))) {
+    for (const Ending& ending : table.of_last_two(before)) {
       if ((before ^ ending.letters) >> (64 - 8 * ending.n) == 0 && at > ending.n_changed)
         reached |= uint32_t{1} << (at - ending.n_changed);
     }

@@ -30,6 +30,10 @@ class PaddedWord {
   [[nodiscard]] char* letters() noexcept { return bytes_.data() + kPad; }
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data() + kPad, n_}; }
   void resize(size_t n) noexcept { n_ = n; }
+  void append(std::string_view more) noexcept {
+    std::memcpy(letters() + n_, more.data(), more.size());
+    n_ += more.size();
+  }
 
   // The eight bytes before position `end`, the last one in the highest byte.
   [[nodiscard]] uint64_t before(size_t end) const noexcept { return load(bytes_.data() + end); }
@@ -57,6 +61,9 @@ struct Ending {
 
 // The endings whose last letter is this one, a to z.
 [[nodiscard]] std::span<const Ending> endings_with(char last) noexcept;
+// Those of them that a word may end with whose last eight bytes are these, as PaddedWord::before() returns them:
+// with its last two letters, or of one letter.
+[[nodiscard]] std::span<const Ending> endings_of(uint64_t before) noexcept;
 // The endings of two letters or more whose last letter but one is this one, and those of one letter.
 [[nodiscard]] std::span<const Ending> endings_with_second(char second_last) noexcept;
 [[nodiscard]] std::span<const Ending> one_letter_endings() noexcept;

@@ -30,7 +30,7 @@ class PlausibleEdits {
     for (size_t at = 0; at <= n; ++at) kept_[at] = static_cast<uint8_t>(at);
     for (size_t at = 2; stems && at <= n; ++at) {
       const uint64_t before = word_.before(at);
-      for (const Ending& ending : endings_with(word[at - 1])) {
+      for (const Ending& ending : endings_of(before)) {
         if (ending.n_changed < at && matches(before, ending, ending.n))
           kept_[at] = std::min(kept_[at], kept_[at - ending.n_changed]);
       }
@@ -82,7 +82,6 @@ class PlausibleEdits {
 
   void find_reached() noexcept {
     const size_t n = word_.size();
-    const std::string_view word = word_.view();
     // For each position that a chain of endings may reach: the greatest tail such that some chain lies
     // entirely at or after it; -1: not reached.
     std::array<int8_t, kMostKeptBytes + 1> tail_of;
@@ -93,7 +92,7 @@ class PlausibleEdits {
       reached_[static_cast<size_t>(tail_of[at])] |= uint32_t{1} << at;
       const uint64_t before = word_.before(at);
       if (!stems_) break;
-      for (const Ending& ending : endings_with(word[at - 1])) {
+      for (const Ending& ending : endings_of(before)) {
         if (!matches(before, ending, ending.n)) continue;
         int8_t& to = tail_of[at - ending.n_changed];
         to = std::max(to, std::min(tail_of[at], static_cast<int8_t>(static_cast<int>(at) - ending.n)));
@@ -150,7 +149,7 @@ class PlausibleEdits {
       if ((reached >> at & 1) == 0) continue;
       const bool only_across = (from_tail >> at & 1) != 0;  // the others are in from_tail already
       const uint64_t before = edit.before(at);
-      for (const Ending& ending : endings_with(static_cast<char>(before >> 56))) {
+      for (const Ending& ending : endings_of(before)) {
         if (only_across && ending.n <= at - tail_there) continue;
         if (ending.n_changed >= at || !matches(before, ending, ending.n)) continue;
         const size_t to = at - ending.n_changed;

@@ -5,6 +5,7 @@
 
 #include "text/characters.hpp"
 #include "text/function_words.hpp"
+#include "text/letter_marks.hpp"
 
 namespace scrubjay::text {
 namespace {
@@ -62,8 +63,8 @@ bool joined_before(std::string_view text, size_t begin) noexcept {
   return word_ends(text, at) || std::string_view("#@/").find(text[begin - 1]) != std::string_view::npos;
 }
 
+// `word`: at most kMostSpelledBytes.
 bool may_be_misspelt(std::string_view word, bool any_small) {
-  if (word.size() < kLeastSpelledBytes || word.size() > kMostSpelledBytes) return false;
   const auto n_capitals = static_cast<size_t>(std::count_if(word.begin(), word.end(), is_upper));
   if (n_capitals == word.size() ? any_small : n_capitals != (is_upper(word.front()) ? 1u : 0u)) return false;
   std::array<char, kMostSpelledBytes> letters;
@@ -71,6 +72,37 @@ bool may_be_misspelt(std::string_view word, bool any_small) {
   const std::string_view lower(letters.data(), word.size());
   return !is_function_word(lower) && std::find(kDates.begin(), kDates.end(), lower) == kDates.end();
 }
+
+// The parts of a text in double quotes, straight or curly, that are closed.
+class Quotes {
+ public:
+  explicit Quotes(std::string_view text) noexcept
+      : text_(text), straight_(text.find('"')), curly_(text.find(kCurly)) {}
+
+  // Whether the character at `at`, which is not before the one of the last call, is in quotes.
+  [[nodiscard]] bool contain(size_t at) noexcept {
+    while (std::min(straight_, curly_) < at) {
+      if (straight_ < curly_) {
+        straight_ = text_.find('"', straight_ + 1);
+        quoted_ = straight_ != std::string_view::npos && !quoted_;
+        continue;
+      }
+      const std::string_view quote = text_.substr(curly_, 3);
+      if (quote == kOpening) quoted_ = text_.find(kClosing, curly_) != std::string_view::npos;
+      if (quote == kClosing) quoted_ = false;
+      curly_ = text_.find(kCurly, curly_ + 1);
+    }
+    return quoted_;
+  }
+
+ private:
+  // General punctuation, and two of it.
+  static constexpr std::string_view kCurly = "\xe2\x80", kOpening = "\xe2\x80\x9c", kClosing = "\xe2\x80\x9d";
+
+  std::string_view text_;
+  size_t straight_, curly_;  // the next ones
+  bool quoted_ = false;
+};
 
 }  // namespace
 
@@ -97,28 +129,18 @@ std::string other_spelling(std::string_view word) {
   return {};
 }
 
-void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out, uint32_t first_letters) {
+void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out, const PossibleStems* stems) {
   out.clear();
   const bool any_small = std::any_of(utf8.begin(), utf8.end(), is_lower);
-  bool quoted = false;
-  for (size_t at = 0; at < utf8.size();) {
-    if (utf8[at] == '"') quoted = utf8.find('"', at + 1) != std::string_view::npos && !quoted;
-    if (is_punctuation(utf8, at) && (utf8[at + 2] == '\x9c' || utf8[at + 2] == '\x9d')) {
-      quoted = utf8[at + 2] == '\x9c' && utf8.find("\xe2\x80\x9d", at) != std::string_view::npos;
-      at += 3;
-      continue;
-    }
-    if ((byte_class(utf8[at]) & (kLower | kUpper)) == 0) {
-      ++at;
-      continue;
-    }
-    const size_t from = at;
-    while (at < utf8.size() && (byte_class(utf8[at]) & (kLower | kUpper)) != 0) ++at;
-    if ((first_letters >> (to_lower(utf8[from]) - 'a') & 1) == 0) continue;
-    if (!quoted && !joined_before(utf8, from) && !joined_after(utf8, at) &&
-        may_be_misspelt(utf8.substr(from, at - from), any_small))
-      out.push_back({from, at - from});
-  }
+  Quotes quotes(utf8);
+  visit_letter_runs(utf8, 0, [&](std::string_view word) {
+    if (word.size() < kLeastSpelledBytes || word.size() > kMostSpelledBytes) return;
+    if (stems && !stems->may_be_of(word)) return;
+    const auto at = static_cast<size_t>(word.data() - utf8.data());
+    if (!quotes.contain(at) && !joined_before(utf8, at) && !joined_after(utf8, at + word.size()) &&
+        may_be_misspelt(word, any_small))
+      out.push_back({at, word.size()});
+  });
 }
 
 }  // namespace scrubjay::text

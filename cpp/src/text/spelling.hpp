@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "text/possible_stems.hpp"
+
 namespace scrubjay::text {
 
 inline constexpr size_t kLeastSpelledBytes = 4, kMostSpelledBytes = 24;
@@ -25,12 +27,9 @@ struct SpelledWord {
   size_t n_bytes;
 };
 
-inline constexpr uint32_t kAnyLetter = (uint32_t{1} << 26) - 1;
-
-// In the order of the text. `first_letters` (lowest bit: a) restricts the words to those that begin with one
-// of these letters, in either case.
+// In the order of the text. `stems`: only words that may have one of these; null: all.
 void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out,
-                        uint32_t first_letters = kAnyLetter);
+                        const PossibleStems* stems = nullptr);
 
 // Whether the words are at edit distance one.
 [[nodiscard]] bool is_one_edit(std::string_view a, std::string_view b) noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "text/kept_letters.hpp"
 #include "text/porter2.hpp"
 
 namespace scrubjay::text {
@@ -67,11 +68,12 @@ bool TwoEdits::is_stem_of_word(std::string_view term, std::string_view written) 
   if (term.size() >= kLeastStemWithEnding && (within[1] & long_enough) != 0) return true;
   for (uint32_t ends = within[2] & ~within[1]; ends != 0; ends &= ends - 1) {
     const std::string_view rest = word_.substr(static_cast<size_t>(std::countr_zero(ends)));
-    std::array<char, kMostWordBytes> word;
-    const auto end =
-        std::copy(rest.begin(), rest.end(), std::copy(written.begin(), written.end(), word.begin()));
-    const size_t n = porter2_in_place(word.data(), static_cast<size_t>(end - word.begin()));
-    if (std::string_view(word.data(), n) == term) return true;
+    PaddedWord word(written);
+    word.append(rest);
+    const size_t n_kept = kept_letters(word);
+    if (n_kept > term.size()) continue;  // most, which need not be stemmed
+    const size_t n = n_kept == word.size() ? n_kept : porter2_in_place(word.letters(), word.size());
+    if (word.view().substr(0, n) == term) return true;
   }
   return false;
 }

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "text/characters.hpp"
+#include "text/letter_marks.hpp"
 #include "text/porter2.hpp"
+#include "text/possible_stems.hpp"
 #include "text/script_forms.hpp"
 #include "text/term_key.hpp"
 
@@ -179,18 +181,16 @@ std::optional<std::vector<std::string>> words_of(std::string_view term, std::str
   constexpr size_t kMostBytes = 24;
   std::optional<std::vector<std::string>> words;
   const bool any_small = std::any_of(text.begin(), text.end(), is_lower);
-  for (size_t at = 0; at < text.size(); ++at) {
-    const size_t from = at;
-    while (at < text.size() && (byte_class(text[at]) & (kLower | kUpper)) != 0) ++at;
-    const std::string_view piece = text.substr(from, at - from);
-    if (piece.empty() || piece.size() > kMostBytes || to_lower(piece.front()) != term.front()) continue;
+  const PossibleStems stem(term);
+  visit_letter_runs(text, term.front(), [&](std::string_view piece) {
+    if (piece.size() < 2 || piece.size() > kMostBytes || !stem.may_be_of(piece)) return;
     std::string word(piece);
     std::transform(word.begin(), word.end(), word.begin(), to_lower);
-    if (porter2(word) != term) continue;
+    if (porter2(word) != term) return;
     if (!words) words.emplace();
     const bool shouted = any_small && piece.size() > 1 && std::all_of(piece.begin(), piece.end(), is_upper);
     if (!shouted) words->push_back(std::move(word));
-  }
+  });
   return words;
 }
 
