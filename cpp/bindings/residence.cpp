@@ -27,7 +27,19 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
     images = engine.save_partition(*saved);
   }
   py::list out;
-  for (const std::string& image : images) out.append(py::bytes(image));
+  for (std::string& image : images) {
+    // An image may have many megabytes: other threads run while it is copied.
+    auto bytes = py::reinterpret_steal<py::bytes>(
+        PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(image.size())));
+    if (!bytes) throw py::error_already_set();
+    char* const to = PyBytes_AS_STRING(bytes.ptr());
+    {
+      const InterruptibleWithoutGil without_gil;
+      std::copy(image.begin(), image.end(), to);
+      std::string().swap(image);
+    }
+    out.append(std::move(bytes));
+  }
   return out;
 }
 
@@ -71,17 +83,23 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
   return engine.load_partition(loaded, views);
 }
 
-using Stored = std::tuple<int, uint32_t, int64_t, uint64_t, py::bytes, py::bytes>;
+using Stored = std::tuple<int, uint32_t, std::vector<std::pair<int64_t, uint64_t>>, py::bytes, py::bytes>;
 
 size_t load_stored_partition(Engine& engine, const py::object& scope, const std::vector<Stored>& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
   std::vector<engine::StoredImage> stored;
-  for (const auto& [descriptor, root, row, n_bytes, first, end] : images)
-    stored.push_back({descriptor, root, row, n_bytes, first, end});
+  for (const auto& [descriptor, root, rows, first, end] : images) {
+    engine::StoredImage& image = stored.emplace_back();
+    image.descriptor = descriptor;
+    image.root = root;
+    for (const auto& [number, n_bytes] : rows) image.rows.push_back({number, n_bytes});
+    image.first = first;
+    image.end = end;
+  }
   const InterruptibleWithoutGil without_gil;
   std::vector<engine::ArrivingImage> arriving;
   for (const engine::StoredImage& image : stored) {
-    arriving.push_back(engine.arriving_image(loaded, image.n_bytes));
+    arriving.push_back(engine.arriving_image(loaded, image.n_bytes()));
     engine::read_stored_image(image, arriving.back());
   }
   return engine.load_partition(loaded, arriving);
@@ -144,9 +162,9 @@ to other images is not an error: it is ignored (see graph_state()) and built aga
       .def("load_stored_partition", &load_stored_partition, py::arg("scope"), py::arg("images"),
            R"(The same for images that are BLOBs in the last column of a table of an SQLite file.
 
-Each is a tuple: descriptor of the file, page of the table's root, row, number of bytes, the first 80 bytes or
-more as SQLite reads them, and the last bytes, which do not belong to the image. The pages are read beside
-SQLite, without its log.
+Each is a tuple: descriptor of the file, page of the table's root, its rows in order, each as (number, number of
+bytes), the first 80 bytes or more as SQLite reads them, and the last bytes, which do not belong to the image. The
+pages are read beside SQLite, without its log.
 
 Raises: CorruptIndexError if the file does not have exactly this image there; nothing is changed then.)")
       .def_static(

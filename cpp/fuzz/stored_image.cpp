@@ -43,17 +43,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   engine::StoredImage stored;
   stored.descriptor = file();
   stored.root = data[size - 3] % 16;
-  stored.row = data[size - 2] % 16;
   const size_t magic = bytes.find("SJCHUNK\n");
   stored.first = bytes.substr(magic == std::string_view::npos ? 0 : magic, engine::StoredImage::kFirstBytes);
+  uint64_t n_bytes = 0;
   // Mostly the size that the header states, so that checks behind it are reached.
   if (stored.first.size() == engine::StoredImage::kFirstBytes)
     for (size_t i = 0; i < 4; ++i)
-      stored.n_bytes |= uint64_t{static_cast<unsigned char>(stored.first[64 + i])} << (8 * i);
-  stored.n_bytes += engine::StoredImage::kFirstBytes + data[size - 1];
+      n_bytes |= uint64_t{static_cast<unsigned char>(stored.first[64 + i])} << (8 * i);
+  n_bytes += engine::StoredImage::kFirstBytes + data[size - 1];
+  // In one row, or in two of which the first has an eighth to seven eighths.
+  const int64_t row = data[size - 2] % 16;
+  const uint64_t n_first = n_bytes * (data[size - 2] / 16 % 8) / 8;
+  if (n_first != 0) stored.rows.push_back({row, n_first});
+  stored.rows.push_back({row + (n_first != 0 ? 1 : 0), n_bytes - n_first});
   try {
     std::vector<engine::ArrivingImage> arriving;
-    arriving.push_back(engine.arriving_image(scope, stored.n_bytes));
+    arriving.push_back(engine.arriving_image(scope, stored.n_bytes()));
     engine::read_stored_image(stored, arriving.back());
     const size_t n = engine.load_partition(scope, arriving);
     if (n != engine.count(nullptr)) std::abort();

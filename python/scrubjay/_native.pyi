@@ -534,13 +534,13 @@ class Engine:
         the engine has documents of exactly this scope; nothing is changed then. A graph that is damaged or belongs
         to other images is not an error: it is ignored (see graph_state()) and built again.
         """
-    def load_stored_partition(self, scope: Scope, images: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, bytes, bytes]]) -> int:
+    def load_stored_partition(self, scope: Scope, images: collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex, collections.abc.Sequence[tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]], bytes, bytes]]) -> int:
         """
         The same for images that are BLOBs in the last column of a table of an SQLite file.
 
-        Each is a tuple: descriptor of the file, page of the table's root, row, number of bytes, the first 80 bytes or
-        more as SQLite reads them, and the last bytes, which do not belong to the image. The pages are read beside
-        SQLite, without its log.
+        Each is a tuple: descriptor of the file, page of the table's root, its rows in order, each as (number, number of
+        bytes), the first 80 bytes or more as SQLite reads them, and the last bytes, which do not belong to the image. The
+        pages are read beside SQLite, without its log.
 
         Raises: CorruptIndexError if the file does not have exactly this image there; nothing is changed then.
         """

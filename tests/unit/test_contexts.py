@@ -203,7 +203,7 @@ def test_a_file_with_contexts_says_so_and_one_without_does_not(tmp_path: Path) -
     report = index.admin.repair(path)
     assert version() == schema.FORMAT | schema.CONTEXTS and not report.left_out
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA user_version = {schema.FORMAT | 0x1000}")
+        connection.execute(f"PRAGMA user_version = {schema.FORMAT | 2 * schema.IMAGE_PIECES}")
     with pytest.raises(StoreFormatError, match="newer Scrubjay"):
         Index.open(path)
 

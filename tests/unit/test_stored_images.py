@@ -7,6 +7,7 @@ import random
 import sqlite3
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def load(path: Path, row: int, root: int, n_bytes: int, first: bytes, end: bytes
     engine = Engine(dim=16)
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        engine.load_stored_partition(JANE, [(descriptor, root, row, n_bytes, first, end)])
+        engine.load_stored_partition(JANE, [(descriptor, root, [(row, n_bytes)], first, end)])
     except CorruptIndexError:
         assert len(engine) == 0
         raise
@@ -115,10 +116,10 @@ def test_another_row_root_size_beginning_or_end_is_refused(images: list[bytes], 
         with pytest.raises(CorruptIndexError):
             load(path, *wrong)
     with pytest.raises(CorruptIndexError):
-        Engine(dim=16).load_stored_partition(JANE, [(-1, root, 991, n_bytes, first, END)])
+        Engine(dim=16).load_stored_partition(JANE, [(-1, root, [(991, n_bytes)], first, END)])
     reading, writing = os.pipe()
     with pytest.raises(CorruptIndexError):
-        Engine(dim=16).load_stored_partition(JANE, [(reading, root, 991, n_bytes, first, END)])
+        Engine(dim=16).load_stored_partition(JANE, [(reading, root, [(991, n_bytes)], first, END)])
     os.close(reading)
     os.close(writing)
 
@@ -240,3 +241,43 @@ def test_an_image_that_is_newer_in_the_log_than_in_the_file_is_the_newer_one(
     assert reload(index).keys() == {"loads_from_image", "load_seconds"}
     assert len(through_sqlite) == 1
     assert residency(index).engine.digest(JANE) == digest
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 7])
+def test_an_image_in_several_rows_is_the_one_that_was_cut(
+    images: list[bytes], tmp_path: Path, n_rows: int
+) -> None:
+    path = tmp_path / "images"
+    data = images[0] + END
+    cuts = sorted({0, len(data), *(len(data) * i // n_rows for i in range(1, n_rows))})
+    parts = [data[begin:end] for begin, end in pairwise(cuts)]
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("CREATE TABLE image(number INTEGER PRIMARY KEY, name TEXT, data BLOB)")
+    rows = [((7 * i) % 11, len(part)) for i, part in enumerate(parts)]
+    for (number, _), part in zip(rows, parts, strict=True):
+        connection.execute("INSERT INTO image VALUES (?, 'n', ?)", (number, part))
+    (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'image'").fetchone()
+    connection.close()
+
+    def loaded(rows: list[tuple[int, int]], end: bytes = END) -> Engine:
+        engine = Engine(dim=16)
+        with path.open("rb") as file:
+            engine.load_stored_partition(JANE, [(file.fileno(), root, rows, data[:80], end)])
+        return engine
+
+    assert loaded(rows).save_partition(JANE) == [images[0]]
+    first, *others = rows
+    for wrong in (
+        [],
+        others,
+        rows[:-1],
+        [*others, first],
+        [first, *rows],
+        [(first[0], first[1] - 1), *others],
+        [(first[0], first[1] + 1), *others],
+        [(99, first[1]), *others],
+        [first, *((number, 2**63) for number, _ in others)],
+        [(first[0], 2**64 - len(data) + first[1]), *others],
+    ):
+        with pytest.raises(CorruptIndexError):
+            loaded(wrong)

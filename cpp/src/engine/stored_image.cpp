@@ -216,7 +216,7 @@ struct Cell {
 class Division {
  public:
   Division(const StoredImage& stored, ArrivingImage& image)
-      : image_(image), first_(stored.first), n_left_(stored.n_bytes - stored.end.size()) {}
+      : image_(image), first_(stored.first), n_left_(stored.n_bytes() - stored.end.size()) {}
 
   void add(std::string_view bytes) {
     const size_t n_same = std::min(first_.size(), bytes.size());
@@ -247,17 +247,17 @@ class Division {
 // Reads runs of overflow pages. Their bytes go straight to their places in the image, their links elsewhere.
 class ChainReader {
  public:
-  ChainReader(PageFile& file, Division& out) : file_(file), out_(out), links_(file.run_pages()) {}
+  ChainReader(PageFile& file, Division& out)
+      : file_(file), out_(out), run_(std::min(kFirstRunPages, file.run_pages())), links_(file.run_pages()) {}
 
   // Adds `n_left` bytes from the chain that begins at page `next`.
   void read(uint64_t next, uint64_t n_left) {
     const size_t n_in_page = file_.usable_bytes() - kLinkBytes;
-    size_t run = std::min(kFirstRunPages, file_.run_pages());
     while (n_left != 0) {
       base::interruption_point();
       if (next == 0) absent();
       const uint64_t first = next, n_needed = (n_left + n_in_page - 1) / n_in_page;
-      const auto n_wanted = static_cast<size_t>(std::min<uint64_t>(run, n_needed));
+      const auto n_wanted = static_cast<size_t>(std::min<uint64_t>(run_, n_needed));
       const size_t n_read =
           read_run(first, n_wanted, static_cast<size_t>(std::min<uint64_t>(n_left, n_wanted * n_in_page)));
       size_t n_used = 0;
@@ -269,7 +269,7 @@ class ChainReader {
       }
       if (n_used == 0) absent();
       // Longer runs while the pages lie in order: a page of another chain costs a copy by the system.
-      run = std::clamp(2 * n_used, size_t{1}, file_.run_pages());
+      if (n_used < n_needed) run_ = std::clamp(2 * n_used, size_t{1}, file_.run_pages());
     }
   }
 
@@ -317,6 +317,7 @@ class ChainReader {
 
   PageFile& file_;
   Division& out_;
+  size_t run_;  // pages of the next run, also of the next chain
   std::vector<std::array<char, kLinkBytes>> links_;  // of the pages of the run
   std::array<char, 256> reserved_;
   std::vector<base::Place> places_, parts_;
@@ -325,18 +326,28 @@ class ChainReader {
 
 }  // namespace
 
+uint64_t StoredImage::n_bytes() const noexcept {
+  uint64_t n = 0;
+  for (const Row& row : rows) n += row.n_bytes;
+  return n;
+}
+
 void read_stored_image(const StoredImage& stored, ArrivingImage& image) {
   if (stored.first.size() < StoredImage::kFirstBytes ||
-      stored.n_bytes < stored.first.size() + stored.end.size())
+      stored.n_bytes() < stored.first.size() + stored.end.size())
     absent();
   PageFile file(stored.descriptor);
-  const Cell cell = find_row(file, stored.root, stored.row);
-  // The columns before the BLOB.
-  if (cell.n_bytes < stored.n_bytes || cell.n_bytes - stored.n_bytes > cell.local.size()) absent();
-  const std::string_view local = cell.local.substr(static_cast<size_t>(cell.n_bytes - stored.n_bytes));
   Division division(stored, image);
-  division.add(local);
-  ChainReader(file, division).read(cell.overflow, stored.n_bytes - local.size());
+  ChainReader chain(file, division);
+  for (const StoredImage::Row& row : stored.rows) {
+    const Cell cell = find_row(file, stored.root, row.number);
+    // The columns before the BLOB.
+    if (cell.n_bytes < row.n_bytes || cell.n_bytes - row.n_bytes > cell.local.size()) absent();
+    const std::string_view local = cell.local.substr(static_cast<size_t>(cell.n_bytes - row.n_bytes));
+    const uint64_t overflow = cell.overflow;
+    division.add(local);
+    chain.read(overflow, row.n_bytes - local.size());
+  }
   if (division.end() != stored.end) absent();
 }
 

@@ -1,4 +1,4 @@
-// Stored image: the image of a chunk or a graph, read from the SQLite file that has it as a BLOB.
+// Stored image: the image of a chunk or a graph, read from the SQLite file that has it as a BLOB, or as several.
 //
 // SQLite reads a BLOB page by page, each through its cache: of the time that a first search of a scope takes,
 // that was a third. This reader finds the row in the B-tree of its table, and follows the row's chain of
@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "engine/image.hpp"
 
@@ -22,12 +23,19 @@ struct StoredImage {
   // The bytes of an image that SQLite has to read: its header, with the checksum.
   static constexpr size_t kFirstBytes = 80;
 
-  int descriptor = -1;   // of the file, open for reading
-  uint32_t root = 0;     // page of the table's root
-  int64_t row = 0;       // number of the row; the BLOB is in its last column
-  uint64_t n_bytes = 0;  // of the BLOB
-  std::string first;     // its first bytes, kFirstBytes or more
-  std::string end;       // its last bytes, which do not belong to the image
+  // A row whose last column is the BLOB.
+  struct Row {
+    int64_t number;
+    uint64_t n_bytes;  // of the BLOB
+  };
+
+  int descriptor = -1;    // of the file, open for reading
+  uint32_t root = 0;      // page of the table's root
+  std::vector<Row> rows;  // in the order of the bytes
+  std::string first;      // the first bytes, kFirstBytes or more
+  std::string end;        // the last bytes, which do not belong to the image
+
+  [[nodiscard]] uint64_t n_bytes() const noexcept;  // of all rows
 };
 
 // Adds the bytes of a stored image, without the end, to `image`, which is unusable if this throws. Throws

@@ -87,8 +87,8 @@ class StoredImage(NamedTuple):
 
     descriptor: int
     root: int
-    row: int
-    n_bytes: int
+    rows: Sequence[tuple[int, int]]
+    """(number, bytes) of the rows with its BLOBs, in order."""
     first: bytes
     end: bytes
 
@@ -190,10 +190,12 @@ class Transaction(Protocol):
         """Replace the names of every scope that agrees with `scope` by pseudonyms; these scopes are empty."""
         ...
 
-    def write_image(
-        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
-    ) -> None:
-        """Write a scope's image of `version`, unless a newer image exists or the image can no longer be used."""
+    def write_image(self, scope: Scope, version: int, chunks: Any, *, replace: bool = False) -> None:
+        """Write a scope's image of `version`, unless a newer image exists or the image can no longer be used.
+
+        Args:
+            chunks: what :meth:`Store.image_in_pieces` provides for them, or the chunks themselves.
+        """
         ...
 
     def drop_image(self, key: Any) -> None:
@@ -422,6 +424,17 @@ class Store(Protocol):
 
         Raises:
             CorruptIndexError: it is sealed and cannot be opened.
+        """
+        ...
+
+    def image_in_pieces(
+        self, scope: Scope, version: int, chunks: Sequence[bytes]
+    ) -> AbstractContextManager[Any]:
+        """Provide what `write_image` takes for an image, within a block around that transaction. Most of a large
+        image may be written by then, in short transactions, so that other writers need not wait for all of it.
+
+        Raises:
+            StoreBusyError: another process wrote for too long, or the image can no longer be used.
         """
         ...
 

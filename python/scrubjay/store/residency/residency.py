@@ -26,7 +26,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from scrubjay._native import Engine, Scope
 from scrubjay.base.errors import EncryptionError, StoreError, StoreUnavailableError
@@ -623,13 +623,18 @@ class Residency(PartitionLoading):
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
             try:
-                with self._store.writing(
-                    "writing images", scopes=(), wait=wait, in_background=in_background
-                ) as transaction:
+                with (
+                    self._store.image_in_pieces(partition.scope, version, chunks)
+                    if wait
+                    else nullcontext(chunks) as image,
+                    self._store.writing(
+                        "writing images", scopes=(), wait=wait, in_background=in_background
+                    ) as transaction,
+                ):
                     with self._lock:
                         is_current = n_restarts == self._n_restarts
                     if is_current:  # an image of another history would be mistaken for one of this
-                        transaction.write_image(partition.scope, version, chunks, replace=replace)
+                        transaction.write_image(partition.scope, version, image, replace=replace)
             except EncryptionError:
                 return True  # no key could read it
             except StoreError:

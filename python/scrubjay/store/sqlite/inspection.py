@@ -17,6 +17,7 @@ from scrubjay.store.rows.decoding import Checksum, integer, is_id, scope_of
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.sealed import OVERHEAD_BYTES, is_sealed
 from scrubjay.store.rows.vectors import content_hash, fits, n_bytes
+from scrubjay.store.sqlite import image_pieces
 from scrubjay.store.sqlite.cipher import has_plain_rows
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.feedback import damaged_notes, has_notes
@@ -127,7 +128,13 @@ def _check_collections(store: ScopeReader, report: CheckReport) -> None:
 def _check_counts(store: ScopeReader, report: CheckReport) -> None:
     t = store.tables
     connection = store.reading_connection()
-    for description, query in _contradictions(t).items():
+    queries = _contradictions(t)
+    if image_pieces.exists(connection, t):
+        pieces = image_pieces.table_of(t)
+        queries["pieces of images without a scope"] = (
+            f"SELECT count(*) FROM {pieces} WHERE scope NOT IN (SELECT key FROM {t.scope})"
+        )
+    for description, query in queries.items():
         (n,) = connection.execute(query).fetchone()
         if n:
             report.add(f"{n} {description}")

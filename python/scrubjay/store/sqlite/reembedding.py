@@ -14,6 +14,7 @@ from scrubjay.base.errors import CorruptIndexError, StoreError
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.model_change import ModelChange
 from scrubjay.store.rows.vectors import has_passages
+from scrubjay.store.sqlite import image_pieces
 from scrubjay.store.sqlite.embedding_queue import not_pending
 from scrubjay.store.sqlite.schema import Tables, has_data_keys, note_passages
 from scrubjay.store.sqlite.store import SqliteStore
@@ -108,6 +109,7 @@ def _swap(store: SqliteStore, change: ModelChange) -> bool:
         execute(f"INSERT INTO {t.vector} SELECT seq, data FROM {t.staged_vector} WHERE data IS NOT NULL")
         execute(f"DELETE FROM {t.staged_vector}")
         execute(f"DELETE FROM {t.image}")
+        image_pieces.forget(transaction.connection, t, None)
         for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
             transaction.renew(key)
         generation = transaction.identity().generation + 1

@@ -22,6 +22,7 @@ from scrubjay.store.keys.sealing import RowBox
 from scrubjay.store.rows.decoding import scope_of
 from scrubjay.store.rows.sealed import is_sealed, sealed_by
 from scrubjay.store.rows.vectors import content_hash
+from scrubjay.store.sqlite import image_pieces
 from scrubjay.store.sqlite.cipher import data_key, has_plain_rows
 from scrubjay.store.sqlite.digests import scope_problems, table_problems
 from scrubjay.store.sqlite.feedback import has_notes
@@ -218,10 +219,11 @@ def _drop_clear_images(connection: sqlite3.Connection, t: Tables, tenant: str) -
     """Delete plain images; they are written again from the rows."""
     for (key,) in connection.execute(f"SELECT key FROM {t.scope} WHERE tenant = ?", (tenant,)).fetchall():
         heads = connection.execute(
-            f"SELECT substr(data, 1, 2) FROM {t.image} WHERE scope = ?", (key,)
+            f"SELECT n_chunks < 0, substr(data, 1, 2) FROM {t.image} WHERE scope = ?", (key,)
         ).fetchall()
-        if not all(isinstance(head, bytes) and is_sealed(head) for (head,) in heads):
+        if not all(not cut and isinstance(head, bytes) and is_sealed(head) for cut, head in heads):
             connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
+        image_pieces.forget(connection, t, key)  # those that are left belong to no image
 
 
 def _mark_whole(store: SqliteStore, connection: sqlite3.Connection, tenant: str) -> None:

@@ -3,7 +3,7 @@
 `application_id` identifies the file as ours and `user_version` is its format. An older format is migrated
 (:mod:`scrubjay.store.sqlite.migration`), a newer one is rejected. Flags beside the format make versions of
 Scrubjay without a feature reject a file that uses it: data keys of encrypted tenants, keys of users, documents
-with a context, or with a vector per passage.
+with a context, or with a vector per passage, images in pieces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ ENCRYPTED = 0x100  # the file has data keys
 CONTEXTS = 0x200  # documents have a context, whose words are indexed as their terms
 PASSAGES = 0x400  # documents have several vectors, one per passage of their text
 USER_KEYS = 0x800  # users of encrypted tenants have keys of their own
-FLAGS = ENCRYPTED | CONTEXTS | PASSAGES | USER_KEYS
+IMAGE_PIECES = 0x1000  # large images are in pieces (store/sqlite/image_pieces.py), which erasure must delete
+FLAGS = ENCRYPTED | CONTEXTS | PASSAGES | USER_KEYS | IMAGE_PIECES
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
@@ -244,10 +245,8 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
-        for table in (
-            "feedback",
-            "pending",
-        ):  # created by their first row, see feedback.py and embedding_queue.py
+        # created by their first row, see feedback.py, embedding_queue.py and image_pieces.py
+        for table in ("feedback", "pending", "image_piece"):
             connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
         connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
@@ -308,6 +307,11 @@ def note_contexts(connection: sqlite3.Connection) -> None:
 def note_passages(connection: sqlite3.Connection) -> None:
     """Flag the file as having vectors of passages; the caller holds the write transaction."""
     _note(connection, PASSAGES)
+
+
+def note_image_pieces(connection: sqlite3.Connection) -> None:
+    """Flag the file as having images in pieces; the caller holds the write transaction."""
+    _note(connection, IMAGE_PIECES)
 
 
 def _note(connection: sqlite3.Connection, flag: int) -> None:

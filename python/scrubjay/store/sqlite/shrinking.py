@@ -33,8 +33,9 @@ from typing import Any, Protocol
 from scrubjay.base.errors import StoreBusyError
 from scrubjay.base.whole_files import log_of
 from scrubjay.store.sqlite import schema
-from scrubjay.store.sqlite.connections import StoreConnection, connect, translated
-from scrubjay.store.sqlite.descriptors import OpenDescriptors, looking_at
+from scrubjay.store.sqlite.checkpoints import beside, checkpoint, rest
+from scrubjay.store.sqlite.connections import StoreConnection
+from scrubjay.store.sqlite.descriptors import OpenDescriptors
 from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
 
@@ -96,11 +97,6 @@ class _Pace:
         rest(spent)
 
 
-def rest(seconds: float) -> None:
-    """Pause for twice the duration of a step: writers of other processes poll for the lock."""
-    time.sleep(min(max(2 * seconds, 0.0005), 0.02))
-
-
 def forget_deleted(store: Shrinkable) -> None:
     """Delete the ids of deleted documents of every collection, and every image that needs them, in steps.
 
@@ -154,28 +150,12 @@ def shrink(store: Shrinkable, *, busy_seconds: float) -> None:
             _rewrite_whole(connection, store.path)
             _sync_log(store)
             return
-    with _beside(store.path) as beside:
-        shrinking = _Shrinking(store, beside, busy_seconds)
+    with beside(store.path, _DOING) as connection:
+        shrinking = _Shrinking(store, connection, busy_seconds)
         shrinking.fill_leaves()
         shrinking.give_back()
         shrinking.zero()
         shrinking.empty_log()
-
-
-@contextmanager
-def _beside(path: Path) -> Iterator[StoreConnection]:
-    """Open a second connection, which checkpoints the log without the write lock."""
-    looking = looking_at(path)  # keeps the files' descriptors open until this connection is closed as well
-    try:
-        with translated(path, _DOING):
-            connection = connect(path, durability="normal", busy_seconds=0)
-            try:
-                connection.execute("PRAGMA wal_autocheckpoint = 0")
-                yield connection
-            finally:
-                connection.close()
-    finally:
-        looking.close()
 
 
 class _Shrinking:
@@ -288,7 +268,7 @@ class _Shrinking:
                     raise
                 return list(left)  # another process is writing
             try:
-                if not _checkpoint(writer):
+                if not checkpoint(writer):
                     return list(left)
                 end = time.monotonic() + _STEP_SECONDS
                 while done < len(left) and time.monotonic() < end:
@@ -309,7 +289,7 @@ class _Shrinking:
         was complete."""
         if not now and time.monotonic() - self._checkpointed < _LOG_SECONDS:
             return False
-        is_complete = _checkpoint(self._beside)
+        is_complete = checkpoint(self._beside)
         self._checkpointed = time.monotonic()
         return is_complete
 
@@ -351,12 +331,6 @@ class _Patience:
         if time.monotonic() >= self._last:
             raise _in_use(self._path)
         time.sleep(0.005)
-
-
-def _checkpoint(connection: StoreConnection) -> bool:
-    """Checkpoint the log as far as readers permit; return whether it was complete."""
-    busy, n_log, n_brought = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    return not busy and n_log == n_brought
 
 
 def _write_again(connection: StoreConnection, table: str, first: int, last: int, n: int) -> int | None:

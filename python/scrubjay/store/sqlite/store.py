@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from scrubjay.store.rows.feedback import Feedback
 from scrubjay.store.rows.holds import OWNED
 from scrubjay.store.rows.report import CheckReport
 from scrubjay.store.rows.values import Identity, RowId, StoredRow
-from scrubjay.store.sqlite import embedding_queue, schema, shrinking, user_keys
+from scrubjay.store.sqlite import embedding_queue, image_writing, schema, shrinking, user_keys
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.connections import (
     Readers,
@@ -54,6 +54,7 @@ from scrubjay.store.sqlite.file_detection import check_place, recognised
 from scrubjay.store.sqlite.file_identity import name_of, place_of
 from scrubjay.store.sqlite.group import GroupCommit
 from scrubjay.store.sqlite.holds import Holds, HoldTable
+from scrubjay.store.sqlite.image_pieces import CutImage
 from scrubjay.store.sqlite.images import ImageReader
 from scrubjay.store.sqlite.inspection import inspect_file
 from scrubjay.store.sqlite.list_reading import ListReader
@@ -485,7 +486,14 @@ class SqliteStore:
                 in the file, but the log may hold copies.
         """
         with translated(self.path, "compacting"):
+            image_writing.forget_all_unlisted(self)
             shrinking.shrink(self, busy_seconds=self._busy_seconds)
+
+    def image_in_pieces(
+        self, scope: Scope, version: int, chunks: Sequence[bytes]
+    ) -> AbstractContextManager[Sequence[bytes] | CutImage]:
+        """Write a large image piece by piece; see :func:`scrubjay.store.sqlite.image_writing.in_pieces`."""
+        return image_writing.in_pieces(self, scope, version, chunks)
 
     # ------------------------------------------------------------------ beside the documents
 

@@ -16,11 +16,12 @@ from scrubjay.store.rows.pseudonyms import Pseudonyms
 from scrubjay.store.rows.scopes import agreeing, names_of
 from scrubjay.store.rows.values import Identity, NewRow, RowId, Written
 from scrubjay.store.rows.vectors import content_hash, has_passages
-from scrubjay.store.sqlite import embedding_queue, feedback, schema
-from scrubjay.store.sqlite.cipher import Cipher
+from scrubjay.store.sqlite import embedding_queue, feedback, image_pieces, schema
+from scrubjay.store.sqlite.cipher import Cipher, data_key
 from scrubjay.store.sqlite.connections import rows_of
 from scrubjay.store.sqlite.digests import Digests
 from scrubjay.store.sqlite.holds import Holds
+from scrubjay.store.sqlite.image_pieces import CutImage
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
 from scrubjay.store.sqlite.versions import last_version
@@ -295,11 +296,15 @@ class Transaction:
         t = self.tables
         feedback.forget_scope(self.connection, t, scope, exact=exact)
         condition, names = agreeing(scope, exact=exact)
+        traces = [t.image, t.tombstone]
+        if image_pieces.exists(self.connection, t):
+            traces.append(image_pieces.table_of(t))
+        any_trace = " OR ".join(
+            f"EXISTS(SELECT 1 FROM {table} one WHERE one.scope = key)" for table in traces
+        )
         rows = self.connection.execute(
             f"SELECT key, tenant, user, agent, version, documents FROM {t.scope} WHERE {condition} "
-            "AND (documents > 0 OR "
-            f"EXISTS(SELECT 1 FROM {t.image} image WHERE image.scope = key) OR "
-            f"EXISTS(SELECT 1 FROM {t.tombstone} tombstone WHERE tombstone.scope = key))",
+            f"AND (documents > 0 OR {any_trace})",
             names,
         ).fetchall()
         written = []
@@ -406,12 +411,12 @@ class Transaction:
             self.digests.add(self.tables, key, seq, expires_at, text, payload, vector)
 
     def write_image(
-        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
+        self, scope: Scope, version: int, chunks: Sequence[bytes] | CutImage, *, replace: bool = False
     ) -> None:
-        """Replace a scope's images by those of `version`, unless these are older than the horizon or the stored
-        images.
+        """Replace a scope's image by that of `version`, unless this is older than the horizon or the stored image,
+        or its pieces were deleted meanwhile.
 
-        With `replace` images of the same version are replaced, too.
+        With `replace` an image of the same version is replaced, too.
         """
         t = self.tables
         key, _, _ = self._state(scope)
@@ -424,24 +429,40 @@ class Transaction:
             newest is not None and newest + (not replace) > version
         ):
             return
-        chunks = marked(scope, version, chunks)
-        if self.cipher is not None:
-            chunks = self.cipher.seal_image(t.image, scope, version, chunks)
-            if self._counts and self.digests is not None:
-                self.digests.picture(t, key, version)
+        if isinstance(chunks, CutImage):
+            if not self._has_pieces(scope, key, chunks):
+                return
+            stored: Sequence[bytes] = [image_pieces.encoded(pieces) for pieces in chunks.chunks]
+            n_chunks = -len(stored)
+        else:
+            stored = marked(scope, version, chunks)
+            n_chunks = len(stored)
+            if self.cipher is not None:
+                stored = self.cipher.seal_image(t.image, scope, version, stored)
+        if self.cipher is not None and self._counts and self.digests is not None:
+            self.digests.picture(t, key, version)
         self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
         self.connection.executemany(
             f"INSERT INTO {t.image}(scope, ordinal, n_chunks, version, data) VALUES (?, ?, ?, ?, ?)",
-            [(key, i, len(chunks), version, data) for i, data in enumerate(chunks)],
+            [(key, i, n_chunks, version, data) for i, data in enumerate(stored)],
         )
+
+    def _has_pieces(self, scope: Scope, key: int, image: CutImage) -> bool:
+        """Whether the pieces of an image are all there, and are encrypted as the tenant is now."""
+        numbers = [number for pieces in image.chunks for number, _ in pieces]
+        if not image_pieces.are_there(self.connection, self.tables, key, numbers):
+            return False
+        stored = data_key(self.connection, scope.tenant)
+        return (None if stored is None else stored.id) == image.key
 
     def forget_stale_pending(self) -> None:
         embedding_queue.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:
-        """Delete a scope's images."""
+        """Delete a scope's image, and all of its pieces."""
         t = self.tables
         self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
+        image_pieces.forget(self.connection, t, key)
 
     def _drop_traces(self, key: int) -> None:
         t, _ = self.tables, self._version
