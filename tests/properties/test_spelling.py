@@ -519,13 +519,13 @@ def test_two_edits_among_many_terms(kit: Kit) -> None:
             assert check(pair, typed, HOME).corrections == [(typed, word)]
 
 
-@pytest.mark.parametrize("n_before", [63, 64])
-def test_corrections_read_at_most_64_documents(kit: Kit, n_before: int) -> None:
+@pytest.mark.parametrize("n_before", [31, 32])
+def test_corrections_read_at_most_32_documents(kit: Kit, n_before: int) -> None:
     pair = Pair(kit, 8)
     for id in range(n_before):
         pair.step(Put(id, "it waits", HOME, None))
     pair.step(Put(n_before, "waiting", HOME, None))
-    assert len(check(pair, "waitin", HOME).corrections) == (n_before == 63)
+    assert len(check(pair, "waitin", HOME).corrections) == (n_before == 31)
 
 
 @pytest.mark.parametrize("n_filled", [65_528, 65_529, 65_536])

@@ -22,7 +22,7 @@ MOST_WORDS = 16
 MOST_BYTES = 4096
 MOST_TRIED = 8
 """Maximum number of candidate terms; for each, MOST_READ documents and MOST_READ_BYTES of their texts are read."""
-MOST_READ = 64
+MOST_READ = 32
 MOST_READ_BYTES = 65536
 
 Correction = tuple[str, str, str, str]

@@ -17,7 +17,7 @@ namespace scrubjay::engine {
 
 class StandingWords {
  public:
-  static constexpr size_t kMostRead = 64, kMostReadBytes = 65536;
+  static constexpr size_t kMostRead = 32, kMostReadBytes = 65536;
 
   // Returns the first word that is wanted and satisfies is_meant, in the first live documents that contain the
   // term; empty if there is none. Call under the epoch guard of the snapshot.

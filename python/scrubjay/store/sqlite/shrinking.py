@@ -15,7 +15,8 @@ killed is restarted and finds less to do:
 4. The log is truncated.
 
 A file created by a version without pointer maps is rewritten as a whole once, while writers wait, which adds
-them. :mod:`scrubjay.store.residency.compacting` writes and drops images, each partition's in one transaction.
+them. :mod:`scrubjay.store.residency.compacting` writes and drops images, large ones piece by piece
+(:mod:`scrubjay.store.sqlite.image_writing`).
 """
 
 from __future__ import annotations
