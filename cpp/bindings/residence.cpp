@@ -1,8 +1,10 @@
 // Partitions as images: the engine methods with which the Python store keeps it consistent with its rows.
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <deque>
 #include <tuple>
+#include <utility>
 
 #include "base/memory.hpp"
 #include "bindings.hpp"
@@ -34,7 +36,7 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
     if (!bytes) throw py::error_already_set();
     char* const to = PyBytes_AS_STRING(bytes.ptr());
     {
-      const InterruptibleWithoutGil without_gil;
+      const WithoutGil without_gil;
       std::copy(image.begin(), image.end(), to);
       std::string().swap(image);
     }

@@ -317,7 +317,7 @@ class ChainReader {
 
   PageFile& file_;
   Division& out_;
-  size_t run_;  // pages of the next run, also of the next chain
+  size_t run_;                                       // pages of the next run, also of the next chain
   std::vector<std::array<char, kLinkBytes>> links_;  // of the pages of the run
   std::array<char, 256> reserved_;
   std::vector<base::Place> places_, parts_;
