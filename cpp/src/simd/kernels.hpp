@@ -160,7 +160,7 @@ struct Kernels {
   void (*checksum)(const void* bytes, size_t n_blocks, uint32_t* lanes);
   // One bit for each of n bytes, 64 in a word, the first in the lowest bit; bits beyond n are zero. `letters`: a
   // to z in either case; `joiners`: apostrophes and hyphens; `beyond`: bytes beyond ASCII; `firsts`: the letter
-  // `first`, which is lower-case, in either case.
+  // `first`, which is lower-case, in either case; 0: none.
   void (*mark_letters)(const char* text, size_t n, char first, uint64_t* letters, uint64_t* joiners,
                        uint64_t* beyond, uint64_t* firsts);
 };

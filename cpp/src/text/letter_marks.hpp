@@ -18,7 +18,7 @@ struct LetterMarks {
   // Letters a to z in either case; apostrophes and hyphens; bytes beyond ASCII; one letter in either case.
   std::array<uint64_t, kBytes / 64> letters, joiners, beyond, firsts;
 
-  // `bytes`: at most kBytes. `first`: the lower-case letter to mark in `firsts`.
+  // `bytes`: at most kBytes. `first`: the lower-case letter to mark in `firsts`; 0: none.
   void set(std::string_view bytes, char first) noexcept {
     simd::kernels().mark_letters(bytes.data(), bytes.size(), first, letters.data(), joiners.data(),
                                  beyond.data(), firsts.data());
@@ -33,7 +33,7 @@ void visit_letter_runs(std::string_view text, char first, Visit&& visit) {
   bool letter_before = false;
   for (size_t from = 0; from < text.size(); from += LetterMarks::kBytes) {
     const std::string_view bytes = text.substr(from, LetterMarks::kBytes);
-    marks.set(bytes, first != 0 ? first : 'a');
+    marks.set(bytes, first);
     for (size_t word = 0; 64 * word < bytes.size(); ++word) {
       const uint64_t letters = marks.letters[word];
       uint64_t begins = letters & ~(letters << 1 | uint64_t{letter_before});
