@@ -178,10 +178,10 @@ class Chunk {
   // Published together, inside a publication.
   std::atomic<uint32_t> n_docs_{0};
   std::atomic<uint32_t> n_live_{0};
+  std::atomic<uint32_t> max_length_code_{0};
   std::atomic<uint64_t> total_length_{0};
   std::atomic<base::Bitmap*> dead_{nullptr};
 
-  std::atomic<uint32_t> max_length_code_{0};
   lexical::PostingTable postings_;
   base::GrowingArray<Record> records_;
   base::GrowingArray<uint16_t> length_codes_;
