@@ -295,6 +295,21 @@ def test_another_image_between_the_pieces_is_kept(path: Path, monkeypatch: pytes
         assert index.admin.check().problems == []
 
 
+def test_an_image_that_another_process_wrote_is_not_written_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index.open(path, dim=96) as index, Index.open(path) as other:
+        fill(index)
+        assert save(index) and loaded_from(other) == "image"
+        index.upsert("one more", "one more oak", scope=JANE)
+        assert save(index)
+        assert other.search("one more", scope=JANE)[0].id == "one more"
+        before = rows(path, "SELECT number FROM image_piece")
+        steps = between(monkeypatch, 0, lambda: None)
+        assert save(other)
+        assert steps == [] and rows(path, "SELECT number FROM image_piece") == before
+
+
 def test_small_images_are_in_one_row(path: Path) -> None:
     with Index.open(path, dim=96) as index:
         index.upsert("m", "an oak", vector=np.ones(96), scope=JANE)

@@ -428,7 +428,7 @@ class Store(Protocol):
         ...
 
     def image_in_pieces(
-        self, scope: Scope, version: int, chunks: Sequence[bytes]
+        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> AbstractContextManager[Any]:
         """Provide what `write_image` takes for an image, within a block around that transaction. Most of a large
         image may be written by then, in short transactions, so that other writers need not wait for all of it.

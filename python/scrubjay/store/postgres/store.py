@@ -295,7 +295,7 @@ class PostgresStore:
                     pass  # acquiring the lock of the scope moves them
 
     def image_in_pieces(
-        self, scope: Scope, version: int, chunks: Sequence[bytes]
+        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> AbstractContextManager[Sequence[bytes]]:
         """Provide the chunks: a server has many writers, and an image keeps none of them waiting."""
         return nullcontext(chunks)

@@ -624,7 +624,7 @@ class Residency(PartitionLoading):
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
             try:
                 with (
-                    self._store.image_in_pieces(partition.scope, version, chunks)
+                    self._store.image_in_pieces(partition.scope, version, chunks, replace=replace)
                     if wait
                     else nullcontext(chunks) as image,
                     self._store.writing(

@@ -56,10 +56,11 @@ class Stepping(Protocol):
 
 @contextmanager
 def in_pieces(
-    store: Stepping, scope: Scope, version: int, chunks: Sequence[bytes]
+    store: Stepping, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool
 ) -> Iterator[Sequence[bytes] | CutImage]:
     """Write the pieces of a large image, and provide what `write_image` takes: the chunks themselves if they are
-    small. At the end of the block those pieces of the scope are deleted that no image lists.
+    small, or if it will not take them. At the end of the block those pieces of the scope are deleted that no image
+    lists.
 
     Raises:
         StoreBusyError: another process held the write lock for longer than the busy timeout, or the scope was
@@ -68,7 +69,10 @@ def in_pieces(
     if sum(map(len, chunks)) <= PIECE_BYTES:
         yield chunks
         return
-    writer = _Writer(store, scope, version)
+    writer = _Writer(store, scope, version, replace=replace)
+    if not writer.is_needed:
+        yield chunks
+        return
     try:
         yield writer.write(chunks)
     finally:
@@ -112,7 +116,7 @@ def _paused() -> Iterator[None]:
 class _Writer:
     """Writes the pieces of one image."""
 
-    def __init__(self, store: Stepping, scope: Scope, version: int) -> None:
+    def __init__(self, store: Stepping, scope: Scope, version: int, *, replace: bool) -> None:
         self._store, self._scope, self._version = store, scope, version
         self._numbers: list[int] = []
         self._box: Box | None = None
@@ -122,6 +126,9 @@ class _Writer:
             if row is None:
                 raise StoreBusyError(f"{_DOING}: the scope was erased meanwhile: {store.path}")
             self.key = int(row[0])
+            self.is_needed = transaction.takes_image(self.key, version, replace=replace)
+            if not self.is_needed:  # another process wrote it
+                return
             if cipher is not None:
                 self._box = cipher.sealing(scope.tenant, scope.user, make=False)
             self._data_key = _id_of_key(connection, scope.tenant)

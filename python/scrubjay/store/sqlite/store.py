@@ -490,10 +490,10 @@ class SqliteStore:
             shrinking.shrink(self, busy_seconds=self._busy_seconds)
 
     def image_in_pieces(
-        self, scope: Scope, version: int, chunks: Sequence[bytes]
+        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
     ) -> AbstractContextManager[Sequence[bytes] | CutImage]:
         """Write a large image piece by piece; see :func:`scrubjay.store.sqlite.image_writing.in_pieces`."""
-        return image_writing.in_pieces(self, scope, version, chunks)
+        return image_writing.in_pieces(self, scope, version, chunks, replace=replace)
 
     # ------------------------------------------------------------------ beside the documents
 

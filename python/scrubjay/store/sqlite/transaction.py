@@ -420,14 +420,7 @@ class Transaction:
         """
         t = self.tables
         key, _, _ = self._state(scope)
-        horizon, newest = self.connection.execute(
-            f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
-            (key,),
-        ).fetchone()
-        newest = newest if newest.__class__ is int else None  # an image with an invalid version is replaced
-        if version < integer(horizon, "a scope's horizon") or (
-            newest is not None and newest + (not replace) > version
-        ):
+        if not self.takes_image(key, version, replace=replace):
             return
         if isinstance(chunks, CutImage):
             if not self._has_pieces(scope, key, chunks):
@@ -446,6 +439,18 @@ class Transaction:
             f"INSERT INTO {t.image}(scope, ordinal, n_chunks, version, data) VALUES (?, ?, ?, ?, ?)",
             [(key, i, n_chunks, version, data) for i, data in enumerate(stored)],
         )
+
+    def takes_image(self, key: int, version: int, *, replace: bool) -> bool:
+        """Whether an image of a scope in this version is newer than the horizon and the stored image."""
+        t = self.tables
+        horizon, newest = self.connection.execute(
+            f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
+            (key,),
+        ).fetchone()
+        if version < integer(horizon, "a scope's horizon"):
+            return False
+        # an image with an invalid version is replaced
+        return newest.__class__ is not int or newest + (not replace) <= version
 
     def _has_pieces(self, scope: Scope, key: int, image: CutImage) -> bool:
         """Whether the pieces of an image are all there, and are encrypted as the tenant is now."""
