@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (size_t i = 0; i < 4; ++i)
       n_bytes |= uint64_t{static_cast<unsigned char>(stored.first[64 + i])} << (8 * i);
   n_bytes += engine::StoredImage::kFirstBytes + data[size - 1];
-  // In one row, or in two of which the first has an eighth to seven eighths.
+  // In one row, or divided between two.
   const int64_t row = data[size - 2] % 16;
   const uint64_t n_first = n_bytes * (data[size - 2] / 16 % 8) / 8;
   if (n_first != 0) stored.rows.push_back({row, n_first});

@@ -203,6 +203,22 @@ def test_killed_between_the_pieces_the_old_image_stays_and_compaction_tidies(pat
         assert loaded_from(index) == "image" and len(index) == N + 1
 
 
+def test_on_a_full_disk_the_old_image_stays(path: Path) -> None:
+    with Index.open(path, dim=96) as index:
+        fill(index)
+        assert save(index)
+        listed = rows(path, "SELECT data FROM image")
+        index.upsert("one more", "one more oak", scope=JANE)
+        writer = Backend.of(index).engine.store._writer
+        (n_pages,) = writer.execute("PRAGMA page_count").fetchone()
+        writer.execute(f"PRAGMA max_page_count = {n_pages + 8}")
+        assert not save(index)
+        assert rows(path, "SELECT data FROM image") == listed and n_pieces(path) == n_listed(path)
+        writer.execute("PRAGMA max_page_count = 1000000")
+        assert save(index) and rows(path, "SELECT data FROM image") != listed
+        assert index.admin.check().problems == []
+
+
 @pytest.mark.parametrize(
     "damage",
     [

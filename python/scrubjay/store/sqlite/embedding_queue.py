@@ -19,7 +19,7 @@ from scrubjay.store.rows.values import StoredRow
 from scrubjay.store.sqlite.connections import translated
 from scrubjay.store.sqlite.document_reading import DocumentReader
 from scrubjay.store.sqlite.reading import ScopeReader
-from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.schema import Tables, has_table
 
 _LIVE = "FROM {pending} p JOIN {document} d ON d.seq = p.seq WHERE (d.expires_at IS NULL OR d.expires_at > ?)"
 
@@ -37,10 +37,7 @@ def note(connection: sqlite3.Connection, t: Tables, seqs: Sequence[int]) -> None
 
 def exists(connection: sqlite3.Connection, t: Tables) -> bool:
     """Whether the queue exists."""
-    row = connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table_of(t),)
-    ).fetchone()
-    return row is not None
+    return has_table(connection, table_of(t))
 
 
 def not_pending(connection: sqlite3.Connection, t: Tables) -> str:

@@ -26,7 +26,7 @@ from scrubjay.store.rows.sealed import is_sealed
 from scrubjay.store.rows.values import RowId
 from scrubjay.store.sqlite.cipher import Cipher
 from scrubjay.store.sqlite.reading import ScopeReader
-from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.schema import Tables, has_table
 
 NOTE = ("number", "query", "id", "used", "lexical_rank", "vector_rank", "score", "at")
 """The columns that :func:`check_note` validates."""
@@ -208,13 +208,7 @@ def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
 
 def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
     """Whether the collection has a table of notes."""
-    name = f"feedback{tables.suffix}"
-    return (
-        connection.execute(
-            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
-        ).fetchone()
-        is not None
-    )
+    return has_table(connection, f"feedback{tables.suffix}")
 
 
 def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: Iterable[RowId]) -> None:

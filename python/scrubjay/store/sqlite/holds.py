@@ -6,6 +6,7 @@ import sqlite3
 
 from scrubjay._native import Scope
 from scrubjay.store.rows.holds import TABLE, Held, check_held, is_held
+from scrubjay.store.sqlite.schema import has_table
 
 
 class HoldTable:
@@ -23,10 +24,7 @@ class HoldTable:
         if not self._is_there:
             (schema,) = connection.execute("PRAGMA schema_version").fetchone()
             if schema != self._schema:
-                row = connection.execute(
-                    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (TABLE,)
-                ).fetchone()
-                self._is_there, self._schema = row is not None, schema
+                self._is_there, self._schema = has_table(connection, TABLE), schema
         return self._is_there
 
 

@@ -53,8 +53,7 @@ def create(connection: sqlite3.Connection, t: Tables) -> None:
 
 def exists(connection: sqlite3.Connection, t: Tables) -> bool:
     """Whether a collection ever had a large image."""
-    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-    return connection.execute(query, (table_of(t),)).fetchone() is not None
+    return schema.has_table(connection, table_of(t))
 
 
 def encoded(pieces: Iterable[Piece]) -> bytes:

@@ -18,12 +18,12 @@ from scrubjay.store.keys.encryption import Box
 from scrubjay.store.keys.sealing import sealed_image
 from scrubjay.store.rows.decoding import mark_of, marked
 from scrubjay.store.sqlite import image_pieces, schema
-from scrubjay.store.sqlite.checkpoints import beside, checkpoint, rest
 from scrubjay.store.sqlite.cipher import data_key
 from scrubjay.store.sqlite.connections import StoreConnection
 from scrubjay.store.sqlite.image_pieces import CutImage, Piece
 from scrubjay.store.sqlite.schema import Tables
 from scrubjay.store.sqlite.scope_rows import row_of
+from scrubjay.store.sqlite.steps import beside, checkpoint, rest
 from scrubjay.store.sqlite.transaction import Transaction
 
 PIECE_BYTES = 1 << 20

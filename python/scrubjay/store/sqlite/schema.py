@@ -228,6 +228,12 @@ def _tables(number: object) -> Tables:
     return Tables(number)
 
 
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether the file has a table."""
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
+
+
 def missing_tables(connection: sqlite3.Connection, tables: Tables) -> list[str]:
     """Return the tables of a collection that are missing from the file, or have other columns."""
     missing = []

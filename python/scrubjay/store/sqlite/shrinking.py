@@ -34,11 +34,11 @@ from typing import Any, Protocol
 from scrubjay.base.errors import StoreBusyError
 from scrubjay.base.whole_files import log_of
 from scrubjay.store.sqlite import schema
-from scrubjay.store.sqlite.checkpoints import beside, checkpoint, rest
 from scrubjay.store.sqlite.connections import StoreConnection
 from scrubjay.store.sqlite.descriptors import OpenDescriptors
 from scrubjay.store.sqlite.pages import Leaf, Pages
 from scrubjay.store.sqlite.schema import Tables
+from scrubjay.store.sqlite.steps import beside, checkpoint, rest
 
 _DOING = "compacting"
 _STEP_SECONDS = 0.002

@@ -546,10 +546,7 @@ class SqliteStore:
 
     def has_layer(self, table: str) -> bool:
         with translated(self.path, "looking for the owner of a collection"):
-            cursor = self.reading_connection().execute(
-                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
-            )
-            return cursor.fetchone() is not None
+            return schema.has_table(self.reading_connection(), table)
 
     def stats(self) -> dict[str, int | str]:
         """Return no counts: a file has none beyond those of every store."""

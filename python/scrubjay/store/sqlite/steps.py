@@ -1,4 +1,4 @@
-"""Checkpoints of the log beside the writer: on a connection of their own, without the write lock."""
+"""What maintenance in steps needs beside the steps: checkpoints of the log without the write lock, and pauses."""
 
 from __future__ import annotations
 
