@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_lowercase
 
 LIST = Path(__file__).resolve().parent.parent / "cpp" / "src" / "text" / "known_words.txt"
 SIZES = {10, 20, 35, 40, 50}
@@ -79,13 +81,17 @@ def numbers(values: Sequence[int]) -> str:
 
 
 def source(words: Sequence[str]) -> str:
-    data, blocks = packed(entries(words))
+    table = entries(words)
+    data, blocks = packed(table)
+    firsts = [word for word, _ in table[::BLOCK]]
+    pairs = [bisect_left(firsts, a + b) for a in ascii_lowercase for b in ascii_lowercase]
     return (
         "// Written by cmake/known_words.py.\n"
         '#include "text/known_words.hpp"\n\n'
         "namespace scrubjay::text::known_words {\n\n"
         f"const uint32_t kBlocks[] = {{\n{numbers(blocks)}}};\n"
-        f"const size_t kNumberOfBlocks = {len(blocks)};\n\n"
+        f"const size_t kNumberOfBlocks = {len(blocks)};\n"
+        f"const uint16_t kBlocksBefore[] = {{\n{numbers([*pairs, len(blocks)])}}};\n\n"
         f"const unsigned char kBytes[] = {{\n{numbers(data)}}};\n"
         f"const size_t kNumberOfBytes = {len(data)};\n\n"
         "}  // namespace scrubjay::text::known_words\n"

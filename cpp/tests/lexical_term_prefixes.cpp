@@ -1,7 +1,6 @@
 // The prefixes of every term are present whenever a reader asks for them while the dictionary grows.
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <functional>
 #include <random>
 #include <set>
@@ -16,6 +15,7 @@
 #include "lexical/posting_table.hpp"
 #include "lexical/term_prefixes.hpp"
 #include "text/term_key.hpp"
+#include "text/two_edits.hpp"
 
 using namespace scrubjay::lexical;
 namespace base = scrubjay::base;
@@ -71,32 +71,40 @@ TEST(term_prefixes_are_those_of_the_terms_and_few_more) {
 TEST(term_prefixes_answer_for_all_letters_at_once_as_one_by_one) {
   constexpr uint32_t kTerms = 3000;
   TermPrefixes prefixes(kTerms);
+  std::set<uint64_t> beginnings;
   for (uint32_t t = 0; t < kTerms; ++t) {
     const std::string term = term_of(t);
     prefixes.add(first_bytes(term, std::min<size_t>(term.size(), 8)), term.size());
+    for (size_t n = TermPrefixes::kLeast; n <= std::min(term.size(), TermPrefixes::kMost); ++n)
+      beginnings.insert(first_bytes(term, n));
   }
-  size_t n_found = 0;
+  size_t n_found = 0, n_excluded = 0;
   for (uint32_t t = 0; t < 300; ++t) {
     const std::string term = term_of(t);
     const size_t n = std::min(term.size(), TermPrefixes::kMost);
     for (size_t place = 0; place < n && n >= TermPrefixes::kLeast; ++place) {
       const uint64_t without = first_bytes(term, n) & ~(uint64_t{0xff} << (8 * place));
-      uint32_t expected = 0, behind = 0;
+      uint32_t known = 0, possible = 0, behind = 0;
       for (uint32_t letter = 0; letter < TermPrefixes::kLetters; ++letter) {
         std::string other = term;
         other[place] = static_cast<char>('a' + letter);
-        expected |= uint32_t{prefixes.may_hold(first_bytes(other, n))} << letter;
+        known |= uint32_t{beginnings.contains(first_bytes(other, n))} << letter;
+        possible |= uint32_t{prefixes.may_hold(first_bytes(other, n))} << letter;
         if (place + 1 >= TermPrefixes::kLeast)
           behind |= uint32_t{prefixes.may_hold(first_bytes(other, place + 1))} << letter;
       }
-      CHECK_EQ(prefixes.letters_at(place, without, TermPrefixes::kAllLetters), expected);
-      CHECK_EQ(prefixes.letters_at(place, without, 0x2aaaaaau), expected & 0x2aaaaaau);
+      const uint32_t found = prefixes.letters_at(place, without, TermPrefixes::kAllLetters);
+      CHECK_EQ(found | known, found);
+      CHECK_EQ(found & possible, found);
+      CHECK_EQ(prefixes.letters_at(place, without, 0x2aaaaaau), found & 0x2aaaaaau);
+      n_excluded += found != possible ? 1 : 0;
       if (place + 1 >= TermPrefixes::kLeast)
         CHECK_EQ(prefixes.letters_behind(first_bytes(term, place)), behind);
-      n_found += expected != 0 ? 1 : 0;
+      n_found += known != 0 ? 1 : 0;
     }
   }
   CHECK(n_found > 1000);
+  CHECK(n_excluded > 20);
 }
 
 TEST(term_prefixes_know_whole_terms) {
@@ -182,26 +190,37 @@ TEST(posting_table_keeps_its_prefixes_while_it_is_written) {
   base::collect_retired();
 }
 
-TEST(terms_are_found_by_their_first_letter_while_the_dictionary_grows) {
+TEST(terms_near_a_word_are_found_while_the_dictionary_grows) {
   const base::EpochGuard guard;
   PostingTable table;
   std::vector<std::string> terms;
   std::mt19937 random(9);
+  size_t n_found = 0;
+  const auto check_near = [&](std::string word, bool stems) {
+    word.resize(std::clamp<size_t>(word.size(), text::TwoEdits::kLeastBytes, 24), 'a');
+    const text::TwoEdits edits(word, stems);
+    std::vector<std::string> found, expected;
+    table.find_near(edits, [&](std::string_view term) { found.emplace_back(term); });
+    for (const std::string& term : terms)
+      if (TermStarts::letters_of(term) != 0 && edits.may_mean(term)) expected.push_back(term);
+    n_found += expected.size();
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    std::sort(expected.begin(), expected.end());
+    CHECK_EQ(found, expected);
+  };
   const auto check_all = [&] {
-    for (const char first : {'a', 'k', 'z'}) {
-      for (const uint32_t letters : {uint32_t{0x3ffffff}, uint32_t{0x0000fff}, uint32_t{0}}) {
-        std::vector<std::string> found, expected;
-        table.find_beginning(first, letters, 2, [&](std::string_view term) { found.emplace_back(term); });
-        for (const std::string& term : terms) {
-          const uint32_t of_term = TermStarts::letters_of(term);
-          if (of_term != 0 && term.front() == first && std::popcount(of_term & ~letters) <= 2)
-            expected.push_back(term);
-        }
-        std::sort(found.begin(), found.end());
-        found.erase(std::unique(found.begin(), found.end()), found.end());
-        std::sort(expected.begin(), expected.end());
-        CHECK(found == expected);
+    for (unsigned i = 0; i < 40; ++i) {
+      std::string word = terms.empty() ? "k" : terms[random() % terms.size()];
+      std::erase_if(word, [](char c) { return c < 'a' || c > 'z'; });
+      if (word.empty()) continue;
+      for (unsigned n_edits = i % 4; n_edits != 0; --n_edits) {
+        const size_t at = random() % word.size();
+        if (random() % 2 == 0) word[at] = static_cast<char>('a' + random() % 4);
+        if (at > 0 && random() % 2 == 0) std::swap(word[at - 1], word[at]);
+        if (random() % 3 == 0) word.insert(at, 1, 'y');
       }
+      check_near(word, i % 2 == 0);
     }
   };
   check_all();
@@ -211,6 +230,7 @@ TEST(terms_are_found_by_their_first_letter_while_the_dictionary_grows) {
     const size_t n = 1 + random() % (number % 50 == 0 ? 60 : 12);
     while (term.size() < n) term += static_cast<char>('a' + random() % (number % 2 == 0 ? 4 : 26));
     if (number % 10 == 0) term += "-7";
+    if (number % 10 == 1) term += 'i';
     if (std::find(terms.begin(), terms.end(), term) != terms.end()) continue;
     terms.push_back(term);
     append(table, term, number % 60'000);
@@ -219,6 +239,7 @@ TEST(terms_are_found_by_their_first_letter_while_the_dictionary_grows) {
     next_check = terms.size() + 1 + terms.size() / 7;
   }
   check_all();
+  CHECK(n_found > 500);
 }
 
 TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
@@ -226,7 +247,7 @@ TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
   constexpr uint32_t kTerms = 4000;
   const auto letters_of = [](uint32_t number) {
     std::string term = "term";
-    for (; number != 0; number /= 26) term += static_cast<char>('a' + number % 26);
+    for (; number != 0; number /= 8) term += static_cast<char>('a' + number % 8);
     return term;
   };
   std::atomic<uint32_t> n_written{0};
@@ -236,14 +257,22 @@ TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
       n_written.store(number + 1, std::memory_order_release);
     }
   });
-  size_t n_missing = 0;
-  while (n_written.load(std::memory_order_acquire) < kTerms) {
+  size_t n_missing = 0, n_expected = 0;
+  for (uint32_t round = 0; n_written.load(std::memory_order_acquire) < kTerms; ++round) {
     const uint32_t n = n_written.load(std::memory_order_acquire);
+    const std::string word = letters_of(kTerms - 1 - round % 64) + "ab";
+    const text::TwoEdits edits(word, true);
     const base::EpochGuard guard;
     std::set<std::string, std::less<>> found;
-    table.find_beginning('t', 0x3ffffff, 0, [&](std::string_view term) { found.emplace(term); });
-    for (uint32_t number = 0; number < n; ++number) n_missing += found.contains(letters_of(number)) ? 0 : 1;
+    table.find_near(edits, [&](std::string_view term) { found.emplace(term); });
+    for (uint32_t number = 0; number < n; ++number) {
+      const std::string term = letters_of(number);
+      if (!edits.may_mean(term)) continue;
+      ++n_expected;
+      n_missing += found.contains(term) ? 0 : 1;
+    }
   }
   writer.join();
+  CHECK(n_expected > 100);
   CHECK_EQ(n_missing, size_t{0});
 }

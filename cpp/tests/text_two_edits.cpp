@@ -1,10 +1,13 @@
 // Two edits: bits give the distances of the whole table, and terms are told as by slow comparisons.
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "check.hpp"
+#include "edit_distance.hpp"
+#include "simd/kernels.hpp"
 #include "text/porter2.hpp"
 #include "text/two_edits.hpp"
 
@@ -12,22 +15,7 @@ using namespace scrubjay::text;
 
 namespace {
 
-// Optimal string alignment, by the whole table.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> table(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      size_t& least = table[i][j];
-      least = i + j;
-      if (i == 0 || j == 0) continue;
-      least = std::min(
-          {table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        least = std::min(least, table[i - 2][j - 2] + 1);
-    }
-  }
-  return table[a.size()][b.size()];
-}
+size_t distance(std::string_view a, std::string_view b) { return edit_distances(a, b).back().back(); }
 
 bool may_mean(std::string_view word, std::string_view term) {
   if (term.size() < TwoEdits::kLeastTermBytes || term.front() != word.front()) return false;
@@ -51,6 +39,21 @@ bool may_mean(std::string_view word, std::string_view term) {
 
 bool is_meant(std::string_view typed, std::string_view written) {
   return TwoEdits(typed, false).is_meant(written);
+}
+
+// As the dictionary asks for the first seven letters, at every level.
+bool begins_near(const TwoEdits& edits, std::string_view term) {
+  std::array<uint32_t, 16> letters{};
+  for (size_t i = 1; i < std::min<size_t>(term.size(), 7); ++i)
+    letters[0] |= static_cast<uint32_t>(term[i] - 'a' + 1) << (5 * (i - 1));
+  const std::array<uint32_t, 32> places = edits.places();
+  std::vector<bool> near;
+  for (const scrubjay::simd::Kernels* kernels : scrubjay::simd::available_kernels())
+    near.push_back((kernels->near_beginnings(letters.data(), 1, static_cast<uint32_t>(term[0] - 'a' + 1),
+                                             places.data()) &
+                    1) != 0);
+  CHECK(std::all_of(near.begin(), near.end(), [&](bool one) { return one == near.front(); }));
+  return near.front();
 }
 
 std::string random_word(std::mt19937& random, size_t least, size_t most) {
@@ -98,7 +101,7 @@ TEST(two_edits_are_told_by_bits_as_by_the_whole_table) {
 
 TEST(terms_that_a_word_may_mean_are_found_as_by_slow_comparisons) {
   std::mt19937 random(4);
-  size_t n_meant = 0;
+  size_t n_meant = 0, n_far = 0;
   for (int round = 0; round < 100'000; ++round) {
     const std::string meant = random_word(random, 4, 10);
     std::string word = edited(edited(meant, random), random);
@@ -117,9 +120,12 @@ TEST(terms_that_a_word_may_mean_are_found_as_by_slow_comparisons) {
       for (char c = 'a'; c <= 'z'; ++c)
         n_others += term.find(c) != std::string::npos && (edits->letters() >> (c - 'a') & 1) == 0 ? 1 : 0;
       if (means) CHECK(n_others <= static_cast<size_t>(TwoEdits::kMostOtherLetters));
+      if (means) CHECK(begins_near(*edits, term));
+      n_far += begins_near(*edits, term) ? 0 : 1;
     }
   }
   CHECK(n_meant > 20'000);
+  CHECK(n_far > 20'000);
 }
 
 TEST(two_edits_are_for_long_words_that_begin_alike) {

@@ -83,6 +83,10 @@ struct SpelledTerms {
   // Fills `terms` with the given terms, some of them replaced, the further forms and the
   // parts, without duplicates.
   void apply(std::span<const lexical::TermCount> originals);
+
+ private:
+  std::vector<uint32_t> replace();
+  [[nodiscard]] size_t find_among(size_t n, std::string_view term, uint64_t key) const noexcept;
 };
 
 }  // namespace scrubjay::engine

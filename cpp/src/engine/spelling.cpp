@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 
 #include "base/interruption.hpp"
@@ -14,6 +15,21 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr std::string_view kCan = "can", kNot = "not", kCannot = "cannot";
+
+// Tells of most keys that they were not added.
+class KeyFilter {
+ public:
+  void add(uint64_t key) noexcept { bits_[place_of(key) / 64] |= uint64_t{1} << (place_of(key) % 64); }
+  [[nodiscard]] bool may_hold(uint64_t key) const noexcept {
+    return (bits_[place_of(key) / 64] >> (place_of(key) % 64) & 1) != 0;
+  }
+
+ private:
+  static constexpr size_t kBits = 2048;
+  [[nodiscard]] static size_t place_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 53; }
+
+  std::array<uint64_t, kBits / 64> bits_{};
+};
 
 }  // namespace
 
@@ -34,7 +50,7 @@ void Spelling::find_unknown(size_t n_terms) {
 bool Spelling::may_have_forms(const lexical::TermCount& term) const noexcept {
   if (foreign_) return foreign_->may_hold(term.key);
   if (is_arabic_) return !term.term.empty() && static_cast<unsigned char>(term.term.front()) >= 0x80;
-  return analyzer_.english() && text::may_have_forms(term.term, term.key);
+  return english_ && text::may_have_forms(term.term, term.key);
 }
 
 bool Spelling::may_change(std::string_view text, std::span<const lexical::TermCount> terms) const noexcept {
@@ -42,7 +58,7 @@ bool Spelling::may_change(std::string_view text, std::span<const lexical::TermCo
   for (size_t t = 0; t < terms.size(); ++t)
     if (may_have_forms(terms[t]) || unknown(t, terms.size())) return true;
   if (text::may_have_digraphs(text, analyzer_)) return true;
-  if (analyzer_.english()) return says_can_not();
+  if (english_) return says_can_not();
   return has_compounds_ && std::any_of(terms.begin(), terms.end(), [](const lexical::TermCount& term) {
            return text::may_be_in_compound(term.term);
          });
@@ -56,9 +72,9 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
   find_unknown(terms.size());
   find_other_tokens();
   find_forms(text, terms);
-  if (analyzer_.english()) find_cannot(terms);
+  if (english_) find_cannot(terms);
   find_meant(text, terms, corrections);
-  if (has_compounds_ || analyzer_.english()) find_parts(text, terms);
+  if (has_compounds_ || english_) find_parts(text, terms);
   const bool replaces =
       std::any_of(spelled.replaced.begin(), spelled.replaced.end(),
                   [](const SpelledTerms::Replaced& replacement) { return !replacement.term.empty(); });
@@ -107,8 +123,9 @@ void Spelling::find_forms(std::string_view text, std::span<const lexical::TermCo
   std::vector<text::Digraph> digraphs;
   if (text::may_have_digraphs(text, analyzer_)) digraphs = text::find_digraphs(text, analyzer_);
   for (uint32_t t = 0; t < terms.size(); ++t) {
+    if (digraphs.empty() && !may_have_forms(terms[t])) continue;  // most
     std::vector<std::string> forms = forms_of(terms[t], unknown(t, terms.size()), text, digraphs);
-    if (analyzer_.english() && terms[t].term == kCannot && unknown(t, terms.size()))
+    if (english_ && terms[t].term == kCannot && unknown(t, terms.size()))
       forms = {std::string(kCan), std::string(kNot)};
     if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
     others.clear();
@@ -160,8 +177,8 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
   std::vector<uint32_t> known;  // terms of known words
   text::PossibleStems stems;
   for (const uint32_t t : unknown_) stems.add(terms[t].term);
-  if (unknown_.empty() || (analyzer_.english() && stems.none())) return;
-  text::find_spelled_words(text, s_.spelled_words, analyzer_.english() ? &stems : nullptr);
+  if (unknown_.empty() || (english_ && stems.none())) return;
+  text::find_spelled_words(text, s_.spelled_words, english_ ? &stems : nullptr);
   for (const text::SpelledWord& place : s_.spelled_words) {
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);
@@ -200,7 +217,7 @@ void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCo
 
 // Finds a known word that only British or only American documents contain.
 void Spelling::find_other_spelling(std::string_view word, uint32_t t) {
-  if (!analyzer_.english()) return;
+  if (!english_) return;
   const std::string other = text::other_spelling(word);
   if (other.empty() || !text::is_known_word(other)) return;
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
@@ -258,81 +275,81 @@ bool SpelledTerms::means(const lexical::TermCount& term, std::string_view word) 
 // A term that is already there gets a greater count.
 void SpelledTerms::apply(std::span<const lexical::TermCount> originals) {
   terms.assign(originals.begin(), originals.end());
-  given_at.clear();
   guessed.assign(originals.size(), false);
+  given_at.resize(originals.size());
+  std::iota(given_at.begin(), given_at.end(), 0u);
+  const std::vector<uint32_t> index_of = replace();
+  first_form = terms.size();
+  if (further.empty() && parts.empty()) return;
+  KeyFilter keys;
+  for (const lexical::TermCount& term : terms) keys.add(term.key);
+  const auto add = [&](std::string_view term, uint32_t count, lexical::Worth worth) {
+    const uint64_t key = text::term_key(term);
+    if (keys.may_hold(key) && find_among(terms.size(), term, key) != terms.size()) return;
+    keys.add(key);
+    worth_of.push_back(worth);
+    terms.push_back({term, key, count, false});
+  };
+  const auto index_now = [&](uint32_t at) { return index_of.empty() ? at : index_of[at]; };
+  for (const Further& form : further)
+    add(form.term, form.count,
+        form.of == kNone ? lexical::Worth{} : lexical::Worth{lexical::Worth::Kind::form, index_now(form.of)});
+  for (const Part& part : parts)
+    add(part.term, originals[part.of].count, {lexical::Worth::Kind::part, index_now(part.of)});
+  guessed.resize(terms.size(), false);
+  given_at.resize(terms.size(), kNone);
+}
+
+// Replaces terms, which are the given ones, and merges duplicates. Returns the index of each given term among
+// those that remain; empty: nothing was replaced.
+std::vector<uint32_t> SpelledTerms::replace() {
+  std::vector<uint32_t> index_of;
   for (const Replaced& replacement : replaced) {
     if (replacement.term.empty()) continue;
+    index_of.resize(terms.size());
+    given_at[replacement.at] = kNone;
     guessed[replacement.at] = !replacement.word.empty();
     terms[replacement.at].term = replacement.term;
     terms[replacement.at].key = text::term_key(replacement.term);
   }
-  const auto find_among = [&](size_t n, std::string_view term, uint64_t key) {
-    size_t t = 0;
-    while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;
-    return t;
-  };
   // The given terms are distinct: duplicates can only arise from replacements.
-  const auto is_replaced = [&](size_t t) {
-    return std::any_of(replaced.begin(), replaced.end(), [&](const Replaced& replacement) {
-      return replacement.at == t && !replacement.term.empty();
-    });
-  };
-  const bool any_replaced = std::any_of(replaced.begin(), replaced.end(), [](const Replaced& replacement) {
-    return !replacement.term.empty();
-  });
-  size_t n_left = any_replaced ? 0 : terms.size();
-  std::vector<size_t> became;  // index among the remaining terms
-  for (size_t t = n_left; t < terms.size(); ++t) {
+  size_t n_left = 0;
+  std::vector<size_t> became;  // replacements, by index among the remaining terms
+  for (size_t t = 0; t < index_of.size(); ++t) {
     const lexical::TermCount term = terms[t];
+    const uint32_t given = given_at[t];
     size_t same = n_left;
-    const bool changed = is_replaced(t);
-    if (changed) {
+    if (given == kNone) {
       same = find_among(n_left, term.term, term.key);
       if (same == n_left) became.push_back(n_left);
     } else {
       for (const size_t target : became)
         if (terms[target].key == term.key && terms[target].term == term.term) same = target;
     }
+    index_of[t] = static_cast<uint32_t>(same);
     if (same == n_left) {
       terms[n_left] = term;
-      guessed[n_left++] = guessed[t];
-      given_at.push_back(changed ? kNone : static_cast<uint32_t>(t));
+      guessed[n_left] = guessed[t];
+      given_at[n_left++] = given;
       continue;
     }
-    if (!changed) given_at[same] = static_cast<uint32_t>(t);
+    if (given != kNone) given_at[same] = given;
     terms[same].count += term.count;
     terms[same].counts |= term.counts;
     guessed[same] = guessed[same] && guessed[t];
   }
+  if (index_of.empty()) return index_of;
   terms.resize(n_left);
   guessed.resize(n_left);
-  while (given_at.size() < n_left) given_at.push_back(static_cast<uint32_t>(given_at.size()));
-  first_form = terms.size();
-  const auto find = [&](std::string_view term) {
-    return find_among(terms.size(), term, text::term_key(term));
-  };
-  const auto what_became_of = [&](uint32_t at) {
-    const auto became = std::find_if(replaced.begin(), replaced.end(), [&](const Replaced& replacement) {
-      return replacement.at == at && !replacement.term.empty();
-    });
-    return static_cast<uint32_t>(find(became == replaced.end() ? originals[at].term : became->term));
-  };
-  for (const Further& further_form : further) {
-    if (find(further_form.term) != terms.size()) continue;
-    worth_of.push_back(further_form.of == kNone
-                           ? lexical::Worth{}
-                           : lexical::Worth{lexical::Worth::Kind::form, what_became_of(further_form.of)});
-    terms.push_back({further_form.term, text::term_key(further_form.term), further_form.count, false});
-  }
-  for (const Part& compound_part : parts) {
-    if (find(compound_part.term) != terms.size()) continue;
-    worth_of.push_back(
-        {lexical::Worth::Kind::part, static_cast<uint32_t>(find(originals[compound_part.of].term))});
-    terms.push_back(
-        {compound_part.term, text::term_key(compound_part.term), originals[compound_part.of].count, false});
-  }
-  guessed.resize(terms.size(), false);
-  given_at.resize(terms.size(), kNone);
+  given_at.resize(n_left);
+  return index_of;
+}
+
+// Index of the term among the first n; n: it is none of them.
+size_t SpelledTerms::find_among(size_t n, std::string_view term, uint64_t key) const noexcept {
+  size_t t = 0;
+  while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;
+  return t;
 }
 
 }  // namespace scrubjay::engine

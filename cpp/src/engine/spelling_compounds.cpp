@@ -71,14 +71,18 @@ void Spelling::find_parts(std::string_view text, std::span<const lexical::TermCo
     compounding = true;
     find_stemmed_words(text);
   }
-  for (uint32_t t = 0; t < terms.size(); ++t) {
-    if (!has_compounds_ && !std::binary_search(unknown_.begin(), unknown_.end(), t)) continue;
-    if (!text::may_be_in_compound(terms[t].term)) continue;
+  const auto find_parts_if_compound = [&](uint32_t t) {
+    if (!text::may_be_in_compound(terms[t].term)) return;
     const SpelledTerms::Replaced* replaced = s_.spelled.find(t);
-    if (replaced && !replaced->term.empty()) continue;
-    if (!is_word(terms[t].term, terms[t].key)) continue;
+    if (replaced && !replaced->term.empty()) return;
+    if (!is_word(terms[t].term, terms[t].key)) return;
     if (!compounding) compounding = says_compounds();
     find_parts_of(terms[t].term, t, *compounding);
+  };
+  if (has_compounds_) {
+    for (uint32_t t = 0; t < terms.size(); ++t) find_parts_if_compound(t);
+  } else {
+    for (const uint32_t t : unknown_) find_parts_if_compound(t);
   }
 }
 

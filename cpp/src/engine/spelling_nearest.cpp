@@ -96,16 +96,14 @@ Spelling::Best Spelling::nearest_at_two_edits(std::string_view typed, std::strin
   using text::TwoEdits;
   if (std::min(word.size(), typed.size()) < TwoEdits::kLeastBytes || word.size() > text::kMostSpelledBytes)
     return {};
-  const TwoEdits edits(word, analyzer_.english());
+  const TwoEdits edits(word, english_);
   std::vector<SpelledTerms::Other>& others = s_.spelled.others;
   others.clear();
   for (const ChunkSnapshot& chunk : s_.chunks) {
     base::interruption_point();
-    chunk.chunk->postings().find_beginning(
-        word.front(), edits.letters(), TwoEdits::kMostOtherLetters, [&](std::string_view term) {
-          if (edits.may_mean(term))
-            others.push_back({std::string(term), std::string(term), 0, text::term_key(term)});
-        });
+    chunk.chunk->postings().find_near(edits, [&](std::string_view term) {
+      others.push_back({std::string(term), std::string(term), 0, text::term_key(term)});
+    });
   }
   const auto of_term = [](const SpelledTerms::Other& other) { return std::string_view(other.term); };
   std::ranges::sort(others, {}, of_term);
@@ -165,7 +163,7 @@ void Spelling::find_plausible_edits(std::string_view word) {
     edit.key = text::term_key(edit.term());
     for (const lexical::TermPrefixes* prefixes : s_.spelled.prefixes) prefixes->prefetch_term(edit.key);
   };
-  text::PlausibleEdits(word, analyzer_.english()).visit(AnyPrefixes{s_.spelled.prefixes}, add);
+  text::PlausibleEdits(word, english_).visit(AnyPrefixes{s_.spelled.prefixes}, add);
   for (const SpelledTerms::Edit& edit : edits)
     if (may_be_known(edit.key))
       s_.spelled.others.push_back({std::string(edit.word()), std::string(edit.term()), 0, edit.key});

@@ -32,6 +32,7 @@
 #include "lexical/term_counts.hpp"
 #include "lexical/term_prefixes.hpp"
 #include "lexical/tiny_postings.hpp"
+#include "text/two_edits.hpp"
 
 namespace scrubjay::lexical {
 
@@ -140,12 +141,11 @@ class PostingTable {
   // Cost: the first time, and after the dictionary grew by an eighth, a pass over all long terms; otherwise a
   // pass over those with the rarest four of the letters.
   void find_containing(std::string_view letters, const std::function<void(std::string_view)>& visit) const;
-  // Calls visit(term) for the terms of 4 to 48 letters a to z that begin with this letter and have at most
-  // `n_others` letters outside `letters` (lowest bit: a): for all terms of a snapshot's documents, and possibly
-  // for others, some twice. The view is valid until visit() returns. Cost: a pass over the terms that begin with
-  // the letter (term_starts.hpp), after that of prefixes().
-  void find_beginning(char first, uint32_t letters, int n_others,
-                      const std::function<void(std::string_view)>& visit) const;
+  // Calls visit(term) for the terms of 4 to 48 letters a to z that a word with two edits may mean: for all terms
+  // of a snapshot's documents, and possibly for others, some twice. The view is valid until visit() returns.
+  // Cost: a pass over the terms that begin with the word's first letter (term_starts.hpp), after that of
+  // prefixes().
+  void find_near(const text::TwoEdits& word, const std::function<void(std::string_view)>& visit) const;
   // Prefetches the cache line where find() looks first.
   void prefetch(uint64_t key) const noexcept;
 

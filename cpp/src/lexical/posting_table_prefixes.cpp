@@ -1,10 +1,10 @@
 // The prefixes of a posting table's terms (term_prefixes.hpp) and their letters (term_letters.hpp), built
 // when a reader first requests them.
-#include <bit>
 #include <functional>
 #include <memory>
 #include <new>
 #include <string_view>
+#include <type_traits>
 
 #include "base/access.hpp"
 #include "base/epoch.hpp"
@@ -12,6 +12,7 @@
 #include "lexical/term_letters.hpp"
 #include "text/compounds.hpp"
 #include "text/term_key.hpp"
+#include "text/two_edits.hpp"
 
 namespace scrubjay::lexical {
 
@@ -50,8 +51,7 @@ template <base::Access access>
 void PostingTable::add_prefixes_of(uint64_t key, uint32_t term_at, TermPrefixes& out) const noexcept {
   PackedTerm buffer;
   const std::string_view term = term_of(key, term_at, buffer);
-  if (TermStarts* starts = out.starts())
-    starts->add<access>(term, text::is_packed(key) ? key : text::kHashedTermFlag | term_at);
+  if (TermStarts* starts = out.starts()) starts->add<access>(term, term_at);
   if (text::is_packed(key)) {
     out.add_term<access>(key);
     return out.add<access>(key & text::kPackedBytes, term.size());
@@ -125,13 +125,14 @@ void PostingTable::keep_prefixes(uint64_t key, uint32_t term_at) noexcept {
 }
 
 // Without a complete list, all terms are examined.
-void PostingTable::find_beginning(char first, uint32_t letters, int n_others,
-                                  const std::function<void(std::string_view)>& visit) const {
+void PostingTable::find_near(const text::TwoEdits& word,
+                             const std::function<void(std::string_view)>& visit) const {
   const auto examine = [&](std::string_view term) {
-    if (term.empty() || term.front() != first) return;
-    const uint32_t of_term = TermStarts::letters_of(term);
-    if (of_term != 0 && std::popcount(of_term & ~letters) <= n_others) visit(term);
+    if (!term.empty() && term.front() == word.first() && TermStarts::letters_of(term) != 0 &&
+        word.may_mean(term))
+      visit(term);
   };
+  static_assert(std::is_same_v<PackedTerm, TermStarts::Start::Letters>);
   PackedTerm buffer;
   const uintptr_t form = form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) {
@@ -144,8 +145,8 @@ void PostingTable::find_beginning(char first, uint32_t letters, int n_others,
   }
   const TermPrefixes* filter = prefixes();
   if (filter && !filter->starts()->overflown()) {
-    filter->starts()->visit(first, letters, n_others, [&](uint64_t name) {
-      visit(term_of(name, static_cast<uint32_t>(name & 0xffffffffu), buffer));
+    filter->starts()->visit_near(word, [&](TermStarts::Start start) {
+      examine(start.is_long() ? long_term(start.term_at()) : start.term(word.first(), buffer));
     });
     return;
   }

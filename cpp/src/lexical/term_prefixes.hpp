@@ -6,6 +6,9 @@
 // unknown word (engine/spelling.hpp). The word depends on all bytes of a prefix except the last one: one word
 // answers for all letters that may follow a prefix.
 //
+// Prefixes of four bytes, of which there are few, are in an eighth of the words of their own, once for each
+// position: there the word depends on the three others, and tells all letters that may stand between them.
+//
 // For very long terms the filter also contains every eight adjacent bytes, so that most query words that are
 // in none of them are not searched for among all terms.
 //
@@ -37,7 +40,8 @@ class TermPrefixes {
   // Sized for that many terms; more can be added, with more false positives. `starts`: the list of the terms,
   // if there is one, is filled and dropped along with the filter. May throw std::bad_alloc.
   explicit TermPrefixes(size_t n_terms, std::unique_ptr<TermStarts> starts = nullptr)
-      : n_words_(std::max<size_t>(4, n_terms * kBitsATerm / 64)),
+      : n_words_(std::max<size_t>(kLeastWords, n_terms * kBitsATerm / 64)),
+        n_of_fours_(n_words_ / kShareOfFours),
         room_(n_terms),
         words_(new std::atomic<uint64_t>[n_words_]),
         starts_(std::move(starts)) {
@@ -56,9 +60,10 @@ class TermPrefixes {
   // byte, padded with zeros.
   template <base::Access access = base::Access::shared>
   void add(uint64_t bytes, size_t n) noexcept {
-    for (size_t length = kLeast; length <= std::min(n, kMost); ++length) {
-      set<access>(place_of(beginning(bytes, length)));
-    }
+    for (size_t length = kLeast; length <= std::min(n, kMost); ++length)
+      if (length != kFour) set<access>(place_of(beginning(bytes, length)));
+    for (size_t at = 0; n >= kFour && at < kFour; ++at)
+      set<access>(place_in_four(beginning(bytes, kFour), at));
     (void)base::fetch_add<access>(n_terms_, size_t{1});
   }
 
@@ -89,23 +94,21 @@ class TermPrefixes {
   // above, according to may_hold(). Reads one word.
   [[nodiscard]] uint32_t letters_behind(uint64_t bytes) const noexcept {
     const uint64_t hash = mixed(bytes);
-    const uint64_t word = words_[word_of(hash)].load(std::memory_order_relaxed);
-    const auto from_a = [&](uint64_t place) { return std::rotr(word, static_cast<int>((place + 'a') & 63)); };
-    return static_cast<uint32_t>(from_a(hash) & from_a(hash >> 6)) & kAllLetters;
+    const bool of_three = bytes >> (8 * (kFour - 1)) == 0 && bytes >> (8 * (kFour - 2)) != 0;
+    return letters_in(of_three ? word_of_four(hash) : word_of(hash), hash);
   }
   // Returns those of `letters` for which may_hold() the bytes with the letter at position `place`, which
-  // holds zero.
+  // holds zero; or fewer, if four-byte prefixes exclude more.
   [[nodiscard]] uint32_t letters_at(size_t place, uint64_t bytes, uint32_t letters) const noexcept {
-    uint32_t found = 0;
-    const auto ask = [&](uint32_t letter) {
-      return uint32_t{may_hold(bytes | uint64_t{'a' + letter} << (8 * place))} << letter;
-    };
-    if (letters == kAllLetters) {  // without branches, so that the loads overlap
-      for (uint32_t letter = 0; letter < kLetters; ++letter) found |= ask(letter);
-      return found;
+    if (place < kFour && bytes >> (8 * (kFour - 1)) != 0) {
+      const uint64_t hash = mixed(beginning(bytes, kFour));
+      letters &= letters_in(word_of_four(hash), hash);
     }
-    for (; letters != 0; letters &= letters - 1)
-      found |= ask(static_cast<uint32_t>(std::countr_zero(letters)));
+    uint32_t found = 0;
+    for (; letters != 0; letters &= letters - 1) {  // without other branches, so that the loads overlap
+      const auto letter = static_cast<uint32_t>(std::countr_zero(letters));
+      found |= uint32_t{may_hold(bytes | uint64_t{'a' + letter} << (8 * place))} << letter;
+    }
     return found;
   }
 
@@ -146,6 +149,7 @@ class TermPrefixes {
  private:
   // Sixteen bits for each of about three prefixes that no other term has, and for the term itself.
   static constexpr size_t kBitsATerm = 64;
+  static constexpr size_t kFour = 4, kShareOfFours = 8, kLeastWords = 2 * kShareOfFours;
 
   struct Place {
     size_t word;
@@ -153,6 +157,12 @@ class TermPrefixes {
   };
   // A value distinct from that of the same bytes as a prefix.
   [[nodiscard]] static constexpr uint64_t inside(uint64_t bytes) noexcept { return ~bytes; }
+  // The letters whose bits are set in a word, for the other bytes with this hash.
+  [[nodiscard]] uint32_t letters_in(size_t word_at, uint64_t hash) const noexcept {
+    const uint64_t word = words_[word_at].load(std::memory_order_relaxed);
+    const auto from_a = [&](uint64_t place) { return std::rotr(word, static_cast<int>((place + 'a') & 63)); };
+    return static_cast<uint32_t>(from_a(hash) & from_a(hash >> 6)) & kAllLetters;
+  }
   [[nodiscard]] bool has(const Place& place) const noexcept {
     return (words_[place.word].load(std::memory_order_relaxed) & place.bits) == place.bits;
   }
@@ -171,21 +181,32 @@ class TermPrefixes {
     return (first ^ (first >> 32)) * 0xd6e8feb86659fd93ull;
   }
   [[nodiscard]] size_t word_of(uint64_t mixed) const noexcept {
-    return static_cast<size_t>(((mixed >> 32) * n_words_) >> 32);
+    return n_of_fours_ + scaled(mixed, n_words_ - n_of_fours_);
+  }
+  [[nodiscard]] size_t word_of_four(uint64_t mixed) const noexcept { return scaled(mixed, n_of_fours_); }
+  [[nodiscard]] static size_t scaled(uint64_t mixed, size_t n) noexcept {
+    return static_cast<size_t>(((mixed >> 32) * n) >> 32);
   }
   [[nodiscard]] Place place_of(uint64_t prefix) const noexcept {
     const auto shift = static_cast<unsigned>(std::bit_width(prefix | 1) - 1) / 8 * 8;  // last byte
     const uint64_t last = prefix >> shift, hash = mixed(prefix ^ (last << shift));
-    // Neighbouring letters have neighbouring bits, so that the bits of all letters are taken at once.
-    return {word_of(hash),
-            (uint64_t{1} << ((hash + last) & 63)) | (uint64_t{1} << (((hash >> 6) + last) & 63))};
+    return {shift == 8 * (kFour - 1) ? word_of_four(hash) : word_of(hash), bits_of(hash, last)};
+  }
+  // Of a prefix of four bytes, by those that are not at position `at`.
+  [[nodiscard]] Place place_in_four(uint64_t prefix, size_t at) const noexcept {
+    const uint64_t letter = prefix >> (8 * at) & 0xff, hash = mixed(prefix ^ (letter << (8 * at)));
+    return {word_of_four(hash), bits_of(hash, letter)};
+  }
+  // Neighbouring letters have neighbouring bits, so that the bits of all letters are taken at once.
+  [[nodiscard]] static uint64_t bits_of(uint64_t hash, uint64_t letter) noexcept {
+    return (uint64_t{1} << ((hash + letter) & 63)) | (uint64_t{1} << (((hash >> 6) + letter) & 63));
   }
   [[nodiscard]] Place place_of_term(uint64_t key) const noexcept {
     const uint64_t hash = mixed(key ^ 0x5851f42d4c957f2dull);
     return {word_of(hash), (uint64_t{1} << (hash & 63)) | (uint64_t{1} << ((hash >> 6) & 63))};
   }
 
-  const size_t n_words_, room_;
+  const size_t n_words_, n_of_fours_, room_;
   const std::unique_ptr<std::atomic<uint64_t>[]> words_;
   const std::unique_ptr<TermStarts> starts_;
   std::atomic<size_t> n_terms_{0};

@@ -163,6 +163,15 @@ struct Kernels {
   // `first`, which is lower-case, in either case; 0: none.
   void (*mark_letters)(const char* text, size_t n, char first, uint64_t* letters, uint64_t* joiners,
                        uint64_t* beyond, uint64_t* firsts);
+
+  // For n words, at most 64 and readable up to a multiple of 16; bit i of the result is word i's, those of
+  // further words are unspecified. Letters are numbered from 1, a to z.
+  // Which sets of letters (lowest bit: a) are not empty and have at most two letters outside `letters`.
+  uint64_t (*few_others)(const uint32_t* sets, size_t n, uint32_t letters);
+  // Which words may be within two edits (text/spelling.hpp) of a beginning of one with at most 24 letters, by
+  // the letter `first` and six others of five bits each, the first in the lowest bits, 0 behind the last.
+  // places[l]: where that one has the letter l, the lowest bit its first; places[0]: all bits; 32 entries.
+  uint64_t (*near_beginnings)(const uint32_t* beginnings, size_t n, uint32_t first, const uint32_t* places);
 };
 
 // The selected kernels. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level

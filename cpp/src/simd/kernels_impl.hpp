@@ -543,6 +543,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #include "simd/kernels_ranked.hpp"
 #include "simd/kernels_selection.hpp"
 #include "simd/kernels_signs.hpp"
+#include "simd/kernels_words.hpp"
 #if defined(__AVX512F__)
 #include "simd/kernels_gathers.hpp"
 #endif
@@ -593,6 +594,8 @@ constexpr Kernels kKernels = {
     .sum_rows_i8 = sum_rows_i8,
     .checksum = checksum,
     .mark_letters = mark_letters,
+    .few_others = few_others,
+    .near_beginnings = near_beginnings,
 };
 
 }  // namespace

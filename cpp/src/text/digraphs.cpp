@@ -75,24 +75,37 @@ bool may_be_name(std::string_view word) noexcept {
          std::all_of(word.begin() + 1, word.end(), is_lower);
 }
 
+// Where a capital is followed by small letters with one of kOfNames, or is its first letter, from `from` on;
+// npos: nowhere.
+size_t find_name(std::string_view text, size_t from) noexcept {
+  for (size_t at = text.find('e', from + 1); at != std::string_view::npos; at = text.find('e', at + 1)) {
+    const char before = to_lower(text[at - 1]);
+    if (before != 'a' && before != 'o' && before != 'u') continue;
+    size_t first = at - 1;
+    while (first > from && is_lower(text[first])) --first;
+    if (is_upper(text[first])) return first;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 bool may_have_digraphs(std::string_view utf8, const Analyzer& analyzer) noexcept {
-  if (utf8.find(kLatin1) != std::string_view::npos || is_scandinavian(analyzer)) return true;
-  for (size_t at = utf8.find('e', 1); at != std::string_view::npos; at = utf8.find('e', at + 1)) {
-    const char before = to_lower(utf8[at - 1]);
-    if (before != 'a' && before != 'o' && before != 'u') continue;
-    size_t first = at - 1;
-    while (first > 0 && is_lower(utf8[first])) --first;
-    if (is_upper(utf8[first])) return true;  // of a name
-  }
-  return false;
+  return utf8.find(kLatin1) != std::string_view::npos || is_scandinavian(analyzer) ||
+         find_name(utf8, 0) != std::string_view::npos;
 }
 
 std::vector<Digraph> find_digraphs(std::string_view utf8, const Analyzer& analyzer) {
   const bool both_ways = is_scandinavian(analyzer);
+  const bool names_only = !both_ways && utf8.find(kLatin1) == std::string_view::npos;
   std::vector<Digraph> digraphs;
   for (size_t at = 0; at < utf8.size();) {
+    if (names_only) {
+      at = find_name(utf8, at);
+      if (at == std::string_view::npos) break;
+      // The name may be the end of a word, which is not one.
+      while (at > 0 && (byte_class(utf8[at - 1]) & (kLower | kUpper)) != 0) --at;
+    }
     const size_t from = at;
     while (at < utf8.size()) {
       const size_t n = bytes_of_letter(utf8, at);

@@ -10,7 +10,7 @@ namespace {
 using known_words::kBlocks;
 using known_words::kBytes;
 
-constexpr size_t kLongestWord = 24;
+constexpr size_t kShortestWord = 4, kLongestWord = 24;
 // The byte before a word's letters: number of letters shared with the previous word, and the forms of it that
 // are known.
 constexpr unsigned kShared = 0x1f, kWithS = 0x20, kWithEd = 0x40, kWithIng = 0x80;
@@ -30,6 +30,7 @@ unsigned read_word(size_t& at, std::array<char, 2 * kLongestWord>& word, size_t&
 
 // The known forms according to the word's entry; kAbsent: no entry.
 unsigned entry_of(std::string_view word) noexcept {
+  if (word.size() < kShortestWord) return kAbsent;
   std::array<char, 2 * kLongestWord> letters{};
   size_t n = 0;
   const auto begins_behind = [&](std::string_view asked, uint32_t block) {
@@ -37,10 +38,11 @@ unsigned entry_of(std::string_view word) noexcept {
     (void)read_word(at, letters, n);
     return asked < std::string_view(letters.data(), n);
   };
-  const uint32_t* const end = kBlocks + known_words::kNumberOfBlocks;
-  const uint32_t* const behind = std::upper_bound(kBlocks, end, word, begins_behind);
+  const uint16_t* const pair = known_words::kBlocksBefore + 26 * (word[0] - 'a') + (word[1] - 'a');
+  const uint32_t* const behind = std::upper_bound(kBlocks + pair[0], kBlocks + pair[1], word, begins_behind);
   if (behind == kBlocks) return kAbsent;
-  const size_t next = behind == end ? known_words::kNumberOfBytes : *behind;
+  const size_t next =
+      behind == kBlocks + known_words::kNumberOfBlocks ? known_words::kNumberOfBytes : *behind;
   for (size_t at = behind[-1]; at < next;) {
     const unsigned forms = read_word(at, letters, n);
     const int order = std::string_view(letters.data(), n).compare(word);

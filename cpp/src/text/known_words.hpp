@@ -20,6 +20,8 @@ namespace known_words {
 
 extern const uint32_t kBlocks[];  // offset of each block in kBytes
 extern const size_t kNumberOfBlocks;
+// The number of blocks that begin with a word before the letters aa, ab, ..., zz, and of all.
+extern const uint16_t kBlocksBefore[];
 extern const unsigned char kBytes[];
 extern const size_t kNumberOfBytes;
 

@@ -25,8 +25,8 @@ struct LetterMarks {
   }
 };
 
-// Calls visit(run) for each maximal run of ASCII letters, in the order of the text. `first`: only those that begin
-// with this lower-case letter, in either case; 0: all.
+// Calls visit(run) for each maximal run of ASCII letters, in the order of the text, until it returns true.
+// `first`: only those that begin with this lower-case letter, in either case; 0: all.
 template <class Visit>
 void visit_letter_runs(std::string_view text, char first, Visit&& visit) {
   LetterMarks marks;
@@ -46,7 +46,7 @@ void visit_letter_runs(std::string_view text, char first, Visit&& visit) {
         size_t end = at + n_letters;
         if (bit + n_letters == 64)
           while (end < text.size() && (byte_class(text[end]) & (kLower | kUpper)) != 0) ++end;
-        visit(text.substr(at, end - at));
+        if (visit(text.substr(at, end - at))) return;
       }
     }
   }

@@ -37,10 +37,11 @@ class PossibleStems {
     if ((second_letters_[index_of(to_lower(word[0]))] & bit_of(to_lower(word[1]))) == 0) return false;
     if (word.size() > kMostKeptBytes) return true;
     PaddedWord small(word);
-    std::transform(word.begin(), word.end(), small.letters(), to_lower);
+    for (size_t i = 0; i < word.size(); ++i) small.letters()[i] |= 0x20;
     const size_t n_kept = kept_letters(small);
     const std::string_view kept = small.view().substr(0, n_kept);
     return std::any_of(stems_.begin(), stems_.end(), [&](std::string_view stem) {
+      if (stem.front() != kept.front()) return false;  // most, without a call
       return n_kept == word.size() ? stem == kept : stem.starts_with(kept);
     });
   }

@@ -134,12 +134,13 @@ void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out, co
   const bool any_small = std::any_of(utf8.begin(), utf8.end(), is_lower);
   Quotes quotes(utf8);
   visit_letter_runs(utf8, 0, [&](std::string_view word) {
-    if (word.size() < kLeastSpelledBytes || word.size() > kMostSpelledBytes) return;
-    if (stems && !stems->may_be_of(word)) return;
+    if (word.size() < kLeastSpelledBytes || word.size() > kMostSpelledBytes) return false;
+    if (stems && !stems->may_be_of(word)) return false;
     const auto at = static_cast<size_t>(word.data() - utf8.data());
     if (!quotes.contain(at) && !joined_before(utf8, at) && !joined_after(utf8, at + word.size()) &&
         may_be_misspelt(word, any_small))
       out.push_back({at, word.size()});
+    return false;
   });
 }
 

@@ -48,6 +48,13 @@ TwoEdits::TwoEdits(std::string_view word, bool stems) noexcept : word_(word), st
   if (stems) letters_ |= (letters_ >> ('y' - 'a') & 1) << ('i' - 'a');
 }
 
+std::array<uint32_t, 32> TwoEdits::places() const noexcept {
+  std::array<uint32_t, 32> places{~uint32_t{0}};
+  std::copy(places_.begin(), places_.end(), places.begin() + 1);
+  if (stems_) places['i' - 'a' + 1] |= places_['y' - 'a'];
+  return places;
+}
+
 bool TwoEdits::may_mean(std::string_view term) const noexcept {
   if (term.size() < kLeastTermBytes || term.size() > word_.size() + 2 || term.front() != word_.front())
     return false;

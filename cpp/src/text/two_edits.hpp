@@ -19,14 +19,18 @@ class TwoEdits {
  public:
   static constexpr size_t kLeastBytes = 8;  // of a word, and of the one that is meant
   static constexpr size_t kLeastTermBytes = 4, kLeastStemWithEnding = 5, kMostEnding = 7;
-  static constexpr int kMostOtherLetters = 2;  // distinct letters of a term that the word does not have
+  static constexpr int kMostOtherLetters = 2;
 
   // `word`: kLeastBytes to 24 lower-case ASCII letters, valid as long as this. `stems`: terms are English
   // stems; otherwise they are compared with the whole word.
   TwoEdits(std::string_view word, bool stems) noexcept;
 
-  // The letters of the word (lowest bit: a); of a stem also i for y.
+  // What every term that may be meant has: the word's first letter, at most kMostOtherLetters distinct letters
+  // outside these (lowest bit: a), and a beginning that is near by these places (simd/kernels.hpp,
+  // near_beginnings).
+  [[nodiscard]] char first() const noexcept { return word_.front(); }
   [[nodiscard]] uint32_t letters() const noexcept { return letters_; }
+  [[nodiscard]] std::array<uint32_t, 32> places() const noexcept;
   // Whether words with this term may be meant. `term`: of letters a to z.
   [[nodiscard]] bool may_mean(std::string_view term) const noexcept;
   // Whether a word of a document, of letters a to z, may be meant: it is at most two edits away, and has at least

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <bit>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "text/characters.hpp"
@@ -111,63 +109,112 @@ constexpr std::string_view kGroups =
 
 // Membership of a term in a group.
 struct Membership {
-  std::string written;              // required spelling; empty: any
-  std::vector<std::string> others;  // terms
+  std::string_view written;                  // required spelling; empty: any
+  std::span<const std::string_view> others;  // terms
 };
 
+// Built once and then read by every query: in few allocations, so that a term costs few cache misses.
 class WordFormTable {
  public:
   WordFormTable() {
-    mark("cannot");  // its replacement depends on the scope (engine/spelling.hpp)
+    // A term of a group, its required spelling (empty: any), and the other terms of the group.
+    struct Form {
+      std::string term;
+      std::string_view written;
+      std::vector<std::string> others;
+    };
+    std::vector<Form> forms;
     for (size_t from = 0; from < kGroups.size();) {
       const size_t end = std::min(kGroups.find(';', from), kGroups.size());
-      add(kGroups.substr(from, end - from));
+      const size_t first = forms.size();
+      for_each_word(kGroups.substr(from, end - from), [&](std::string_view word) {
+        const bool exact = word.ends_with('!');
+        if (exact) word.remove_suffix(1);
+        forms.push_back({porter2(word), exact ? word : std::string_view(), {}});
+      });
+      for (size_t i = first; i < forms.size(); ++i) {
+        for (size_t j = first; j < forms.size(); ++j)
+          if (forms[j].term != forms[i].term) forms[i].others.push_back(forms[j].term);
+      }
       from = end + 1;
     }
+    std::stable_sort(forms.begin(), forms.end(),
+                     [](const Form& a, const Form& b) { return a.term < b.term; });
+    size_t n_letters = 0, n_others = 0;
+    for (const Form& form : forms) {
+      n_letters += form.term.size();
+      for (const std::string& other : form.others) n_letters += other.size();
+      n_others += form.others.size();
+    }
+    letters_.reserve(n_letters);
+    others_.reserve(n_others);
+    memberships_.reserve(forms.size());
+    slots_.resize(std::bit_ceil(2 * forms.size()));
+    for (const Form& form : forms) {
+      if (terms_.empty() || terms_.back().term != form.term) add_term(keep(form.term));
+      const size_t first_other = others_.size();
+      for (const std::string& other : form.others) others_.push_back(keep(other));
+      memberships_.push_back({form.written, std::span(others_).subspan(first_other)});
+      ++terms_.back().n_memberships;
+    }
+    mark(term_key("cannot"));  // its replacement depends on the scope (engine/spelling.hpp)
   }
 
   [[nodiscard]] bool may_hold(uint64_t key) const noexcept {
     const size_t bit = bit_of(key);
     return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
   }
-  [[nodiscard]] std::span<const Membership> groups_of(std::string_view term) const {
-    const auto entry = groups_.find(term);
-    return entry == groups_.end() ? std::span<const Membership>() : entry->second;
+  [[nodiscard]] std::span<const Membership> groups_of(std::string_view term) const noexcept {
+    for (size_t i = hash_of(term_key(term));; ++i) {
+      const uint16_t slot = slots_[i & (slots_.size() - 1)];
+      if (slot == 0) return {};
+      const Term& one = terms_[slot - 1];
+      if (one.term == term) return std::span(memberships_).subspan(one.first_membership, one.n_memberships);
+    }
   }
 
  private:
   static constexpr size_t kBits = 32768;
+  struct Term {
+    std::string_view term;
+    size_t first_membership, n_memberships;
+  };
 
-  void add(std::string_view group) {
-    std::vector<std::pair<std::string, std::string>> forms;  // a term and its required spelling, empty: any
-    for (size_t from = 0; from < group.size();) {
-      const size_t end = std::min(group.find(' ', from), group.size());
-      std::string_view word = group.substr(from, end - from);
-      const bool exact = word.ends_with('!');
-      if (exact) word.remove_suffix(1);
-      if (!word.empty()) forms.emplace_back(porter2(word), exact ? word : std::string_view());
+  template <class Visit>
+  static void for_each_word(std::string_view words, Visit&& visit) {
+    for (size_t from = 0; from < words.size();) {
+      const size_t end = std::min(words.find(' ', from), words.size());
+      if (end != from) visit(words.substr(from, end - from));
       from = end + 1;
     }
-    for (const auto& [term, written] : forms) {
-      mark(term);
-      Membership& membership = groups_[term].emplace_back();
-      membership.written = written;
-      for (const auto& [other, _] : forms)
-        if (other != term) membership.others.push_back(other);
-    }
   }
-  void mark(std::string_view term) noexcept {
-    const size_t bit = bit_of(term_key(term));
+  // The reserved memory does not move.
+  [[nodiscard]] std::string_view keep(std::string_view term) {
+    const size_t at = letters_.size();
+    letters_.append(term);
+    return std::string_view(letters_).substr(at);
+  }
+  void add_term(std::string_view term) {
+    terms_.push_back({term, memberships_.size(), 0});
+    const uint64_t key = term_key(term);
+    mark(key);
+    size_t i = hash_of(key);
+    while (slots_[i & (slots_.size() - 1)] != 0) ++i;
+    slots_[i & (slots_.size() - 1)] = static_cast<uint16_t>(terms_.size());
+  }
+  void mark(uint64_t key) noexcept {
+    const size_t bit = bit_of(key);
     bits_[bit / 64] |= uint64_t{1} << (bit % 64);
   }
+  [[nodiscard]] static size_t hash_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 32; }
   [[nodiscard]] static size_t bit_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 49; }
 
   std::array<uint64_t, kBits / 64> bits_{};
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view term) const noexcept { return std::hash<std::string_view>()(term); }
-  };
-  std::unordered_map<std::string, std::vector<Membership>, Hash, std::equal_to<>> groups_;
+  std::vector<uint16_t> slots_;  // open addressing; index + 1 into terms_, 0: empty
+  std::vector<Term> terms_;
+  std::vector<Membership> memberships_;
+  std::vector<std::string_view> others_;
+  std::string letters_;
 };
 
 const WordFormTable& word_form_table() {
@@ -176,20 +223,22 @@ const WordFormTable& word_form_table() {
 }
 
 // The words of a text that have this term, in lower case, without those in capitals if others have lower-case
-// letters: SAT is not the past of sit. nullopt: the text has none in ASCII letters only.
-std::optional<std::vector<std::string>> words_of(std::string_view term, std::string_view text) {
+// letters: SAT is not the past of sit. nullopt: the text has none in ASCII letters only. `all`: not only the
+// first one.
+std::optional<std::vector<std::string>> words_of(std::string_view term, std::string_view text, bool all) {
   constexpr size_t kMostBytes = 24;
   std::optional<std::vector<std::string>> words;
   const bool any_small = std::any_of(text.begin(), text.end(), is_lower);
   const PossibleStems stem(term);
   visit_letter_runs(text, term.front(), [&](std::string_view piece) {
-    if (piece.size() < 2 || piece.size() > kMostBytes || !stem.may_be_of(piece)) return;
+    if (piece.size() < 2 || piece.size() > kMostBytes || !stem.may_be_of(piece)) return false;
     std::string word(piece);
     std::transform(word.begin(), word.end(), word.begin(), to_lower);
-    if (porter2(word) != term) return;
+    if (porter2(word) != term) return false;
     if (!words) words.emplace();
-    const bool shouted = any_small && piece.size() > 1 && std::all_of(piece.begin(), piece.end(), is_upper);
+    const bool shouted = any_small && std::all_of(piece.begin(), piece.end(), is_upper);
     if (!shouted) words->push_back(std::move(word));
+    return !shouted && !all;
   });
   return words;
 }
@@ -213,10 +262,12 @@ std::vector<std::string> other_forms(std::string_view term, std::string_view tex
     add_script_forms(term, forms);
     return forms;
   }
-  const std::optional<std::vector<std::string>> written = words_of(term, text);
+  const bool by_spelling = std::any_of(groups.begin(), groups.end(),
+                                       [](const Membership& group) { return !group.written.empty(); });
+  const std::optional<std::vector<std::string>> written = words_of(term, text, by_spelling);
   for (const Membership& group : groups) {
     if (written && !meant_as(group, *written)) continue;
-    forms.insert(forms.end(), group.others.begin(), group.others.end());
+    for (const std::string_view other : group.others) forms.emplace_back(other);
   }
   std::sort(forms.begin(), forms.end());
   forms.erase(std::unique(forms.begin(), forms.end()), forms.end());
