@@ -225,7 +225,9 @@ class ByteArena {
     Block* previous;
   };
   void add_block(size_t n_bytes) {
-    const size_t usual = std::clamp<size_t>(memory_bytes_ / 2, kLeastBlockBytes, 65536);
+    // The first one only just: many have no second, like those of scopes with one document.
+    const size_t usual =
+        memory_bytes_ == 0 ? 0 : std::clamp<size_t>(memory_bytes_ / 2, kLeastBlockBytes, 65536);
     const size_t size = bytes_to_use(sizeof(Block) + std::max(usual, n_bytes)) - sizeof(Block);
     Block* block = static_cast<Block*>(::operator new(sizeof(Block) + size));
     block->previous = last_;

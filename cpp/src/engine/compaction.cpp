@@ -134,11 +134,10 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
   if (!rewrite.finish()) return 0;
   ids_.enter_deferred(*partition);
 
-  auto list = std::make_unique<ChunkList>();
-  list->chunks.reserve(chunks.size() - old.size() + 1);
-  list->chunks.assign(chunks.begin(), first);
-  if (rewrite.target()->n_docs() != 0) list->chunks.push_back(rewrite.target());
-  list->chunks.insert(list->chunks.end(), first + static_cast<std::ptrdiff_t>(old.size()), chunks.end());
+  std::vector<ChunkRef> left(chunks.begin(), first);
+  if (rewrite.target()->n_docs() != 0) left.push_back(rewrite.target());
+  left.insert(left.end(), first + static_cast<std::ptrdiff_t>(old.size()), chunks.end());
+  std::unique_ptr<ChunkList> list = ChunkList::of(left);
   size_t n_gone = 0;
   for (const ChunkRef& chunk : old) n_gone += chunk->n_docs();
   n_gone -= rewrite.target()->n_docs();

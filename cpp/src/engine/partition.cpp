@@ -16,10 +16,7 @@ uint64_t Partition::n_live() const {
 
 size_t Partition::memory_bytes() const noexcept {
   size_t n_bytes = base::held_bytes(sizeof(Partition)) + scope_->memory_bytes();
-  if (const ChunkList* list = chunks_.load(std::memory_order_acquire)) {
-    n_bytes +=
-        base::held_bytes(sizeof(ChunkList)) + base::held_bytes(list->chunks.capacity() * sizeof(ChunkRef));
-  }
+  if (const ChunkList* list = chunks_.load(std::memory_order_acquire)) n_bytes += list->memory_bytes();
   return n_bytes;
 }
 
@@ -31,16 +28,16 @@ Chunk& Partition::open_chunk() {
     while (last != 0 && existing[last]->tail() == 0 && !existing[last - 1]->full()) --last;
     if (!existing[last]->full()) return const_cast<Chunk&>(*existing[last].get());
   }
-  auto longer = std::make_unique<ChunkList>();
-  longer->chunks.reserve(existing.size() + 1);
-  longer->chunks.assign(existing.begin(), existing.end());
+  std::vector<ChunkRef> longer;
+  longer.reserve(existing.size() + 1);
+  longer.assign(existing.begin(), existing.end());
   auto* opened = new Chunk(scope_);
   opened->limit(last_doc_of_chunk_ + 1u);
   opened->number(existing.empty() ? 0 : existing.back()->serial() + 1);
-  longer->chunks.emplace_back(opened);
+  longer.emplace_back(opened);
   opened->drop_reference();  // the list has a reference now
   // Readers cannot observe an empty chunk, so no publication is needed.
-  base::retire(replace_chunks(std::move(longer)));
+  base::retire(replace_chunks(ChunkList::of(longer)));
   return *opened;
 }
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -32,8 +33,32 @@ using LocalDoc = uint64_t;
 [[nodiscard]] constexpr uint64_t serial_of(LocalDoc doc) noexcept { return doc >> 16; }
 [[nodiscard]] constexpr uint32_t offset_of(LocalDoc doc) noexcept { return doc & 0xffffu; }
 
-struct ChunkList {
-  std::vector<ChunkRef> chunks;
+// Immutable; in one piece of memory, because most partitions have one chunk.
+class ChunkList {
+ public:
+  // May throw std::bad_alloc.
+  [[nodiscard]] static std::unique_ptr<ChunkList> of(std::span<const ChunkRef> chunks) {
+    void* memory = ::operator new(n_bytes(chunks.size()));
+    return std::unique_ptr<ChunkList>(new (memory) ChunkList(chunks));
+  }
+  ~ChunkList() { std::destroy_n(first(), n_); }
+  ChunkList(const ChunkList&) = delete;
+  ChunkList& operator=(const ChunkList&) = delete;
+  static void operator delete(void* memory) noexcept { ::operator delete(memory); }
+
+  [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
+    return {const_cast<ChunkList*>(this)->first(), n_};
+  }
+  [[nodiscard]] size_t memory_bytes() const noexcept { return base::held_bytes(n_bytes(n_)); }
+
+ private:
+  explicit ChunkList(std::span<const ChunkRef> chunks) noexcept : n_(chunks.size()) {
+    std::uninitialized_copy(chunks.begin(), chunks.end(), first());
+  }
+  [[nodiscard]] static size_t n_bytes(size_t n) noexcept { return sizeof(ChunkList) + n * sizeof(ChunkRef); }
+  [[nodiscard]] ChunkRef* first() noexcept { return reinterpret_cast<ChunkRef*>(this + 1); }
+
+  size_t n_;  // of the references behind it
 };
 
 // A graph over the vectors of some chunks, with references to the chunks, which keep the vectors in place.
@@ -65,7 +90,7 @@ class Partition {
   // --- for readers, under an epoch guard ---------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
-    return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
+    return list ? list->chunks() : std::span<const ChunkRef>();
   }
   // The chunk with this serial number, which must exist.
   [[nodiscard]] const Chunk& chunk_at(uint64_t serial) const noexcept {

@@ -83,13 +83,13 @@ std::vector<std::string> Engine::save_partition(const Scope& scope) const {
 
 // The chunks of a partition that were read from images.
 struct Engine::LoadedImages {
-  std::unique_ptr<ChunkList> list = std::make_unique<ChunkList>();
+  std::vector<ChunkRef> chunks;
   std::vector<std::string_view> of_chunks;  // or the headers of their images
   std::string_view of_graph;
 
   void add(ChunkRef chunk, std::string_view bytes) {
     of_chunks.push_back(bytes);
-    list->chunks.push_back(std::move(chunk));
+    chunks.push_back(std::move(chunk));
   }
 };
 
@@ -120,20 +120,20 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<ArrivingImage> im
 }
 
 size_t Engine::install(const ScopeRef& scope, LoadedImages& images) {
-  std::unique_ptr<ChunkList> list = std::move(images.list);
+  const std::vector<ChunkRef>& chunks = images.chunks;
   size_t n_docs = 0;
-  for (size_t i = 0; i < list->chunks.size(); ++i) {
-    auto* chunk = const_cast<Chunk*>(list->chunks[i].get());
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    auto* chunk = const_cast<Chunk*>(chunks[i].get());
     chunk->limit(options_.chunk_docs);
     chunk->number(i);
     chunk->number_writes(next_write_.fetch_add(chunk->n_docs(), std::memory_order_relaxed));
     n_docs += chunk->n_docs();
   }
-  if (list->chunks.empty()) return 0;
-  if (n_docs > 0xffffffffu || !have_distinct_ids(list->chunks, n_docs))
+  if (chunks.empty()) return 0;
+  if (n_docs > 0xffffffffu || !have_distinct_ids(chunks, n_docs))
     throw base::Corrupt("images of a partition: two documents with one id");
   std::unique_ptr<PartitionGraph> graph =
-      read_graph_image(images.of_graph, list->chunks, images.of_chunks, options_.chunk_docs);
+      read_graph_image(images.of_graph, chunks, images.of_chunks, options_.chunk_docs);
 
   const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
@@ -141,10 +141,10 @@ size_t Engine::install(const ScopeRef& scope, LoadedImages& images) {
     throw base::InvalidArgument("scope: expected a scope without documents in this engine");
   };
   if (partitions_.find(scope->key(), scope->hash())) refuse();
-  settle_images(list->chunks);
+  settle_images(chunks);
   auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
   if (!IdMap::holds(partition.get())) throw base::Error("expected memory addresses of at most 52 bits");
-  base::retire(partition->replace_chunks(std::move(list)));
+  base::retire(partition->replace_chunks(ChunkList::of(chunks)));
   base::retire(partition->replace_graph(std::move(graph)));
   Partition& loaded = *partition;
   {
