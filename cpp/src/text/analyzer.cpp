@@ -1,6 +1,7 @@
 #include "text/analyzer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -151,13 +152,26 @@ class Analyzer::Scanner {
   }
 
  private:
+  // Runs that are looked up together, so that their cache misses overlap.
+  struct Waiting {
+    static constexpr size_t kMost = 16;
+    struct One {
+      std::string_view run;
+      uint64_t hash;
+    };
+    std::array<One, kMost> runs;
+    size_t n = 0;
+  };
+
   // `normal`: the text is a normalised run.
   void scan(std::string_view utf8, bool normal) {
     constexpr size_t kBytesALook = size_t{1} << 14;
     size_t next_look = kBytesALook;
     const size_t n = utf8.size();
+    Waiting waiting;
     for (size_t at = 0;;) {
       if (at >= next_look) {
+        add(waiting);
         base::interruption_point();
         if (out_.size() > limit_) hand_over();
         next_look = at + kBytesALook;
@@ -176,10 +190,22 @@ class Analyzer::Scanner {
       const std::string_view run = trim(utf8.substr(from, at - from));
       if (run.empty()) continue;
       if (run.size() > SurfaceCache::kMaxSurfaceBytes) {
+        add(waiting);
         add_long(run, normal);
         continue;
       }
       const uint64_t hash = base::seeded_hash64(run);
+      state_.cache.prefetch(hash);
+      waiting.runs[waiting.n++] = {run, hash};
+      if (waiting.n == Waiting::kMost) add(waiting);
+    }
+    add(waiting);
+  }
+
+  void add(Waiting& waiting) {
+    const std::span<const Waiting::One> runs = std::span(waiting.runs).first(waiting.n);
+    for (const Waiting::One& one : runs) state_.cache.prefetch_tokens(one.hash);
+    for (const auto& [run, hash] : runs) {
       std::optional<std::span<const Token>> tokens = state_.cache.find(run, hash);
       if (!tokens) {
         state_.draft.clear();
@@ -193,6 +219,7 @@ class Analyzer::Scanner {
         out_.insert(out_.end(), tokens->begin(), tokens->end());
       }
     }
+    waiting.n = 0;
   }
 
   // Adds a run that is too long for the cache. Characters that NFKC turns into phrases introduce separators:

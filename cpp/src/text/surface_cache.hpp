@@ -56,6 +56,17 @@ class SurfaceTable {
 
   explicit SurfaceTable(size_t max_bytes) : max_bytes_(max_bytes) {}
 
+  // Prefetches for prefetch_tokens(), and that for find() of a form with this hash.
+  void prefetch(uint64_t hash) const noexcept {
+    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & mask_]);
+  }
+  void prefetch_tokens(uint64_t hash) const noexcept {
+    if (slots_.empty()) return;
+    const Slot& slot = slots_[hash & mask_];
+    __builtin_prefetch(slot.surface);
+    __builtin_prefetch(slot.tokens);
+  }
+
   // The tokens live until clear().
   [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface,
                                                            uint64_t hash) const noexcept {
@@ -129,6 +140,10 @@ class SurfaceCache {
     std::swap(young_, old_);
     young_.clear();
   }
+
+  // As of a table; only for forms that were used recently.
+  void prefetch(uint64_t hash) const noexcept { young_.prefetch(hash); }
+  void prefetch_tokens(uint64_t hash) const noexcept { young_.prefetch_tokens(hash); }
 
   [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface, uint64_t hash) {
     if (const auto found = young_.find(surface, hash)) return found;
