@@ -258,7 +258,7 @@ TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
     }
   });
   size_t n_missing = 0, n_expected = 0;
-  for (uint32_t round = 0; n_written.load(std::memory_order_acquire) < kTerms; ++round) {
+  for (uint32_t round = 0; round < 64 || n_written.load(std::memory_order_acquire) < kTerms; ++round) {
     const uint32_t n = n_written.load(std::memory_order_acquire);
     const std::string word = letters_of(kTerms - 1 - round % 64) + "ab";
     const text::TwoEdits edits(word, true);

@@ -128,8 +128,7 @@ class TermStarts {
     for (uint32_t from = begins_[group]; from < end; from += kAtOnce) {
       std::array<uint32_t, kAtOnce> sets;
       const size_t n = std::min<size_t>(kAtOnce, end - from);
-      for (size_t i = 0; i < n; ++i) sets[i] = letters_[from + i].load(std::memory_order_relaxed);
-      std::atomic_thread_fence(std::memory_order_acquire);
+      for (size_t i = 0; i < n; ++i) sets[i] = letters_[from + i].load(std::memory_order_acquire);
       uint64_t few = kernels.few_others(sets.data(), n, word.letters());
       if (n < kAtOnce) few &= (uint64_t{1} << n) - 1;
       for (; few != 0; few &= few - 1) {
