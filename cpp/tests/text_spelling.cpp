@@ -125,6 +125,11 @@ TEST(digraphs_are_other_ways_of_writing) {
   CHECK(others("Mueller", english) == Found({"mueller?muller"}));
   CHECK(others("a poet, Poet, MUELLER, question \xc3\x97 \xc3", english).empty());
   CHECK(others("Mueller", german).empty());  // its stemmer unites both
+  CHECK_EQ(others("muellae Mueller xMueller Oemuelle", english).size(), 2u);
+  std::string long_word;
+  while (long_word.size() < size_t{1} << 21) long_word += "muelle";  // linear
+  CHECK(others(long_word.c_str(), english).empty());
+  CHECK_EQ(others(("Mueller " + long_word + " Mueller").c_str(), english).size(), 2u);
   CHECK(others("aarhus", danish) == Found({"aarhus=arhus"}));
 }
 

@@ -345,7 +345,7 @@ std::vector<uint32_t> SpelledTerms::replace() {
   return index_of;
 }
 
-// Index of the term among the first n; n: it is none of them.
+// Returns the index of the term among the first n terms, or n if it is not one of them.
 size_t SpelledTerms::find_among(size_t n, std::string_view term, uint64_t key) const noexcept {
   size_t t = 0;
   while (t < n && (terms[t].key != key || terms[t].term != term)) ++t;

@@ -6,8 +6,8 @@
 // unknown word (engine/spelling.hpp). The word depends on all bytes of a prefix except the last one: one word
 // answers for all letters that may follow a prefix.
 //
-// Prefixes of four bytes, of which there are few, are in an eighth of the words of their own, once for each
-// position: there the word depends on the three others, and tells all letters that may stand between them.
+// The prefixes of four bytes have an eighth of the words to themselves. Each is stored once for each of its
+// positions, in a word that depends on the three other bytes: one word tells which letters may stand between them.
 //
 // For very long terms the filter also contains every eight adjacent bytes, so that most query words that are
 // in none of them are not searched for among all terms.

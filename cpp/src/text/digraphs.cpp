@@ -78,12 +78,14 @@ bool may_be_name(std::string_view word) noexcept {
 // Where a capital is followed by small letters with one of kOfNames, or is its first letter, from `from` on;
 // npos: nowhere.
 size_t find_name(std::string_view text, size_t from) noexcept {
+  size_t least = from;  // what is before it was looked at
   for (size_t at = text.find('e', from + 1); at != std::string_view::npos; at = text.find('e', at + 1)) {
     const char before = to_lower(text[at - 1]);
     if (before != 'a' && before != 'o' && before != 'u') continue;
     size_t first = at - 1;
-    while (first > from && is_lower(text[first])) --first;
+    while (first > least && is_lower(text[first])) --first;
     if (is_upper(text[first])) return first;
+    least = at - 1;
   }
   return std::string_view::npos;
 }
