@@ -258,8 +258,9 @@ TEST(terms_before_a_readers_list_are_found_while_a_writer_adds_more) {
     }
   });
   size_t n_missing = 0, n_expected = 0;
-  for (uint32_t round = 0; round < 64 || n_written.load(std::memory_order_acquire) < kTerms; ++round) {
+  for (uint32_t round = 0, n_after = 0; n_after < 64; ++round) {  // beside the writer, and after it
     const uint32_t n = n_written.load(std::memory_order_acquire);
+    n_after += n == kTerms ? 1 : 0;
     const std::string word = letters_of(kTerms - 1 - round % 64) + "ab";
     const text::TwoEdits edits(word, true);
     const base::EpochGuard guard;
